@@ -1,10 +1,11 @@
 //! Who may speak, and who is spoken to unasked: the settings, joined with the people who paired. Here alone the two meet; the
 //! rest of the program is handed settings that hold both.
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     config::Config,
     store::{Store, StoreError},
-    types::ChatRef,
 };
 
 /// The settings with everybody who paired by now among [`Config::allowed_chats`]. Where the settings name no owner, the first

@@ -31,6 +31,15 @@ use std::{
 use chrono::{DateTime, NaiveTime, Utc};
 use tracing_subscriber::filter::Targets;
 
+use reveille_base::{
+    clock::{Clock, FixedClock, SystemClock},
+    disk::Reserve,
+    redact::Secret,
+    types::ChatRef,
+    words::in_shell,
+    zone::Tz,
+};
+
 pub(crate) use self::resolve::DEFAULT_OPENAI_BASE_URL;
 pub use self::{
     cloud::{BedrockSettings, VertexSettings},
@@ -43,14 +52,6 @@ pub use self::{
     raw::{Source, VARIABLES},
     said::{SaidSettings, SettingChanges, check_value, file_setting, is_secret},
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
-};
-use crate::{
-    clock::{Clock, FixedClock, SystemClock},
-    disk::Reserve,
-    redact::Secret,
-    types::ChatRef,
-    words::in_shell,
-    zone::Tz,
 };
 pub(crate) use {
     files::{MAX_BYTES, read_private},

@@ -16,7 +16,7 @@ pub fn place(config: &Config) -> Result<StorePlace, StoreError> {
 
 #[cfg(feature = "postgres")]
 fn shared(config: &Config, url: &str) -> Result<StorePlace, StoreError> {
-    let password = config.database_password.as_ref().map(crate::redact::Secret::expose);
+    let password = config.database_password.as_ref().map(reveille_base::redact::Secret::expose);
     let address = crate::store::DatabaseAddress::parse(url, password);
     address
         .map(|address| StorePlace::Shared(Box::new(address)))

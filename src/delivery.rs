@@ -7,14 +7,17 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 
-use super::render;
-use crate::{
-    channel::{Channel, Outgoing, SendError, Sent},
+use reveille_base::{
     clock::Clock,
     process::Identity,
     redact::Redactor,
-    store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, wait_after},
     types::{ChatRef, TextFile},
+};
+
+use super::render;
+use crate::{
+    channel::{Channel, Outgoing, SendError, Sent},
+    store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, wait_after},
 };
 
 /// No new part is begun after so long; one send is bounded by the channel itself.
@@ -215,10 +218,9 @@ mod tests {
     use super::*;
     use crate::{
         channel::{Form, SendFuture, Sent},
-        clock::parse_time,
-        redact::Secret,
         store::{NewOutgoing, OutgoingKind, PartState},
     };
+    use reveille_base::{clock::parse_time, redact::Secret};
 
     /// A door that answers as it was told to, and fails a test that asks it more often.
     #[derive(Default)]

@@ -8,7 +8,9 @@
 
 use std::{borrow::Cow, fmt, path::Path};
 
-use crate::{approval_text::without_hidden, memory};
+use reveille_base::approval_text::without_hidden;
+
+use crate::memory;
 
 /// The most that is passed on, in characters.
 const MAX_CHARS: usize = 500;

@@ -7,16 +7,15 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use reveille_base::{approval_text::fenced, types::Effect, words::shortened};
+
 use crate::{
-    approval_text::fenced,
     config::Config,
     policy::{
         self, Access, Circumstances, Decision, Reach, Risk, Rules, SHELL, Subject, What,
         amend::{self, AmendError, ListedRule},
     },
     store::Approval,
-    types::Effect,
-    words::shortened,
 };
 
 /// Rules that a list shows.

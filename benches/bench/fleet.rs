@@ -9,10 +9,13 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille::{
-    clock::{Clock as _, SystemClock},
     database,
     fleet::Fleet,
     store::{Batch, FleetRegistry, NewIncoming, TurnEnd},
+};
+
+use reveille_base::{
+    clock::{Clock as _, SystemClock},
     types::{AssistantName, ChatRef},
 };
 
@@ -91,7 +94,7 @@ fn fill(path: &Path, first: usize, last: usize, due_at: &str) {
 }
 
 fn now() -> DateTime<Utc> {
-    reveille::clock::parse_time("2026-12-01T00:00:00Z").unwrap()
+    reveille_base::clock::parse_time("2026-12-01T00:00:00Z").unwrap()
 }
 
 /// A fleet, and the settings of whoever runs it.

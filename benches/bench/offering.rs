@@ -4,9 +4,10 @@
 use reveille::{
     policy::{Reach, Risk},
     tool::{Foreign, Refusal, Registry, ToRead, Tool},
-    types::Effect,
 };
 use serde_json::json;
+
+use reveille_base::types::Effect;
 
 use super::{
     measure::Spread,

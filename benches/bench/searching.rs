@@ -3,11 +3,10 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use reveille::{
-    index::{Index, QueryVector, SearchQuery, Sources},
-    zone::Tz,
-};
+use reveille::index::{Index, QueryVector, SearchQuery, Sources};
 use rusqlite::Connection;
+
+use reveille_base::zone::Tz;
 
 use super::{
     measure::{Pair, milliseconds, timed},

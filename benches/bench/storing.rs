@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reveille::{
-    store::{Batch, NewIncoming, Store},
-    types::ChatRef,
-};
+use reveille::store::{Batch, NewIncoming, Store};
 use rusqlite::Connection;
+
+use reveille_base::types::ChatRef;
 
 use super::{
     measure::{Pair, Spread, timed},
@@ -25,7 +24,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&dir.path().join("messages.db")).unwrap();
     let mut bare = bare(&dir.path().join("bare.db"));
-    let now = reveille::clock::parse_time(super::support::env::NOW).unwrap();
+    let now = reveille_base::clock::parse_time(super::support::env::NOW).unwrap();
     let (mut next, mut next_bare) = (0, 0);
     let mut ours = || accept(&mut store, &mut next, now);
     let mut theirs = || insert(&mut bare, &mut next_bare);

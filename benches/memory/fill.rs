@@ -5,9 +5,10 @@ use std::{collections::BTreeMap, path::Path};
 use reveille::{
     index::{Index, Sources},
     store::Store,
-    zone::Tz,
 };
 use rusqlite::Connection;
+
+use reveille_base::zone::Tz;
 
 use super::worlds::{Evidence, World};
 

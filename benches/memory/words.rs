@@ -2,7 +2,7 @@
 
 use chrono::{Datelike as _, Days, NaiveDate};
 
-use reveille::schedule::words::MONTHS;
+use reveille_base::schedule::words::MONTHS;
 
 use super::draw::Draw;
 

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, Utc};
 
+use reveille_base::{types::ChatRef, words::count, zone::Tz};
+
 use super::{
     parts::{self, PromptParts},
     read::sum,
@@ -18,9 +20,6 @@ use crate::{
     model::{content::tool_calls, offered},
     store::{Entry, PaidRequest, Spent, Store, StoreError},
     tool::unwrapped,
-    types::ChatRef,
-    words::count,
-    zone::Tz,
 };
 
 /// A forecast is made of so many full days, the last ones.
@@ -516,7 +515,7 @@ fn full_days(n: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Usage;
+    use reveille_base::types::Usage;
 
     fn row(name: &str, cost_usd: f64, (input, cache_read, output): (u64, u64, u64)) -> CostRow {
         let tokens = Usage { input, output, cache_read, cache_write: 1_000 };
@@ -542,7 +541,7 @@ mod tests {
                 left_this_month_usd: None,
                 reserved_usd: 0.0,
             }),
-            since: crate::clock::parse_time("2026-10-31T23:00:00Z").unwrap(),
+            since: reveille_base::clock::parse_time("2026-10-31T23:00:00Z").unwrap(),
             by: CostBy::Model,
             rows,
             total,
@@ -555,9 +554,9 @@ mod tests {
 
     #[test]
     fn questions_are_counted_by_the_persons_day() {
-        let at = |text| crate::clock::parse_time(text).unwrap();
+        let at = |text| reveille_base::clock::parse_time(text).unwrap();
         let asked = [at("2026-11-20T22:30:00Z"), at("2026-11-20T23:30:00Z"), at("2026-11-21T09:00:00Z")];
-        let questions = asked_by_day(&asked, Tz::of("Europe/Berlin"));
+        let questions = asked_by_day(&asked, "Europe/Berlin".parse::<Tz>().unwrap());
         let text = CostReport { questions, ..costs() }.in_chat();
         assert!(text.ends_with("\nI asked you 3 questions: Sat 21 Nov 2, Fri 20 Nov 1."), "{text}");
     }
@@ -593,7 +592,7 @@ mod tests {
     fn a_terminal_has_room_for_a_table_and_for_what_prompts_are_made_of() {
         let prompts =
             Some(PromptParts { system: 10_000, tools: 50_000, memory: 30_000, conversation: 10_000, requests: 12 });
-        insta::assert_snapshot!(CostReport { prompts, ..costs() }.on_terminal(Tz::of("Europe/Berlin")), @r"
+        insta::assert_snapshot!(CostReport { prompts, ..costs() }.on_terminal("Europe/Berlin".parse::<Tz>().unwrap()), @r"
         Today      $0.50 of $5.00 (DAILY_BUDGET_USD), $4.50 left
         November   $12.54
         By the end of November about $18.04, if the mean of the last 7 full days goes on ($0.6100 a day).

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 
+use reveille_base::types::Usage;
+
 use super::{
     cost::{self, FORECAST_DAYS, Forecast},
     since::day_begin,
@@ -12,7 +14,6 @@ use crate::{
     config::Config,
     cycle::decide::budget::Budget,
     store::{CycleState, ModelDay, StateDay, Store, StoreError, TurnTimes},
-    types::Usage,
 };
 
 /// Models that are told apart; the cheaper ones are one.

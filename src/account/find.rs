@@ -1,9 +1,10 @@
 //! Which wake is meant: by its id, its commit's, the beginning of either, or the number of a message that it took up.
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     repo::{Repo, RepoError},
     store::{CycleRow, Store, StoreError},
-    types::ChatRef,
 };
 
 /// What was found under a name.

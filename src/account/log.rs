@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    types::ChatRef,
+    words::{one_line, shortened, when},
+    zone::Tz,
+};
+
 use super::story::AskedMessage;
 use crate::{
     repo::{Commit, Repo, RepoError},
     store::{CycleRow, CycleState, Incoming, Store, StoreError},
-    types::ChatRef,
-    words::{one_line, shortened, when},
-    zone::Tz,
 };
 
 /// Wakes, or commits, that are looked through at most where lines are chosen.
@@ -312,7 +315,7 @@ mod tests {
     fn line(state: CycleState, commit: Option<&str>, subject: &str) -> LogLine {
         LogLine {
             commit: commit.map(str::to_owned),
-            at: crate::clock::parse_time("2026-11-21T13:00:00Z"),
+            at: reveille_base::clock::parse_time("2026-11-21T13:00:00Z"),
             wake_id: Some("20261121T130000Z-1".to_owned()),
             author: None,
             subject: subject.to_owned(),
@@ -333,8 +336,8 @@ mod tests {
 
     #[test]
     fn a_wake_is_a_line_with_what_was_asked() {
-        let now = crate::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
-        let tz = Tz::of("Europe/Berlin");
+        let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
+        let tz = "Europe/Berlin".parse::<Tz>().unwrap();
         let done = LogLine {
             asked: vec![
                 asked("remember that\nx `is` 1, and do it now, before anybody else in this house hears of it", None),

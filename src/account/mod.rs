@@ -19,7 +19,9 @@ pub mod whole;
 
 use std::borrow::Cow;
 
-use crate::{outside, redact::Redactor};
+use reveille_base::redact::Redactor;
+
+use crate::outside;
 
 /// A text as it may be shown: without secrets and unseen marks.
 pub fn shown(redactor: &Redactor, text: &str) -> String {

@@ -3,11 +3,12 @@
 //! A journal has each byte of a prompt, and the answer told how many tokens they were together. Each part is given its share by
 //! its length. That is an estimate: of what was cached, and of which part has longer words, nothing is told.
 
+use reveille_base::types::Usage;
+
 use super::units::prompt;
 use crate::{
     model::{anthropic::price::message_bytes, conversation::SpokenMessage},
     store::Entry,
-    types::Usage,
 };
 
 /// How the memory's blocks of an opening begin: its documents, what was found in it, and what was done for similar requests.
@@ -98,7 +99,7 @@ fn memory_bytes(raw: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Stop;
+    use reveille_base::types::Stop;
 
     fn said(texts: &[&str]) -> Entry {
         let blocks: Vec<_> = texts.iter().map(|text| serde_json::json!({"type": "text", "text": text})).collect();

@@ -3,9 +3,10 @@
 //!
 //! Secrets were masked before a message was journalled. A secret that was set since is masked here; all else stays to the byte.
 
+use reveille_base::redact::Redactor;
+
 use crate::{
     model::content::assistant_message,
-    redact::Redactor,
     store::{CycleRow, Entry, JournalLine},
 };
 

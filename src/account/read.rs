@@ -2,6 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    redact::Redactor,
+    types::{Stop, Usage},
+};
+
 use super::{
     shown,
     story::{
@@ -13,10 +18,8 @@ use crate::{
     cycle::decide::limits::GO_ON,
     model::content::{text_of, tool_calls},
     policy::Verdict,
-    redact::Redactor,
     store::{Approval, CycleRow, Entry, NO_MODEL, PaidRequest, Spent, Store, StoreError, WrittenText},
     tool::unwrapped,
-    types::{Stop, Usage},
 };
 
 /// The story of this cycle, as it stands.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 
-use crate::{schedule, zone::Tz};
+use reveille_base::{schedule, zone::Tz};
 
 /// What is understood, for who typed something else.
 pub const EXPECTED: &str = "today, yesterday, a day such as 2026-11-20, or how long ago: 90min, 12h, 7d, 2w";
@@ -39,12 +39,12 @@ pub fn day_begin(day: NaiveDate, tz: Tz) -> DateTime<Utc> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{parse_time, rfc3339};
+    use reveille_base::clock::{parse_time, rfc3339};
 
     #[test]
     fn a_day_begins_at_the_persons_midnight_and_a_span_counts_back_from_now() {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap();
-        let of = |text| since(text, now, Tz::of("Europe/Berlin")).map(rfc3339);
+        let of = |text| since(text, now, "Europe/Berlin".parse::<Tz>().unwrap()).map(rfc3339);
         for (text, at) in [
             ("today", "2026-11-20T23:00:00.000Z"),
             ("Yesterday", "2026-11-19T23:00:00.000Z"),

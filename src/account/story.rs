@@ -2,12 +2,15 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    types::{ChatRef, Stop, Usage},
+    words::{one_line, shortened},
+};
+
 use crate::{
     policy::Verdict,
     store::{Incoming, RecordedCall, Spent, WrittenText},
     tool::Plan,
-    types::{ChatRef, Stop, Usage},
-    words::{one_line, shortened},
 };
 
 /// A cycle from its beginning to its end, as far as that is kept.

@@ -2,17 +2,20 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    approval_text::visible,
+    types::{Stop, Usage},
+    words::{count, local, one_line, shortened},
+    zone::Tz,
+};
+
 use super::{
     story::{AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryStep, StoryTurn, WakeStory},
     units::{tokens, took, usd},
 };
 use crate::{
-    approval_text::visible,
     policy::{Decision, Verdict},
     store::WrittenText,
-    types::{Stop, Usage},
-    words::{count, local, one_line, shortened},
-    zone::Tz,
 };
 
 /// How much of a text is shown where it isn't shown whole, in characters.

@@ -1,7 +1,8 @@
 //! Money, tokens and milliseconds as a person reads them.
 
-use crate::types::Usage;
-pub use crate::words::{thousands, usd};
+use reveille_base::types::Usage;
+
+pub use reveille_base::words::{thousands, usd};
 
 /// `1200 tokens in (80 % from the cache), 40 out`.
 pub fn tokens(usage: &Usage) -> String {

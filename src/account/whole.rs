@@ -1,8 +1,9 @@
 //! One wake with all that is kept of it: its story, its commit and its requests. The terminal and the page show the same.
 
+use reveille_base::redact::Redactor;
+
 use super::{find::FindError, raw, read, shown, story::WakeStory};
 use crate::{
-    redact::Redactor,
     repo::{Commit, CommitInFull, Repo},
     store::{CycleRow, Store, StoreError},
 };

@@ -8,8 +8,9 @@ use std::io::{self, Read, Write};
 
 use ring::digest::{Context, SHA256};
 
+use reveille_base::random::hex;
+
 use super::BackupError;
-use crate::random::hex;
 
 /// A tar file is made of blocks of so many bytes.
 const BLOCK: usize = 512;

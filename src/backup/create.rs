@@ -9,6 +9,8 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::clock::rfc3339;
+
 use super::{
     BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, SCRATCH, Scratch,
     container::{MEMBER_BYTES_MAX, Packer, measure},
@@ -17,7 +19,6 @@ use super::{
     restore, sync_folder,
 };
 use crate::{
-    clock::rfc3339,
     config::{Config, SaidSettings, VARIABLES},
     repo::{Repo, RepoError, Uncommitted},
     store::Store,

@@ -14,11 +14,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reveille_base::{disk, random};
+
+use crate::{repo::RepoError, store::StoreError, wake_lock::LockError};
 pub use create::{BackupMade, create};
 pub use manifest::{BackupManifest, BackupMember, LeftOut};
 pub use restore::{RestoredBackup, restore, verify};
-
-use crate::{disk, random, repo::RepoError, store::StoreError, wake_lock::LockError};
 
 /// The list, first in the file.
 const MANIFEST: &str = "manifest.json";

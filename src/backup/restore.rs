@@ -10,6 +10,8 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::disk;
+
 use super::{
     BackupError, BackupManifest, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Scratch,
     container::{Unpacker, measure},
@@ -20,7 +22,6 @@ use super::{
 };
 use crate::{
     config::Config,
-    disk,
     repo::{Repo, RepoError, UncommittedFile},
     store::{SetAside, Store, StoreError},
     wake_lock::{LockError, WakeLock},

@@ -2,13 +2,12 @@
 
 use std::cell::RefCell;
 
+use reveille_base::{types::NudgeAnswer, words::local_day_and_time, zone::Tz};
+
 use super::questions::Left;
 use crate::{
     channel::{Buttons, SendError},
     store::{AnsweredMessage, Store, StoreError},
-    types::NudgeAnswer,
-    words::local_day_and_time,
-    zone::Tz,
 };
 
 /// What a press is answered with.

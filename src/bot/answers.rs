@@ -3,10 +3,11 @@
 
 use tokio::sync::{mpsc, watch};
 
+use reveille_base::process::Identity;
+
 use super::{BotContext, poll_turn::PollTurn, progress};
 use crate::{
     delivery::{self, Tried, Turns},
-    process::Identity,
     store::{Store, StoreError},
 };
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::{redact::Redactor, types::ChatRef};
+
 use crate::{
     channel::telegram::{Command, Migration, NewMessage, Quoted, RawUpdate, ReadUpdate, Speakers, read_update},
-    redact::Redactor,
     store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf},
-    types::ChatRef,
 };
 
 /// The answer to an edit that reads like a command.
@@ -175,8 +175,9 @@ fn moved(Moved { from, to, is_listed }: Moved, title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{channel::telegram::Me, redact::Secret};
+    use crate::channel::telegram::Me;
     use proptest::prelude::*;
+    use reveille_base::redact::Secret;
     use serde_json::{Value, json};
 
     const ANA: i64 = 4242;

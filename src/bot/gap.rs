@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{types::ChatRef, words::local_day_and_time};
+
 use crate::{
     config::Config,
     store::{KEPT_BY_CHANNEL, NewOutgoing},
-    types::ChatRef,
-    words::local_day_and_time,
 };
 
 /// The notices of such a stretch: one to the owner, and one to each private chat that may speak and of which something was `heard`
@@ -30,7 +30,7 @@ pub(super) fn notices(
     let guests = config.allowed_chats.iter().copied().filter(|chat| !chat.is_group() && heard.contains(chat));
     let chats: BTreeSet<ChatRef> = guests.chain([config.owner_chat]).collect();
     let notice = |chat| NewOutgoing {
-        key: Some(format!("gap/{bot_id}/{}/{chat}", crate::clock::rfc3339(from))),
+        key: Some(format!("gap/{bot_id}/{}/{chat}", reveille_base::clock::rfc3339(from))),
         ..NewOutgoing::notice(chat, text.clone())
     };
     chats.into_iter().map(notice).collect()

@@ -41,6 +41,8 @@ use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
 use tokio::sync::{mpsc, watch};
 
+use reveille_base::{clock::Clock, process::Identity, redact::Redactor};
+
 pub use commands::terminal::{AtTerminal, at_terminal};
 pub use due_watch::DueWatch;
 pub use pair::{Pairing, pair};
@@ -51,11 +53,8 @@ pub use wake::{start_fleet, start_wake};
 
 use crate::{
     channel::telegram::{Inbox, Telegram, TelegramError},
-    clock::Clock,
     config::Config,
     cycle::{self, context::WakeError},
-    process::Identity,
-    redact::Redactor,
     store::{Displaced, Store, StoreError, Tap},
     wake_lock::{Holder, LockError, WakeLock},
 };

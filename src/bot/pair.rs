@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use reveille_base::clock::Clock;
+
 use super::{
     BotError, door,
     pairing::{CODE_LIFE, Code},
 };
 use crate::{
-    clock::Clock,
     config::Config,
     store::{CodeState, Paired},
     wake_lock,

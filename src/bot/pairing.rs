@@ -8,12 +8,15 @@ use std::fmt;
 use chrono::{DateTime, TimeDelta, Utc};
 use ring::digest;
 
+use reveille_base::{
+    random::{self, NoRandomness, hex},
+    types::ChatRef,
+};
+
 use crate::{
     channel::telegram::{RawUpdate, Speakers, private_text},
     config::Config,
-    random::{self, NoRandomness, hex},
     store::{NewOutgoing, NewPaired},
-    types::ChatRef,
 };
 
 /// How long a code pairs.

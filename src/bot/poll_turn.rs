@@ -8,12 +8,15 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-use crate::{
+use reveille_base::{
     clock::{Clock, parse_time, rfc3339},
+    redact::Redactor,
+};
+
+use crate::{
     config::Config,
     cycle::{self, context::WakeError, decide::situation::OWN_WORK},
     lease::{Handed, Keeper, Lease, LeasePart, RemoteLease},
-    redact::Redactor,
     store::{REFLECTED, Store},
 };
 

@@ -9,11 +9,12 @@ use std::{cell::RefCell, path::Path, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
+use reveille_base::redact::Redactor;
+
 use super::typing::{AtWork, at_work};
 use crate::{
     channel::{Outgoing, Presence, SendError},
     cycle::decide::verify,
-    redact::Redactor,
     render::{self, RenderedPart},
     store::{Entry, Store, StoreError},
     tool::Plan,
@@ -290,7 +291,7 @@ mod tests {
 
     use super::*;
     use crate::channel::{Channel, DoneFuture, SendFuture};
-    use crate::types::ChatRef;
+    use reveille_base::types::ChatRef;
 
     fn called(name: &str, input: &serde_json::Value) -> Entry {
         Entry::Called { call: String::new(), name: name.to_owned(), input: input.to_string(), taint: None }

@@ -10,14 +10,17 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use super::answered;
-use crate::{
-    channel::{Buttons, SendError},
+use reveille_base::{
     clock::Clock,
-    store::{Approval, ApprovalState, RuleState, Store, StoreError, Tap, Unshown, is_long},
     types::{ButtonChoice, ChatRef},
     words::local_day_and_time,
     zone::Tz,
+};
+
+use super::answered;
+use crate::{
+    channel::{Buttons, SendError},
+    store::{Approval, ApprovalState, RuleState, Store, StoreError, Tap, Unshown, is_long},
 };
 
 /// Presses that may wait to be answered; Telegram stops waiting by itself.
@@ -227,10 +230,8 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::{
-        channel::{Channel, DoneFuture, Outgoing, Presence, SendFuture},
-        clock::FixedClock,
-    };
+    use crate::channel::{Channel, DoneFuture, Outgoing, Presence, SendFuture};
+    use reveille_base::clock::FixedClock;
 
     /// A channel that counts the presses that it answers, and can do nothing else.
     #[derive(Default)]
@@ -292,7 +293,7 @@ mod tests {
             taps.try_send((tap, true)).unwrap();
             drop((taps, is_running));
             let clock = FixedClock(DateTime::UNIX_EPOCH);
-            runtime.block_on(show(&channel, &store, &clock, Tz::of("Europe/Berlin"), tapped, running));
+            runtime.block_on(show(&channel, &store, &clock, "Europe/Berlin".parse::<Tz>().unwrap(), tapped, running));
             assert_eq!(channel.0.get(), 1);
         }
     }

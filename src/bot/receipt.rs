@@ -6,10 +6,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::{sync::mpsc, time::Instant};
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     channel::{Presence, SendError},
     store::{NewIncoming, PartOf},
-    types::ChatRef,
 };
 
 /// Receipts that may wait to be shown; more are left out.

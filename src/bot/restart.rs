@@ -3,15 +3,16 @@
 //! 1. The order is stored with its batch and the next offset, so that no later poll brings it again. Who newly stored it restarts.
 //! 2. It is looked whether a new bot could run ([`obstacle`]), and, with a new token, whether Telegram knows it. If not, the chat is told, and all stays as it is.
 //! 3. The bot ends as by a signal: a wake is waited for a while, the database is closed.
-//! 4. Its program takes its place, under the same process id ([`crate::process::start_anew`]). If that fails the old one runs on.
+//! 4. Its program takes its place, under the same process id ([`reveille_base::process::start_anew`]). If that fails the old one runs on.
 //! 5. Whichever bot starts next tells the chat that it is back: once, since that closes the order's row.
 
 use std::time::Duration;
 
+use reveille_base::process::{self, Spec};
+
 use crate::{
     channel::telegram::{Telegram, TelegramError},
     config::{Config, SaidSettings, SettingChanges},
-    process::{self, Spec},
 };
 
 /// How long a program may take to say which version it is, and Telegram whether it knows a token.

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::BotContext;
-use crate::{
+use reveille_base::{
     disk::{self, Reserve, size},
-    store::{NewOutgoing, Store},
     words::local_day_and_time,
     zone::Tz,
 };
+
+use super::BotContext;
+use crate::store::{NewOutgoing, Store};
 
 /// How often it is looked whether there is room again.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -124,7 +125,7 @@ fn plenty(free_bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     const MIB: u64 = 1 << 20;
 
@@ -158,7 +159,7 @@ mod tests {
             Reserve::of_mib(100),
             std::path::Path::new("/w"),
             now,
-            crate::zone::Tz::of("Europe/Berlin"),
+            "Europe/Berlin".parse::<reveille_base::zone::Tz>().unwrap(),
         );
         for part in
             ["90.0 MiB are free", "is safe and will be answered", "until Sun 22 Nov 15:00", "at `/w`", "125.0 MiB free"]

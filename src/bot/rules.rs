@@ -3,13 +3,13 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{redact::Redactor, types::ButtonChoice};
+
 use crate::{
     config::Config,
     policy::amend::TIME,
-    redact::Redactor,
     standing,
     store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap},
-    types::ButtonChoice,
 };
 
 /// The message that shows its rule to who pressed a button for it, by the question's nonce; none of other buttons.

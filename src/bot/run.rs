@@ -13,6 +13,8 @@ use tokio::{
     time::Instant,
 };
 
+use reveille_base::{process, types::ChatRef};
+
 use self::poll::{PollRequest, Polled, UpdateSource, ask, brings_more};
 use super::{
     BotContext, BotEnd, BotError,
@@ -31,9 +33,8 @@ use crate::{
         telegram::{self, Inbox, TelegramError},
     },
     cycle::workspace,
-    process, render,
+    render,
     store::{Displaced, Store, StoreError, Tap},
-    types::ChatRef,
 };
 
 /// How long it tries to confirm the last messages, for the machine that polls after this one.

@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{redact::Redactor, types::ChatRef};
+
 use super::{AtTerminal, at_terminal, rules::carry_out_rules};
 use crate::{
     config::Config,
     in_force::in_force,
-    redact::Redactor,
     store::{LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, StoreError, TerminalSession},
-    types::ChatRef,
 };
 
 /// The longest text that is taken, in bytes.

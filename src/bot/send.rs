@@ -2,16 +2,14 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
+
 use super::BotError;
 use crate::{
     channel::Channel,
-    clock::Clock,
     config::Config,
     delivery,
-    process::Identity,
-    redact::Redactor,
     store::{NewOutgoing, PartState, Stopped, Store, StoreError, Undelivered},
-    types::ChatRef,
 };
 
 /// What became of a message. Except for [`Sending::Failed`] it is delivered or safely queued.
@@ -93,7 +91,7 @@ fn read(left: Undelivered) -> Sending {
         PartState::Failed => Sending::Failed { why: why.unwrap_or_else(|| "for an unknown reason".to_owned()) },
         PartState::Unknown => Sending::InDoubt { why: why.unwrap_or_else(|| "the connection was lost".to_owned()) },
         PartState::Planned | PartState::Attempting | PartState::Sent => {
-            Sending::Waits { until: left.not_before.as_deref().and_then(crate::clock::parse_time), why }
+            Sending::Waits { until: left.not_before.as_deref().and_then(reveille_base::clock::parse_time), why }
         }
     }
 }

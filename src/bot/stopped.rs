@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::rfc3339, types::ChatRef, words::local_day_and_time};
+
 use crate::{
-    clock::rfc3339,
     config::Config,
     store::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped},
-    types::ChatRef,
-    words::local_day_and_time,
 };
 
 /// What is said of a batch's messages, once each chat. A stop of all work is the owner's to end, a chat's own anybody's there.
@@ -58,7 +57,7 @@ fn text(stopped: Stopped, may_resume: bool, config: &Config, now: DateTime<Utc>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     const ANA: i64 = 4242;
     const BOB: i64 = 4343;

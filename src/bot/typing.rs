@@ -4,9 +4,10 @@ use std::{path::Path, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     channel::{Presence, SendError},
-    types::ChatRef,
     wake_lock,
 };
 

@@ -7,7 +7,7 @@ use std::{
     process::{Child, Stdio},
 };
 
-use crate::process;
+use reveille_base::process;
 
 /// What the program is called.
 const PROGRAM: &str = "wake";

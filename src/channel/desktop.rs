@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use crate::{
+use reveille_base::{
     process::{self, Spec},
-    render,
     words::shortened,
 };
+
+use crate::render;
 
 /// How long the desktop may take.
 const TIMEOUT: Duration = Duration::from_secs(3);

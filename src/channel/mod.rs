@@ -11,7 +11,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-use crate::types::{ChatRef, Question, TextFile};
+use reveille_base::types::{ChatRef, Question, TextFile};
 
 /// A future that stays on its thread: the wake and the bot each run on one.
 pub type SendFuture<'a> = Pin<Box<dyn Future<Output = Result<Sent, SendError>> + 'a>>;

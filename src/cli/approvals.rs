@@ -8,9 +8,10 @@ use std::{
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
+use reveille_base::approval_text;
+
 use super::{complain, failed, out::prompt, print, print_exactly, print_json, values};
 use crate::{
-    approval_text,
     config::Config,
     cycle,
     policy::amend::TIME,

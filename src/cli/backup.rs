@@ -4,15 +4,18 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Subcommand;
 
+use reveille_base::{
+    clock::parse_time,
+    disk,
+    words::{self, in_shell, local},
+};
+
 use super::{complain, failed, print, print_json};
 use crate::{
     backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup},
-    clock::parse_time,
     config::Config,
     cycle::workspace,
-    disk,
     store::SetAside,
-    words::{self, in_shell, local},
 };
 
 #[derive(Debug, Subcommand)]

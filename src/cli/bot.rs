@@ -4,6 +4,8 @@ use std::{io::Read as _, num::NonZeroU32, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use reveille_base::{process, types::ChatRef, words::local};
+
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments,
     arguments::DEFAULT_WORKERS,
@@ -18,10 +20,8 @@ use crate::{
     bot::{self, BotContext, BotEnd, BotError, BotMode, Sending},
     channel::{Channel, telegram::Telegram},
     config::Config,
-    cycle, database, process,
+    cycle, database,
     store::StoreError,
-    types::ChatRef,
-    words::local,
 };
 
 /// The longest text that is sent, in bytes: some thirty of Telegram's messages.
@@ -154,7 +154,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Runs the program.
 pub(super) fn main() -> ExitCode {
-    crate::process::forbid_core_files();
+    reveille_base::process::forbid_core_files();
     if super::is_version_asked() {
         return out::end(super::tell_version());
     }

@@ -22,6 +22,8 @@ use meanwhile::{Meanwhile, News};
 use pause::Interrupts;
 use steps::Steps;
 
+use reveille_base::{process::Identity, types::ChatRef, words::count};
+
 use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
     out::{self, Working},
@@ -38,11 +40,8 @@ use crate::{
         stop,
     },
     in_force::in_force,
-    process::Identity,
     store::{Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession},
-    types::ChatRef,
     wake_lock::waker::Starting,
-    words::count,
 };
 
 /// What starts its wakes.

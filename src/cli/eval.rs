@@ -7,6 +7,8 @@ use std::{
 
 use clap::Subcommand;
 
+use reveille_base::{types::Usage, words::count};
+
 use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
 use crate::{
     cycle::{context::Context, workspace},
@@ -17,8 +19,6 @@ use crate::{
         booked::{Booked, is_free},
         eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, TurnTaker},
     },
-    types::Usage,
-    words::count,
 };
 
 /// What `wake eval --help` says below the options.

@@ -10,6 +10,14 @@ use std::{
 
 use clap::Subcommand;
 
+use reveille_base::{
+    clock::{Clock as _, SystemClock},
+    process::Output,
+    redact::Secret,
+    types::AssistantName,
+    words::local,
+};
+
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, failed,
     log::{self, Talk},
@@ -17,14 +25,9 @@ use super::{
 };
 use crate::{
     bot,
-    clock::{Clock as _, SystemClock},
     fleet::{Fleet, FleetError, receive, work},
     loopback,
-    process::Output,
-    redact::Secret,
     store::FleetMember,
-    types::AssistantName,
-    words::local,
 };
 
 /// How often the receiver looks whether a worker is wanted for what begins at a time.
@@ -312,8 +315,8 @@ impl StartedWorker {
     /// Asks it to end once its turns are over, and waits for a while.
     async fn end(mut self) {
         let Some(child) = &mut self.child else { return };
-        if let Some(who) = crate::process::Identity::of(child.id()) {
-            crate::process::ask_to_end(&who);
+        if let Some(who) = reveille_base::process::Identity::of(child.id()) {
+            reveille_base::process::ask_to_end(&who);
         }
         let until = tokio::time::Instant::now() + STOP_GRACE;
         while matches!(child.try_wait(), Ok(None)) && tokio::time::Instant::now() < until {

@@ -8,12 +8,16 @@ use std::{
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use reveille_base::{
+    clock::{Clock as _, SystemClock},
+    redact::{Redactor, Secret},
+};
+
 use super::{
     EXIT_FAILED, SettingsArguments, complain, config_failure, failed, health_fix, log, out, print, print_exactly,
     print_json, redactor,
 };
 use crate::{
-    clock::{Clock as _, SystemClock},
     config::{Config, SaidSettings, SettingChanges, VARIABLES, is_secret},
     cycle::workspace,
     database,
@@ -22,7 +26,6 @@ use crate::{
         bundle::{self, Bundle, BundleSource},
         told,
     },
-    redact::{Redactor, Secret},
 };
 
 /// Finds what is wrong with Reveille on this machine, and repairs what can be repaired safely.
@@ -115,7 +118,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Runs the program.
 pub(super) fn main() -> ExitCode {
-    crate::process::forbid_core_files();
+    reveille_base::process::forbid_core_files();
     out::end(if super::is_version_asked() { super::tell_version() } else { run() })
 }
 

@@ -9,6 +9,11 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::{
+    process::{self, Spec},
+    words::one_line,
+};
+
 use super::{
     complain, health, install,
     memory::{self, MemoryCommand},
@@ -21,8 +26,6 @@ use crate::{
     health::{HealthReport, Remedy, TIDY_UP},
     index::Index,
     outside,
-    process::{self, Spec},
-    words::one_line,
 };
 
 /// How long git may take for what mends the memory.

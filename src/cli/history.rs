@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::types::ChatRef;
+
 use super::{EXIT_FAILED, complain, failed, print, print_json, provenance, values};
 use crate::{
     account::log::{self, LogQuery},
@@ -11,7 +13,6 @@ use crate::{
     database, outside,
     provenance::hand,
     repo::{Commit, CommitInFull, Created, Repo},
-    types::ChatRef,
 };
 
 /// Lines that `wake log` lists.

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
+use reveille_base::words::{count, in_shell, list};
+
 use super::{failed, print, print_json, provenance::refused};
 use crate::{
     config::{Config, OldSetting},
@@ -15,7 +17,6 @@ use crate::{
         ProvenanceError,
         hand::{Hand, HandTools, PersonsCommit},
     },
-    words::{count, in_shell, list},
 };
 
 /// What the help adds.

@@ -9,10 +9,11 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::process::{self, Spec};
+
 use super::{EXIT_CONFIG, EXIT_FAILED, SettingsArguments, complain, print};
 use crate::{
     config::{Config, SaidSettings, SettingChanges},
-    process::{self, Spec},
     setup::install::{self, InstallStep, Installation, Starter, Versions, perform},
 };
 use trial::Trial;

@@ -1,4 +1,4 @@
-//! The log: files in the workspace ([`crate::logs`]), and standard error for whoever watches; each line masked on its way out.
+//! The log: files in the workspace ([`reveille_base::logs`]), and standard error for whoever watches; each line masked on its way out.
 //!
 //! What is logged is redacted where it is known to need it; this is for the rest: an error of a library's, a line of a child's.
 //! Nothing is opened before there is something to write: a wake that finds nothing due pays nothing.
@@ -22,14 +22,15 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use super::out::LogWriter;
-use crate::{
+use reveille_base::{
     approval_text::without_hidden,
     clock::{Clock, rfc3339},
-    config::{Config, LogFormat},
     logs::{LogFile, MAX_LINE_BYTES},
     redact::Redactor,
 };
+
+use super::out::LogWriter;
+use crate::config::{Config, LogFormat};
 
 /// The target of lines whose words stand on standard error already: they go to the files alone.
 pub(super) const TOLD: &str = "reveille::told";
@@ -67,7 +68,7 @@ pub(super) fn redactor(config: &Config) -> Redactor {
     MASK.get_or_init(|| super::redactor(config)).clone()
 }
 
-/// Begins to log. `program`: whose file keeps it, one of [`crate::logs::LOGGED`]; none: no file does.
+/// Begins to log. `program`: whose file keeps it, one of [`reveille_base::logs::LOGGED`]; none: no file does.
 pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) {
     let program = program.filter(|_| config.log_format != LogFormat::Off);
     let is_terminal = io::stderr().is_terminal();
@@ -200,7 +201,7 @@ impl<W: Write> Write for Masked<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Secret;
+    use reveille_base::redact::Secret;
 
     #[test]
     fn a_terminal_is_told_more_only_when_asked() {
@@ -247,8 +248,9 @@ mod tests {
     fn a_file_has_neither_a_secret_nor_a_second_line_of_an_event() {
         let secret = Secret::new("open sesame");
         let redactor = Arc::new(Redactor::new([&secret]));
-        let clock: Arc<dyn Clock> =
-            Arc::new(crate::clock::FixedClock(crate::clock::parse_time("2026-11-21T12:00:00Z").unwrap()));
+        let clock: Arc<dyn Clock> = Arc::new(reveille_base::clock::FixedClock(
+            reveille_base::clock::parse_time("2026-11-21T12:00:00Z").unwrap(),
+        ));
         let lines = |format: &str| {
             let dir = tempfile::tempdir().unwrap();
             let dir_name = dir.path().display().to_string();

@@ -182,7 +182,7 @@ async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, uncon
         complain(&format!("{name}: what it offers can't be kept: {error}"));
         return false;
     }
-    let masked = |text: &str| context.redactor.redact(&crate::approval_text::visible(text));
+    let masked = |text: &str| context.redactor.redact(&reveille_base::approval_text::visible(text));
     let words = before.clone().unwrap_or_default().changed_words(&listing, &masked);
     if !words.is_empty() {
         print(&format!("{words}\n\n"));

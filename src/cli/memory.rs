@@ -6,6 +6,8 @@ use chrono::NaiveDate;
 use clap::Subcommand;
 use serde_json::{Map, Value};
 
+use reveille_base::{disk::size, words::shortened};
+
 use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, failed, history,
     memory_embed::{self, EmbedAction},
@@ -13,11 +15,9 @@ use super::{
 };
 use crate::{
     config::Config,
-    disk::size,
     embed::BackfillError,
     index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed},
     orders::search::{self, IndexWait, MemoryFound, MemoryQuestion, MemorySearchError},
-    words::shortened,
 };
 
 /// Hits that are shown where nothing else is asked for.

@@ -58,6 +58,11 @@ use tokio::sync::watch;
 use log::Talk;
 use out::{complain, print, print_exactly, print_json};
 
+use reveille_base::{
+    process,
+    redact::{Redactor, Secret},
+};
+
 use crate::{
     account::since,
     channel::telegram::Telegram,
@@ -66,8 +71,6 @@ use crate::{
     in_force::in_force,
     mcp::{client::settings::Settings, server as mcp_server},
     model::{Model, anthropic::login_secrets, configured},
-    process,
-    redact::{Redactor, Secret},
     repo,
     store::{Store, StoreError},
 };

@@ -7,8 +7,10 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
+use reveille_base::approval_text::without_hidden;
+
 use super::{EXIT_FAILED, EXIT_OK};
-use crate::{approval_text::without_hidden, outside, render::without_escapes};
+use crate::{outside, render::without_escapes};
 
 /// Why standard output couldn't be written; the first reason counts.
 static FAILED: OnceLock<io::Error> = OnceLock::new();

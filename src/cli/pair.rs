@@ -2,6 +2,12 @@
 
 use std::process::ExitCode;
 
+use reveille_base::{
+    random,
+    types::ChatRef,
+    words::{count, local},
+};
+
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
 use crate::{
     access,
@@ -9,10 +15,8 @@ use crate::{
     channel::telegram::Command as TelegramCommand,
     config::Config,
     cycle::workspace,
-    database, random,
+    database,
     store::{Paired, Store, StoreError},
-    types::ChatRef,
-    words::{count, local},
 };
 
 /// Random bytes in the secret of a webhook.

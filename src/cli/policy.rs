@@ -10,6 +10,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
+use reveille_base::types::Effect;
+
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
 use crate::{
     config::{Autonomy, Config},
@@ -21,7 +23,6 @@ use crate::{
     },
     sandbox::Sandbox,
     standing,
-    types::Effect,
 };
 
 /// The longest line that is read from stdin, in bytes; what is longer is judged as too long.

@@ -8,8 +8,9 @@ use std::{io, sync::mpsc as requests, thread};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::sync::{mpsc, watch};
 
+use reveille_base::redact::is_like_a_key;
+
 use super::out;
-use crate::redact::is_like_a_key;
 
 /// The longest line that is taken, in bytes.
 const MAX_LINE_BYTES: usize = 4096;

@@ -5,6 +5,8 @@ mod why;
 
 use std::process::ExitCode;
 
+use reveille_base::words::count;
+
 pub(super) use self::{
     forget::{ForgetArguments, forget},
     why::{WhyArguments, why},
@@ -23,7 +25,6 @@ use crate::{
     },
     repo::Repo,
     store::Store,
-    words::count,
 };
 
 /// Characters of a message that are shown.

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
+use reveille_base::{types::ChatRef, words::local};
+
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::Config,
     cycle::workspace,
     database,
     store::{Incoming, Store, StoreError},
-    types::ChatRef,
-    words::local,
 };
 
 /// How much of a message is listed for people, in characters.

@@ -5,14 +5,17 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
+use reveille_base::{
+    types::ChatRef,
+    words::{count, local, one_line, shortened},
+};
+
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::Config,
     cycle::workspace,
     database,
     store::{RecordedCall, Recording},
-    types::ChatRef,
-    words::{count, local, one_line, shortened},
 };
 
 /// Characters of a request that are listed.

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use reveille_base::words::count;
+
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out::Working, print, print_exactly};
 use crate::{
     account::find::{self, FoundWake},
@@ -15,7 +17,6 @@ use crate::{
         booked::{Booked, TrialModelError},
         replay::{self, Replay, ReplayError, ReplayReport},
     },
-    words::count,
 };
 
 /// What stands before the model's name in the ledger.

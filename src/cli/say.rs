@@ -7,6 +7,8 @@ use std::{
 
 use tokio::time::Instant;
 
+use reveille_base::{process::Identity, types::ChatRef};
+
 use super::{
     out::Working,
     show::{Here, ReportView},
@@ -19,9 +21,7 @@ use crate::{
         context::{Context, Report, WakeError, WakeOutcome},
         stop,
     },
-    process::Identity,
     store::{Awaited, LandedFile, Store, TerminalSession},
-    types::ChatRef,
 };
 
 /// How long a terminal waits for another wake to answer it.

@@ -3,13 +3,14 @@
 
 use std::process::ExitCode;
 
+use reveille_base::{approval_text::without_hidden, types::ChatRef};
+
 use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, failed, log,
     out::{self, Working},
     print_json,
 };
 use crate::{
-    approval_text::without_hidden,
     channel::desktop,
     config::Config,
     cycle::{
@@ -21,7 +22,6 @@ use crate::{
     render::{self, Looks, without_escapes},
     repo::RepoError,
     store::{Store, StoreError, TerminalSession},
-    types::ChatRef,
 };
 
 /// Texts that a desktop shows one by one; of further ones it says how many.

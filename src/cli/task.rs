@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use reveille_base::types::ChatRef;
+
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
     config::Config,
@@ -21,7 +23,6 @@ use crate::{
     },
     provenance::hand::{Hand, HandTools},
     tool::Documents,
-    types::ChatRef,
 };
 
 #[derive(Debug, Subcommand)]

@@ -7,11 +7,12 @@ use std::{
 
 use serde::Serialize;
 
+use reveille_base::words::count;
+
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, print};
 use crate::{
     config::Config,
     voice::{Transcriber, Transcript, VoiceError},
-    words::count,
 };
 
 /// Arguments of `bot transcribe`.

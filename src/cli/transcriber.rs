@@ -5,13 +5,15 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+use reveille_base::process;
+
 use super::{
     SettingsArguments, complain, failed,
     log::Talk,
     out,
     transcribe::{TranscribeArguments, transcribe},
 };
-use crate::{bot::media, config::Config, process};
+use crate::{bot::media, config::Config};
 
 /// Understands speech, for `bot`; `bot transcribe` is the same by hand.
 #[derive(Debug, Parser)]

@@ -1,6 +1,6 @@
 //! Arguments that are numbers, refused in our own words.
 
-use crate::types::ChatRef;
+use reveille_base::types::ChatRef;
 
 /// The number of a message or a question, with or without its `#`.
 pub(super) fn number(text: &str) -> Result<i64, String> {

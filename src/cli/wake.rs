@@ -4,6 +4,8 @@ use std::{cell::Cell, path::Path, process::ExitCode};
 
 use tokio::sync::watch;
 
+use reveille_base::{types::ChatRef, words::count};
+
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
@@ -30,9 +32,7 @@ use crate::{
     orders::{self, undo::UndoAsked},
     repo::RepoError,
     store::{Order, Store, wait_after},
-    types::ChatRef,
     wake_lock::waker::{self, Starting},
-    words::count,
 };
 
 /// What starts the wake of `wake undo`.
@@ -42,7 +42,7 @@ const WORKING: &str = "working…";
 
 /// Runs the program.
 pub(super) fn main() -> ExitCode {
-    crate::process::forbid_core_files();
+    reveille_base::process::forbid_core_files();
     match within::main() {
         Some(code) => code,
         None if super::is_version_asked() => out::end(super::tell_version()),

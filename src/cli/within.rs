@@ -5,8 +5,10 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+use reveille_base::process;
+
 use super::complain;
-use crate::{process, sandbox::confined};
+use crate::sandbox::confined;
 
 /// What a shell says of a program that it can't run.
 const CANNOT_RUN: u8 = 126;

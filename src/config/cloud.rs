@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::redact::Secret;
+use reveille_base::redact::Secret;
 
 /// Where `gcloud auth application-default login` keeps a person's login, below their home.
 const GCLOUD_LOGIN: &str = ".config/gcloud/application_default_credentials.json";

@@ -1,12 +1,13 @@
 //! An older assistant's `.env`: what it says, for the person to look at. Nothing of it is taken over, and no secret is shown.
 
+use reveille_base::redact::Secret;
+
 use super::{
     env_file::{self, EnvLine},
     raw::{SECRETS, VARIABLES},
     types::without_userinfo,
     values::looks_secret,
 };
-use crate::redact::Secret;
 
 /// Words in names of settings whose values are secrets.
 const SECRET_WORDS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];

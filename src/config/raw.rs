@@ -7,6 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reveille_base::{
+    redact::{self, Secret},
+    words,
+};
+
 use super::{
     env_file::{self, EnvLine},
     error::SettingProblem,
@@ -14,10 +19,6 @@ use super::{
     said::SettingChanges,
     types::{self, RepoUrl},
     values,
-};
-use crate::{
-    redact::{self, Secret},
-    words,
 };
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG`, which

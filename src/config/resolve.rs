@@ -5,11 +5,12 @@ use std::{path::Path, time::Duration};
 
 use chrono::NaiveTime;
 
+use reveille_base::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
+
 use super::{
     Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, LogFormat, OFFLINE_MODEL, Provider, QuietHours,
     SettingProblem, VertexSettings, cloud, initiative, lease, lease::LeaseSettings, raw::Raw, values,
 };
-use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reveille_base::zone::Tz;
+
 use super::{
     Config, ConfigError, SettingProblem,
     env_file::{self, EditError},
@@ -14,7 +16,6 @@ use super::{
     raw::{Raw, SECRETS, Source, VARIABLES},
     resolve, values,
 };
-use crate::zone::Tz;
 
 /// What a person wants to be different: a setting's new value, or none to take it out.
 pub type SettingChanges = BTreeMap<&'static str, Option<String>>;

@@ -2,8 +2,9 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use chrono::NaiveTime;
 
+use reveille_base::types::ChatRef;
+
 use super::*;
-use crate::types::ChatRef;
 
 const TOKEN: &str = "123456789:AAExampleExampleExampleExampleExamp";
 const KEY: &str = "sk-ant-example-000000000000";
@@ -92,7 +93,7 @@ fn nothing_said_is_a_working_configuration() {
     assert_eq!(config.telegram_api_url, "https://api.telegram.org");
     assert_eq!(config.anthropic_base_url, "https://api.anthropic.com");
     assert_eq!((config.model.as_str(), config.effective_model()), ("claude-sonnet-5-5", "offline"));
-    assert_eq!(config.timezone, crate::zone::Tz::of("Europe/Berlin"));
+    assert_eq!(config.timezone, "Europe/Berlin".parse::<reveille_base::zone::Tz>().unwrap());
     assert_eq!(config.autonomy, Autonomy::Smart);
     assert_eq!(config.daily_budget_usd, 5.0);
     assert_eq!([config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60), [60, 15, 30]);
@@ -227,7 +228,10 @@ fn chats_are_numbers_and_the_owner_is_one_of_them() {
 
 #[test]
 fn the_small_settings_have_bounds() {
-    assert_eq!(config(&[("TIMEZONE", "Asia/Kathmandu")]).timezone, crate::zone::Tz::of("Asia/Kathmandu"));
+    assert_eq!(
+        config(&[("TIMEZONE", "Asia/Kathmandu")]).timezone,
+        "Asia/Kathmandu".parse::<reveille_base::zone::Tz>().unwrap()
+    );
     refuses("TIMEZONE", &["Berlin", "UTC+1", "CEST"]);
     assert_eq!(config(&[("AUTONOMY", "0")]).autonomy, Autonomy::AskAll);
     assert_eq!(config(&[("AUTONOMY", "2")]).autonomy, Autonomy::Full);
@@ -269,7 +273,7 @@ fn the_small_settings_have_bounds() {
 #[test]
 fn a_fixed_time_stops_the_clock() {
     let fixed = config(&[("REVEILLE_NOW", "2026-11-21T10:00:00+01:00")]);
-    assert_eq!(crate::clock::rfc3339(fixed.clock().now()), "2026-11-21T09:00:00.000Z");
+    assert_eq!(reveille_base::clock::rfc3339(fixed.clock().now()), "2026-11-21T09:00:00.000Z");
     assert!(fixed.notes.iter().any(|note| note.contains("REVEILLE_NOW")));
     refuses("REVEILLE_NOW", &["now", "2026-11-21", "2026-11-21 10:00:00"]);
 }

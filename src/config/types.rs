@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf};
 
 use chrono::NaiveTime;
 
-use crate::redact::{self, Secret};
+use reveille_base::redact::{self, Secret};
 
 /// What makes vectors of what is searched.
 #[derive(Debug, Clone, PartialEq, Eq)]

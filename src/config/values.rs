@@ -9,8 +9,9 @@ use std::{
 
 use chrono::NaiveTime;
 
+use reveille_base::{disk::Reserve, types::ChatRef, zone::Tz};
+
 use super::types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl};
-use crate::{disk::Reserve, types::ChatRef, zone::Tz};
 
 /// At most so many chats can be listed.
 const MAX_CHATS: usize = 256;

@@ -4,17 +4,20 @@ use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-use crate::{
-    channel::Channel,
+use reveille_base::{
     clock::Clock,
-    config::Config,
-    model::Model,
     random::NoRandomness,
     redact::Redactor,
+    types::{ChatRef, Usage},
+};
+
+use crate::{
+    channel::Channel,
+    config::Config,
+    model::Model,
     repo::RepoError,
     store::{Store, StoreError},
     tool::{Documents, StandIn},
-    types::{ChatRef, Usage},
     wake_lock::LockError,
 };
 

@@ -9,7 +9,9 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::{redact::Redactor, tool::Plan};
+use reveille_base::redact::Redactor;
+
+use crate::tool::Plan;
 
 /// How a plan file's name begins.
 const PREFIX: &str = "plan-";
@@ -95,7 +97,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::{clock::parse_time, tool::PlanStep};
+    use crate::tool::PlanStep;
+    use reveille_base::clock::parse_time;
 
     #[test]
     fn the_record_of_a_cycle_is_written_as_it_goes_and_removed_at_its_end() {
@@ -108,7 +111,7 @@ mod tests {
             deferred: vec!["the rest".to_owned()],
             complexity: Default::default(),
         };
-        file.plan(&plan, &Redactor::new([&crate::redact::Secret::new("the rest")])).unwrap();
+        file.plan(&plan, &Redactor::new([&reveille_base::redact::Secret::new("the rest")])).unwrap();
         // After a crash the next wake goes on in the same file.
         PlanFile::reopen(dir.path(), "20261121T140000Z-812").progress(now, "remember").unwrap();
         let path = dir.path().join("plan-20261121T140000Z-812.md");

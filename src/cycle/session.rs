@@ -4,8 +4,13 @@ use std::{cell::Cell, path::PathBuf, rc::Rc};
 
 use chrono::{DateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
+    process::Identity,
+    types::{ChatRef, OwnWork},
+};
+
+use crate::{
     cycle::{
         context::{Context, Report, WakeError},
         decide::{
@@ -23,10 +28,8 @@ use crate::{
     mcp::client,
     model::Model,
     policy::Rules,
-    process::Identity,
     store::{Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError, UpkeepKind},
     tool::World,
-    types::{ChatRef, OwnWork},
     wake_lock::{self, WakeLock},
     web::search::Engine,
 };

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use reveille_base::{words::local, zone::Tz};
+
 use crate::{
     cycle::context::{Context, WakeError},
     lease::{Acquired, Keeper, LastSeenLease, Lease as _, LeasePart, RemoteLease},
     store::{Store, UpkeepKind},
-    words::local,
-    zone::Tz,
 };
 
 /// What a wake has of the lease that machines share.

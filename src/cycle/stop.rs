@@ -7,16 +7,16 @@
 
 use std::{path::Path, time::Duration};
 
+use reveille_base::{process, zone::Tz};
+
 use crate::{
     cycle::{
         context::WakeError,
         decide::interrupt::Interrupt,
         session::{Halt, Session},
     },
-    process,
     store::{Stopped, StoreError},
     wake_lock,
-    zone::Tz,
 };
 
 /// How often a wake that waits looks for the order.

@@ -89,7 +89,8 @@ mod tests {
     use tokio::sync::watch;
 
     use super::*;
-    use crate::{clock::SystemClock, cycle::context::Terminal, redact::Redactor};
+    use crate::cycle::context::Terminal;
+    use reveille_base::{clock::SystemClock, redact::Redactor};
 
     fn name_server(config: &Config, name: &str) {
         let path = config.mcp_path();

@@ -8,10 +8,12 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::disk;
+
 use crate::{
     config::Config,
     cycle::context::WakeError,
-    database, disk, repo,
+    database, repo,
     store::{Store, StoreError},
 };
 

@@ -127,8 +127,8 @@ mod tests {
     use crate::{
         embed::{EmbedFuture, Embedded},
         index::{Ready, Sources},
-        redact::Redactor,
     };
+    use reveille_base::redact::Redactor;
 
     /// Refuses what holds a word, and counts what it was asked.
     struct Picky {
@@ -173,14 +173,14 @@ mod tests {
         std::fs::create_dir_all(&memory).unwrap();
         let text: String = (0..facts).map(|n| format!("- The number of door {n} is {}.\n", n * 7)).collect();
         std::fs::write(memory.join("facts.md"), text).unwrap();
-        let sources = Sources { brain: &dir.path().join("brain"), store: None, zone: crate::zone::Tz::UTC };
+        let sources = Sources { brain: &dir.path().join("brain"), store: None, zone: reveille_base::zone::Tz::UTC };
         let ready = Ready::at(&dir.path().join("index.db"), &sources, None).unwrap();
         (dir, ready.index)
     }
 
     fn filled(index: &mut Index, embedder: &Picky, batches: usize) -> Result<Backfilled, BackfillError> {
         let redactor = Redactor::default();
-        let now = crate::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
+        let now = reveille_base::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
         let mut desk = EmbedDesk { store: None, redactor: &redactor, caps: &[], now };
         let mut left = batches;
         let mut goes_on = |_: &Backfilled| left.checked_sub(1).map(|less| left = less).is_some();
@@ -223,7 +223,7 @@ mod tests {
         let embedder = picky("one", "elephant");
         filled(&mut index, &embedder, 100).unwrap();
         std::fs::write(dir.path().join("brain/memory/new.md"), "- an elephant\n").unwrap();
-        let sources = Sources { brain: &dir.path().join("brain"), store: None, zone: crate::zone::Tz::UTC };
+        let sources = Sources { brain: &dir.path().join("brain"), store: None, zone: reveille_base::zone::Tz::UTC };
         index.refresh(&sources, None).unwrap();
         let done = filled(&mut index, &embedder, 100).unwrap();
         assert_eq!((done.refused, done.is_whole), (1, true));

@@ -3,8 +3,9 @@
 use reqwest::header::HeaderName;
 use serde::{Deserialize, Serialize};
 
+use reveille_base::redact::Secret;
+
 use super::{EmbedError, EmbedFuture, Embedded, Embedder, TextRole, http::EmbedServer, price};
-use crate::redact::Secret;
 
 /// A model there.
 pub(super) struct GeminiEmbedder {

@@ -11,11 +11,10 @@ use reqwest::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use reveille_base::redact::Secret;
+
 use super::EmbedError;
-use crate::{
-    outside::{Origin, Outside},
-    redact::Secret,
-};
+use crate::outside::{Origin, Outside};
 
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -12,8 +12,9 @@ use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
+use reveille_base::process::{self, Lines, Spec};
+
 use super::{EMBEDDER, EmbedError, EmbedFuture, Embedded, Embedder, MAX_BATCH, MAX_DIMS, TextRole, vector};
-use crate::process::{self, Lines, Spec};
 
 /// The longest line of an answer, in bytes: a full batch of the longest vectors in base64.
 const MAX_LINE_BYTES: usize = MAX_BATCH * MAX_DIMS * 6;

@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use reveille_base::redact::Redactor;
+
 use super::{EmbedDesk, EmbedError, TextRole, embed, of};
 use crate::{
     config::Config,
     database,
     index::{Index, QueryVector},
-    redact::Redactor,
     store::SpendCap,
 };
 

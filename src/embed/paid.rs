@@ -3,12 +3,10 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{redact::Redactor, types::Usage};
+
 use super::{EmbedError, Embedded, Embedder, MAX_BATCH, MAX_TEXT_BYTES, TextRole, price, vector};
-use crate::{
-    redact::Redactor,
-    store::{SpendCap, Spent, Store},
-    types::Usage,
-};
+use crate::store::{SpendCap, Spent, Store};
 
 /// What embedding needs of its surroundings.
 pub struct EmbedDesk<'a> {

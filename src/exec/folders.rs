@@ -13,8 +13,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use reveille_base::types::is_cycle_id;
+
 use super::shelter::make_private;
-use crate::types::is_cycle_id;
 
 /// The folder in which the kept shell works and the editor writes.
 const WORK: &str = "work";

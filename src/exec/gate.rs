@@ -3,12 +3,14 @@
 
 use std::{path::Path, time::Duration};
 
+use reveille_base::random;
+
 use super::{
     Exec, ExecError, MARK_BYTES,
     folders::CycleFolder,
     session::{self, End, Ran, ShellSession},
 };
-use crate::{policy::Access, random, sandbox::Confined};
+use crate::{policy::Access, sandbox::Confined};
 
 /// Where its programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";

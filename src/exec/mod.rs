@@ -25,6 +25,8 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::{process::Spec, random};
+
 use self::{
     edits::Edits,
     folders::CycleFolder,
@@ -38,8 +40,6 @@ pub use self::{
 };
 use crate::{
     policy::{self, Access, Rules},
-    process::Spec,
-    random,
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
     web::{Grants, Web, search::Engine},
 };

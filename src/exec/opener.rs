@@ -9,7 +9,7 @@ use std::{io, path::Path, time::Duration};
 
 use reqwest::Url;
 
-use crate::process::{self, ProcessError, Spec};
+use reveille_base::process::{self, ProcessError, Spec};
 
 /// So long it is watched for failing. What it started goes on after that.
 const WATCHED_FOR: Duration = Duration::from_secs(3);

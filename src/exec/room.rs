@@ -17,7 +17,7 @@ use rustix::{
     fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat},
 };
 
-use crate::{
+use reveille_base::{
     clock::{Clock as _, SystemClock},
     disk::{self, Reserve},
     words,

@@ -12,11 +12,10 @@ use std::{
 
 use tokio::sync::mpsc;
 
+use reveille_base::process::{self, Leashed, ProcessError, Spec};
+
 use super::room::{CommandRoom, Filled};
-use crate::{
-    process::{self, Leashed, ProcessError, Spec},
-    sandbox::proxy::Proxy,
-};
+use crate::sandbox::proxy::Proxy;
 
 /// Kept of one command's output, in bytes.
 const KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -296,7 +295,7 @@ mod tests {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let mark = format!("mark{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let room = CommandRoom::look(&std::env::temp_dir(), crate::disk::Reserve::of_mib(0));
+        let room = CommandRoom::look(&std::env::temp_dir(), reveille_base::disk::Reserve::of_mib(0));
         runtime.block_on(session.run(&mark, command, within, &room))
     }
 

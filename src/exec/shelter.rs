@@ -9,6 +9,8 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::disk::Reserve;
+
 use super::{
     copies::{Copies, CopyError, CopyScope, CopyTaken},
     folders::{self, CycleFolder},
@@ -16,7 +18,6 @@ use super::{
 };
 use crate::{
     config::Config,
-    disk::Reserve,
     policy::{Access, Rules},
     sandbox::{ConfinedHome, Confinement, Layout, Sandbox, looks_empty},
 };

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
+use reveille_base::{
     disk,
     process::{self, Spec},
 };

@@ -10,7 +10,7 @@ use std::sync::{
 
 use tokio::sync::oneshot;
 
-use crate::types::AssistantName;
+use reveille_base::types::AssistantName;
 
 /// Updates of one assistant at a time. Telegram is told to bring one.
 const MAX_EACH: usize = 2;

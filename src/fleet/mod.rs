@@ -21,15 +21,18 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    process::{Output, ProcessError},
+    random::NoRandomness,
+    redact::Secret,
+    types::AssistantName,
+};
+
 use self::turn::TurnBox;
 use crate::{
     config::{Config, ConfigError},
     database,
-    process::{Output, ProcessError},
-    random::NoRandomness,
-    redact::Secret,
     store::{FleetRegistry, StoreError, StorePlace},
-    types::AssistantName,
 };
 
 /// Random bytes in a password.
@@ -169,7 +172,7 @@ impl Fleet {
         if password_file.exists() {
             return Ok(());
         }
-        let password = Secret::new(crate::random::hex(&crate::random::bytes::<PASSWORD_BYTES>()?));
+        let password = Secret::new(reveille_base::random::hex(&reveille_base::random::bytes::<PASSWORD_BYTES>()?));
         let role = FleetRegistry::make_role(address, name, &password)?;
         let url = as_role(url, &role);
         if env_file.is_symlink() {

@@ -17,12 +17,13 @@ use hyper::{
 use ring::digest::{SHA256, digest};
 use tokio::{net::TcpListener, sync::Notify};
 
+use reveille_base::{random, types::AssistantName};
+
 use super::{Fleet, bodies::OpenUpdates};
 use crate::{
     channel::telegram::{Inbox, InboxError},
-    loopback, random,
+    loopback,
     store::{FleetRegistry, StoreError},
-    types::AssistantName,
 };
 
 /// What Telegram puts an assistant's secret in.

@@ -13,14 +13,17 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
-use super::{Fleet, FleetError, home_in};
-use crate::{
+use reveille_base::{
     approval_text::without_hidden,
-    channel::telegram::Inbox,
     clock::parse_time,
     process::{self, Output, ProcessError, Spec},
-    sandbox::{BUBBLEWRAP, ENVIRONMENT, places},
     types::AssistantName,
+};
+
+use super::{Fleet, FleetError, home_in};
+use crate::{
+    channel::telegram::Inbox,
+    sandbox::{BUBBLEWRAP, ENVIRONMENT, places},
 };
 
 /// How long a turn may take: more than any one cycle does.

@@ -13,17 +13,14 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::{clock::Clock, process, random, types::AssistantName};
+
 use super::{
     Fleet, FleetError,
     place::{HeldPlace, has_room},
     turn::{TurnBox, TurnLeft},
 };
-use crate::{
-    clock::Clock,
-    process, random,
-    store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, wait_after},
-    types::AssistantName,
-};
+use crate::store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, wait_after};
 
 /// How long a claim lasts that isn't renewed: so long an assistant waits whose worker was killed.
 const CLAIM_LASTS: TimeDelta = TimeDelta::seconds(120);

@@ -18,12 +18,14 @@ pub mod told;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{redact::Redactor, words};
+
 pub use about::ABOUT;
 pub use checks::IDS;
 pub use finding::{Finding, Status};
 pub use remedy::{Remedy, TIDY_UP};
 
-use crate::{config::Config, redact::Redactor, words};
+use crate::config::Config;
 use checks::{CHECKS, Check};
 use reach::OthersSaid;
 use scene::Scene;

@@ -4,8 +4,9 @@
 
 use std::time::{Duration, Instant};
 
+use reveille_base::approval_text::without_hidden;
+
 use crate::{
-    approval_text::without_hidden,
     channel::telegram::{Telegram, TelegramError},
     config::{Config, Provider},
     setup::{self, CheckTools, Checked, SetupStep},

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::words::in_shell;
+use reveille_base::words::in_shell;
 
 /// What tidies a repository up. Without it all is slower, and nothing is broken.
 pub const TIDY_UP: &str = "git gc";

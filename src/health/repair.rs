@@ -1,16 +1,16 @@
 //! Repairs, under the wake lock and its fence. Each looks again before it acts: what was seen without the lock may be
 //! over by now.
 
+use reveille_base::{clock::FixedClock, process::Identity};
+
 use super::{
     checks::{Check, lock},
     finding::Trouble,
     scene::Scene,
 };
 use crate::{
-    clock::FixedClock,
     cycle::{self, Teller},
     database,
-    process::Identity,
     store::{Fence, FencedStore, LeaseHolder, Store},
     wake_lock::{LockError, LockedWork, WakeLock},
 };

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::redact::Redactor;
+
 use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
 
 use crate::{
@@ -14,7 +16,6 @@ use crate::{
     },
     database,
     in_force::in_force,
-    redact::Redactor,
     repo::{Repo, RepoError},
     store::{Schema, Store, StoreError},
 };

@@ -6,6 +6,11 @@ mod screen;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    disk::{self, Reserve},
+    redact::Redactor,
+};
+
 pub use files::OpenFile;
 pub use questions::OpenQuestion;
 
@@ -17,9 +22,7 @@ use super::{
 use crate::{
     config::Config,
     cycle::decide::orient::is_answerable,
-    disk::{self, Reserve},
     embed,
-    redact::Redactor,
     repo::Repo,
     store::{Cap, CycleRow, Incoming, ModelBreaker, Stopped, Store, Undelivered, UpkeepKind},
 };

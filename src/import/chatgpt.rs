@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use reveille_base::zone::Tz;
+
 use super::{
     ImportError, ImportKind,
     conversation::{ExportedConversation, ReadConversation, SaidThere},
@@ -17,7 +19,6 @@ use super::{
     stores::{list_of, text_of, time_of},
     thread::{ThreadNode, shown_branch},
 };
-use crate::zone::Tz;
 
 const PICTURES: &str = "pictures, sound and files of conversations";
 /// Contents that only a program sees.

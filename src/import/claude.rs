@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use reveille_base::zone::Tz;
+
 use super::{
     ImportError, ImportKind,
     conversation::{ExportedConversation, ReadConversation, SaidThere},
@@ -18,7 +20,6 @@ use super::{
     stores::{list_of, text_of, time_of},
     thread::{ThreadNode, shown_branch},
 };
-use crate::zone::Tz;
 
 const FILES: &str = "files of conversations, which the export only names";
 const NO_PROJECT: &str = "a project that isn't understood";

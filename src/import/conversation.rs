@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use reveille_base::{
+    words::{one_line, shortened},
+    zone::Tz,
+};
+
 use super::{
     found::{CUT_SHORT, DocumentSort, FoundDocument, FoundThings},
     plan::hash,
-};
-use crate::{
-    words::{one_line, shortened},
-    zone::Tz,
 };
 
 /// How much of a conversation's id is in its name.

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use reveille_base::{words::shortened, zone::Tz};
+
 use super::{
     ImportError,
     conversation::{ConversationShelf, ExportedConversation},
@@ -10,7 +12,6 @@ use super::{
     source::{ImportSource, SourceEntry, TOO_LARGE, is_beyond_bound},
     stores::{self, StoreEnd, text_of},
 };
-use crate::{words::shortened, zone::Tz};
 
 /// The largest file of conversations, in bytes.
 pub(super) const MAX_CONVERSATIONS_BYTES: u64 = 256 << 20;

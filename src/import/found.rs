@@ -2,7 +2,9 @@
 
 use chrono::NaiveDate;
 
-use crate::{config::OldSetting, memory::tasks::TaskDraft, redact::Secret};
+use reveille_base::redact::Secret;
+
+use crate::{config::OldSetting, memory::tasks::TaskDraft};
 
 /// All that a source holds.
 #[derive(Debug, Default)]

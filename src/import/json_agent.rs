@@ -9,6 +9,8 @@ use std::{
 use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::Value;
 
+use reveille_base::{clock::parse_time, schedule::resolve, zone::Tz};
+
 use super::{
     ImportError,
     conversation::{self, ReadConversation, SaidThere},
@@ -20,7 +22,7 @@ use super::{
     source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry, UNREADABLE, is_beyond_bound},
     stores::{list_of, text_of, time_of},
 };
-use crate::{clock::parse_time, config::OldSetting, memory::imported::harmless, schedule::resolve, zone::Tz};
+use crate::{config::OldSetting, memory::imported::harmless};
 
 const FOLDER: &str = "json-agent";
 /// The longest log of what was said, in bytes.
@@ -181,7 +183,7 @@ fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundTh
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let old = OldSetting::new(name, &value);
             if is_secrets {
-                found.secrets.push(crate::redact::Secret::new(value));
+                found.secrets.push(reveille_base::redact::Secret::new(value));
             } else {
                 found.secrets.extend(old.secret());
             }

@@ -33,6 +33,8 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{redact::Redactor, zone::Tz};
+
 use self::{
     found::FoundThings,
     plan::{ImportPlan, MemoryReader},
@@ -43,9 +45,7 @@ use crate::{
         ProvenanceError,
         hand::{Hand, PersonsCommit},
     },
-    redact::Redactor,
     repo::Repo,
-    zone::Tz,
 };
 
 /// Where something comes from.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{disk, words::shortened};
+use reveille_base::{disk, words::shortened};
 
 /// The longest name of a file or folder, in characters.
 const MAX_NAME_CHARS: usize = 60;

@@ -6,23 +6,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, NaiveDateTime, Utc};
 use ring::digest::{SHA256, digest};
 
+use reveille_base::{
+    clock::parse_time,
+    random::hex,
+    words::{count, one_line, shortened},
+    zone::Tz,
+};
+
 use super::{
     ImportKind,
     account::{ImportAccount, SetReminder},
     found::{CUT_SHORT, DocumentSort, FoundDocument, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
 };
 use crate::{
-    clock::parse_time,
     memory::{
         ACTIVE, BACKLOG, IMPORTED_DIR, SEMANTIC_MEMORY,
         facts::{MAX_FACT_CHARS, NewFact},
         imported,
         tasks::{MAX_BODY_CHARS, MAX_TITLE_CHARS, TaskDraft, TaskError, TaskList},
     },
-    random::hex,
     repo::{FileChange, Repo, RepoError},
-    words::{count, one_line, shortened},
-    zone::Tz,
 };
 
 /// Where it is written what came in. It is no Markdown, so that no search finds it.

@@ -84,7 +84,8 @@ fn name_left_out(left_out: &[ImportLeftOut]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for ImportLeftOut { what, why, .. } in left_out {
         if reasons.len() < 3 && !reasons.iter().any(|reason| reason.starts_with(why)) {
-            reasons.push(format!("{why}: {}", crate::words::shortened(&crate::words::one_line(what), 60)));
+            reasons
+                .push(format!("{why}: {}", reveille_base::words::shortened(&reveille_base::words::one_line(what), 60)));
         }
     }
     if reasons.is_empty() { String::new() } else { format!(" Left out: {}.", reasons.join("; ")) }

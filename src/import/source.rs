@@ -11,6 +11,8 @@ use std::{
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
+use reveille_base::disk;
+
 use super::{
     ImportError,
     encoding::decode_text,
@@ -18,7 +20,6 @@ use super::{
     notes,
     zip_file::{ZipBytes, ZipFile, begins_as_zip},
 };
-use crate::disk;
 
 /// Files and folders that are listed at most.
 pub(super) const MAX_ENTRIES: usize = 50_000;

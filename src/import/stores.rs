@@ -5,11 +5,12 @@ use std::io::{self, Read};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use reveille_base::clock::parse_time;
+
 use super::{
     encoding::{find_utf16, strip_mark},
     source::MAX_WHOLE_BYTES,
 };
-use crate::clock::parse_time;
 
 /// Brackets that are held against each other, one within the other; deeper ones are only counted.
 const MAX_HELD: usize = 1_000;

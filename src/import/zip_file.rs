@@ -13,13 +13,14 @@ use std::{
 
 use zip::{CompressionMethod, ZipArchive};
 
+use reveille_base::disk;
+
 use super::{
     ImportError,
     found::ImportLeftOut,
     source::{HIDDEN, LINK, MAX_DEPTH, MAX_ENTRIES, SourceEntry, TOO_DEEP, is_hidden, too_many},
     zip_name::{NameEncoding, path_of},
 };
-use crate::disk;
 
 /// The largest archive, in bytes: exports with pictures are some gigabytes.
 const MAX_ARCHIVE_BYTES: u64 = 8 << 30;

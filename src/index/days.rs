@@ -2,7 +2,7 @@
 
 use chrono::{Datelike as _, Days, Months, NaiveDate};
 
-use crate::schedule::words::WEEKDAYS;
+use reveille_base::schedule::words::WEEKDAYS;
 
 /// Years that a number is taken for.
 const YEARS: std::ops::RangeInclusive<i32> = 1900..=2100;

@@ -27,6 +27,8 @@ mod vectors;
 pub mod weights;
 mod write;
 
+use reveille_base::types::ChatRef;
+
 pub use chunk::ChunkKind;
 pub use place::IndexPlace;
 pub use ready::Ready;
@@ -38,7 +40,7 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDate;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::{store::StoreError, types::ChatRef};
+use crate::store::StoreError;
 use vectors::Codes;
 use weights::Features;
 

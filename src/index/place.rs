@@ -7,12 +7,13 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::zone::Tz;
+
 use super::{Index, IndexError, Ready, Refreshed, Sources};
 use crate::{
     config::Config,
     database,
     store::{Store, StoreError, StorePlace},
-    zone::Tz,
 };
 
 /// How long a search brings the index up to date before it answers: what is left then is found by a later one.

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use reveille_base::{
+    words::{one_line, shortened},
+    zone::Tz,
+};
+
 use super::{
     Index, IndexError, Refreshed,
     chunk::{self, Chunk, ChunkKind},
     refresh::replace,
     write::Placed,
 };
-use crate::{
-    store::{Recording, Store},
-    words::{one_line, shortened},
-    zone::Tz,
-};
+use crate::store::{Recording, Store};
 
 /// Where recordings stand among the documents.
 pub(super) const RECORDINGS: &str = "recordings/";

@@ -11,6 +11,11 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::{
+    clock::{self, Clock as _},
+    zone::Tz,
+};
+
 use super::{
     Index, IndexError,
     access::LineAccess,
@@ -20,10 +25,8 @@ use super::{
     write::{Changes, Placed},
 };
 use crate::{
-    clock::{self, Clock as _},
     memory::{episodic::without_undone, is_disguised, is_log, others},
     store::Store,
-    zone::Tz,
 };
 
 /// A larger file isn't searched, in bytes.

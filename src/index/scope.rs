@@ -3,11 +3,10 @@
 use chrono::Datelike as _;
 use rusqlite::Params;
 
+use reveille_base::types::ChatRef;
+
 use super::{ChunkKind, Index, IndexError, SearchQuery};
-use crate::{
-    memory::{CONTEXT, WORKING_MEMORY, view::View},
-    types::ChatRef,
-};
+use crate::memory::{CONTEXT, WORKING_MEMORY, view::View};
 
 /// The chunks that may be found.
 pub(super) struct Scope {

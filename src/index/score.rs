@@ -25,7 +25,7 @@ pub(super) struct Candidate {
     pub(super) message: Option<i64>,
     pub(super) key: i64,
     pub(super) date: Option<NaiveDate>,
-    pub(super) chat: Option<crate::types::ChatRef>,
+    pub(super) chat: Option<reveille_base::types::ChatRef>,
     pub(super) taint: Option<String>,
     pub(super) is_of_others_to_guest: bool,
     pub(super) speaker: String,

@@ -74,10 +74,8 @@ fn bits_of_code(code: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        index::{QueryVector, SearchQuery},
-        zone::Tz,
-    };
+    use crate::index::{QueryVector, SearchQuery};
+    use reveille_base::zone::Tz;
 
     #[test]
     fn what_is_gone_from_the_sources_is_in_no_byte_of_the_file_and_other_vectors_stay() {

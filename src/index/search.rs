@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use chrono::NaiveDate;
 use rusqlite::{OptionalExtension as _, Row};
 
+use reveille_base::types::ChatRef;
+
 use super::{
     ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
     chunk::BETWEEN_HEADINGS,
@@ -18,7 +20,7 @@ use super::{
     weights,
     write::day_of,
 };
-use crate::{memory::EPISODIC_MEMORY, types::ChatRef};
+use crate::memory::EPISODIC_MEMORY;
 
 /// Candidates whose neighbours are looked at, too.
 const MAX_WITH_NEIGHBOURS: usize = 100;

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use reveille_base::zone::Tz;
+
 use super::{
     Index, IndexError,
     chunk::{self, Chunk, ChunkKind},
@@ -10,10 +12,7 @@ use super::{
     refresh::Refreshed,
     write::{Changes, Placed},
 };
-use crate::{
-    store::{Spoken, SpokenRows, Store},
-    zone::Tz,
-};
+use crate::store::{Spoken, SpokenRows, Store};
 
 /// Rows of what was said that are written in one transaction.
 const ROWS: usize = 2_000;

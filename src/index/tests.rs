@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use reveille_base::zone::Tz;
+
 use super::*;
-use crate::{
-    memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY},
-    zone::Tz,
-};
+use crate::memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY};
 
 fn docs(docs: &[(&str, &str)]) -> Vec<(String, String)> {
     docs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
@@ -243,7 +242,7 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
     let path = dir.path().join("messages.db");
     let mut store = Store::open(&path).unwrap();
     let by_hand = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
-    let now = crate::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
+    let now = reveille_base::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
     let says = |update, text: &str| NewIncoming {
         chat: ChatRef::telegram(7),
         text: text.to_owned(),

@@ -7,6 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{OptionalExtension as _, TransactionBehavior};
 
+use reveille_base::types::ChatRef;
+
 use super::{
     ChunkKind, Index, IndexError,
     hash::{ByNumber, KeySet},
@@ -14,7 +16,6 @@ use super::{
     sql_list,
     write::embedded,
 };
-use crate::types::ChatRef;
 
 /// Codes in one block.
 pub(super) const BLOCK: usize = 1_024;

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use chrono::{Datelike as _, NaiveDate};
 use rusqlite::{Connection, OptionalExtension as _};
 
+use reveille_base::types::ChatRef;
+
 use super::{
     IndexError,
     access::ChunkReaders,
@@ -12,7 +14,6 @@ use super::{
     hash::hash,
     terms::{self, WordPlace},
 };
-use crate::types::ChatRef;
 
 /// Words of so many letters are kept by their spelling: what is shorter is too like others.
 const SPELT_CHARS: std::ops::RangeInclusive<usize> = 4..=32;

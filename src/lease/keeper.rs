@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::clock::{Clock, since_boot};
+
 use super::{Acquired, Lease, LeaseError, protocol::renew_every};
-use crate::clock::{Clock, since_boot};
 
 /// The longest wait between two looks at a lease that somebody else has, or that can't be asked for.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);

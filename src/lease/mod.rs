@@ -23,15 +23,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::since_boot, process::Identity};
+
 pub use self::{
     keeper::{Handed, Keeper},
     record::{LastSeenLease, LeaseRecord},
     remote::RemoteLease,
 };
 use crate::{
-    clock::since_boot,
     config::{Config, Duty},
-    process::Identity,
     repo::{Beside, Pushed, RemoteError},
 };
 
@@ -91,7 +91,7 @@ pub enum LeaseError {
     Record(#[from] std::io::Error),
     /// No name can be made for this machine.
     #[error(transparent)]
-    NoRandomness(#[from] crate::random::NoRandomness),
+    NoRandomness(#[from] reveille_base::random::NoRandomness),
 }
 
 /// The seam: one lease in one home. It keeps what it holds, and is asked from several threads.

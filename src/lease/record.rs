@@ -12,12 +12,13 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::protocol::LeaseWatch;
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    config::MAX_NAME_CHARS,
     random,
 };
+
+use super::protocol::LeaseWatch;
+use crate::config::MAX_NAME_CHARS;
 
 /// How much of the file is read, in bytes; a longer one is damage.
 const MAX_BYTES: u64 = 64 << 10;

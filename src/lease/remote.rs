@@ -10,16 +10,19 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    clock::{rfc3339, since_boot},
+    process::{self, Identity},
+    random,
+};
+
 use super::{
     Acquired, Lease, LeaseError, LeasePart,
     protocol::{BootTime, LeaseNote, LeaseStep, SeenLease, SwapFate, Tenure, decide, millis},
     record::{LastSeenLease, LeaseRecord, RecordFile},
 };
 use crate::{
-    clock::{rfc3339, since_boot},
     config::{Config, RepoUrl},
-    process::{self, Identity},
-    random,
     repo::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError},
 };
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::json::has_key_twice;
+use reveille_base::json::has_key_twice;
 
 /// The revision of the protocol that we ask for.
 pub const LATEST: &str = "2025-11-25";

@@ -87,10 +87,8 @@ pub fn with_task(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        memory::{BACKLOG, IMPORTED_DIR, SEMANTIC_MEMORY, others, view::View},
-        types::ChatRef,
-    };
+    use crate::memory::{BACKLOG, IMPORTED_DIR, SEMANTIC_MEMORY, others, view::View};
+    use reveille_base::types::ChatRef;
 
     fn day() -> NaiveDate {
         NaiveDate::from_ymd_opt(2026, 11, 25).unwrap()

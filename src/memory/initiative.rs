@@ -15,6 +15,13 @@
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
+use reveille_base::{
+    schedule::task_time,
+    types::ChatRef,
+    words::{count, shortened},
+    zone::Tz,
+};
+
 use super::{
     decay, others,
     preferences::Preferences,
@@ -22,12 +29,6 @@ use super::{
     tasks::{Task, TaskList},
     text::words,
     view,
-};
-use crate::{
-    schedule::task_time,
-    types::ChatRef,
-    words::{count, shortened},
-    zone::Tz,
 };
 
 /// So many points a candidate needs.
@@ -261,12 +262,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     fn look<'a>(active: &'a str, backlog: &'a str, context: &'a str) -> InitiativeLook<'a> {
         InitiativeLook {
             now: parse_time("2026-11-25T08:00:00Z").unwrap(),
-            tz: Tz::of("Europe/Berlin"),
+            tz: "Europe/Berlin".parse::<Tz>().unwrap(),
             active,
             backlog,
             context,

@@ -7,16 +7,17 @@ use std::fmt;
 
 use chrono::DateTime;
 
-use super::{
-    Problem,
-    front_matter::{Field, check_name, fields, front_matter},
-};
-use crate::{
+use reveille_base::{
     schedule::{
         Missed, Rule, Slot,
         when::{TimeTrouble, When, parse_only_time},
     },
     zone::Tz,
+};
+
+use super::{
+    Problem,
+    front_matter::{Field, check_name, fields, front_matter},
 };
 
 /// The folder of the jobs, a file each.
@@ -457,10 +458,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     fn now() -> DateTime<Tz> {
-        parse_time("2026-11-21T14:00:00Z").unwrap().with_timezone(&Tz::of("Europe/Berlin"))
+        parse_time("2026-11-21T14:00:00Z").unwrap().with_timezone(&"Europe/Berlin".parse::<Tz>().unwrap())
     }
 
     fn read(front: &str, body: &str) -> Result<Job, String> {

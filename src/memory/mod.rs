@@ -42,7 +42,7 @@ pub mod undo;
 pub mod unsettled;
 pub mod view;
 
-use crate::disk;
+use reveille_base::disk;
 
 /// The standing orders, as a path in the repository (like all of these).
 pub const CLAUDE: &str = "claude.md";

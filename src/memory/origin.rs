@@ -1,7 +1,8 @@
 //! Where a line says that it comes from: the comment that a wake puts at its end.
 
+use reveille_base::types::ChatRef;
+
 use super::text::split_comment;
-use crate::types::ChatRef;
 
 /// What a line's comment says: `wake ID message N chat C after ORIGINS`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

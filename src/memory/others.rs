@@ -8,13 +8,14 @@
 
 use std::ops::Range;
 
+use reveille_base::types::ChatRef;
+
 use super::{
     CHATS_DIR, DocKind, imported, is_disguised, is_imported,
     sections::Document,
     steps,
     text::{folded, is_blank, lines, slice, split_comment},
 };
-use crate::types::ChatRef;
 
 /// The heading of facts that a cycle has learnt that had read what others wrote.
 pub const UNCONFIRMED: &str = "Unconfirmed";

@@ -7,13 +7,14 @@
 use chrono::NaiveDate;
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use reveille_base::{disk, words::shortened};
+
 use super::{
     ACTIVE, BACKLOG, CONTEXT, PROJECTS_DIR, facts,
     sections::{Document, Spacing},
     tasks::{Task, safe_body},
     text::{comment, ends_line, eol, escape_start, folded, is_blank, lines, one_line, slice, split_comment, words},
 };
-use crate::{disk, words::shortened};
 
 /// The longest name of a project, in characters.
 pub const MAX_PROJECT_NAME_CHARS: usize = 60;

@@ -13,6 +13,11 @@ use std::{collections::BTreeSet, ops::Range};
 
 use chrono::NaiveDate;
 
+use reveille_base::{
+    types::ChatRef,
+    words::{count, shortened},
+};
+
 pub use self::{
     days::rewritten,
     disputes::{Dispute, dispute, settled},
@@ -23,10 +28,6 @@ use super::{
     facts::{self, Facts},
     others,
     text::folded,
-};
-use crate::{
-    types::ChatRef,
-    words::{count, shortened},
 };
 
 /// How the reason of a wake that looks back begins. No other reason does.

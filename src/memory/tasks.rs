@@ -14,6 +14,8 @@ use std::{
 
 use chrono::{Datelike as _, NaiveDate};
 
+use reveille_base::{schedule::Missed, types::ChatRef, words};
+
 pub use self::prose::Prose;
 pub(super) use self::read::{RawKey, RawTask, raw_task};
 use self::read::{is_key, read_task};
@@ -24,7 +26,6 @@ use super::{
     sections::{Document, hash_title},
     text::{ends_line, eol, escape_start, folded, lines, one_line, slice, splice},
 };
-use crate::{schedule::Missed, types::ChatRef, words};
 
 /// At most this many tasks are active at once; done ones don't count.
 pub const MAX_ACTIVE_TASKS: usize = 7;

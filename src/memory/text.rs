@@ -1,8 +1,9 @@
 //! Small text tools under the documents: lines and their endings, safe cutting, and making a model's words harmless
 //! before they become Markdown.
 
-use crate::words;
 use std::ops::Range;
+
+use reveille_base::words;
 
 /// The lines of a text, each with its ending (`\n`, `\r\n` or a lone `\r`): joined again they are the text.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {

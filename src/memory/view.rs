@@ -12,6 +12,8 @@ use std::{
     ops::Range,
 };
 
+use reveille_base::types::ChatRef;
+
 use super::{
     CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, is_imported, is_job, merge,
     others::{self, AFTER},
@@ -20,7 +22,6 @@ use super::{
     tasks::raw_task,
     text::{folded, is_blank, lines, slice, split_comment},
 };
-use crate::types::ChatRef;
 
 /// How the standing orders lift it, in the part before their first section.
 const SHARE: &str = "share between chats:";

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use flate2::write::MultiGzDecoder;
 use serde_json::value::RawValue;
 
-use crate::sse::Events;
+use reveille_base::sse::Events;
 
 /// Packed bytes that are unpacked at once: what comes of them is checked against the bound before the next.
 const UNPACKED_AT_ONCE: usize = 4 * 1024;

@@ -5,11 +5,12 @@
 
 use serde_json::value::RawValue;
 
+use reveille_base::{json::has_key_twice, types::Stop};
+
 use super::{
     anthropic::object_fields,
     conversation::{ContentBlock, blocks},
 };
-use crate::{json::has_key_twice, types::Stop};
 
 /// Key under which arguments that were no JSON object are kept, as text, in a tool call's `input`. It is the form that
 /// the provider's documentation suggests for telling a model of its own broken arguments.

@@ -29,9 +29,12 @@ use std::{
 
 use tokio::sync::Notify;
 
+use reveille_base::{
+    redact::Redactor,
+    types::{Stop, Usage},
+};
+
 pub use self::{chain::ModelChain, configured::configured, conversation::Conversation};
-use crate::redact::Redactor;
-use crate::types::{Stop, Usage};
 
 /// A future that stays on its thread: the wake runs on one.
 pub type TurnFuture<'a> = Pin<Box<dyn Future<Output = Result<Turn, ModelError>> + 'a>>;

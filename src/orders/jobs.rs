@@ -2,6 +2,12 @@
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
+use reveille_base::{
+    schedule::{self, Rule, Slot},
+    words::{day_and_time, local, one_line, shortened},
+    zone::Tz,
+};
+
 use super::OrderError;
 use crate::{
     memory::{
@@ -10,11 +16,8 @@ use crate::{
     },
     provenance::hand::Hand,
     repo::FileChange,
-    schedule::{self, Rule, Slot},
     store::{JobRow, JobRun, JobState, Store},
     tool::Documents,
-    words::{day_and_time, local, one_line, shortened},
-    zone::Tz,
 };
 
 /// How much of an output is listed, in characters.
@@ -231,7 +234,7 @@ fn known(jobs: &Jobs, name: &str) -> Result<Job, OrderError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     fn row(rule: Option<Rule>, zone: &str) -> JobRow {
         JobRow {

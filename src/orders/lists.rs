@@ -2,6 +2,11 @@
 
 use chrono::NaiveDate;
 
+use reveille_base::{
+    types::ChatRef,
+    words::{one_line, shortened},
+};
+
 use crate::{
     memory::{
         self,
@@ -10,8 +15,6 @@ use crate::{
     },
     store::ShownTask,
     tool::also_written,
-    types::ChatRef,
-    words::{one_line, shortened},
 };
 
 /// From so many days on it is said that a task was left alone.

@@ -3,6 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use reveille_base::{redact::Redactor, schedule::is_distance, types::ChatRef, zone::Tz};
+
 use super::{OrderError, world};
 use crate::{
     config::Config,
@@ -10,12 +12,8 @@ use crate::{
         grammar::{self, OfflineCommand, ParsedMessage},
         time,
     },
-    redact::Redactor,
-    schedule::is_distance,
     store::{Change, NewReminder, Order, Reminder, Store, StoreError},
     tool::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry},
-    types::ChatRef,
-    zone::Tz,
 };
 
 /// What is ordered.

@@ -4,13 +4,14 @@ use std::cell::OnceCell;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 
+use reveille_base::redact::Redactor;
+
 use crate::{
     config::Config,
     cycle::decide::budget::Budget,
     database,
     embed::{Meaning, Meant},
     index::{Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery},
-    redact::Redactor,
     repo::{self, RepoError},
 };
 

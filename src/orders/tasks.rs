@@ -4,16 +4,19 @@
 use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
 
+use reveille_base::{
+    schedule::{When, parse_only_day, parse_only_time},
+    types::ChatRef,
+    zone::Tz,
+};
+
 use super::{OrderError, world};
 use crate::{
     memory::{self, tasks::TaskList},
     provenance::hand::{Hand, HandTools, PersonsCommit},
     repo::{FileChange, LeftAlone},
-    schedule::{When, parse_only_day, parse_only_time},
     store::Change,
     tool::{Chat, Documents, Refusal, Registry},
-    types::ChatRef,
-    zone::Tz,
 };
 
 /// What is ordered. A task is named by its title, by words that only it has, or by its number in the list that was shown last.

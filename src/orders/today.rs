@@ -2,18 +2,21 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use reveille_base::{
+    approval_text,
+    types::ChatRef,
+    words::{count, one_line, shortened, when},
+    zone::Tz,
+};
+
 use super::{
     lists::{self, ListedTask},
     tasks,
 };
 use crate::{
-    approval_text,
     config::Config,
     store::{Approval, Incoming, Store, StoreError},
     tool::{Documents, slot_on},
-    types::ChatRef,
-    words::{count, one_line, shortened, when},
-    zone::Tz,
 };
 
 /// How much of a message is shown, in characters.
@@ -209,7 +212,8 @@ fn brief(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, memory::tasks::TaskList};
+    use crate::memory::tasks::TaskList;
+    use reveille_base::clock::parse_time;
 
     fn empty() -> Today {
         Today {
@@ -225,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_day_shows_what_it_holds_and_leaves_out_what_is_empty() {
-        let (now, tz) = (parse_time("2026-11-21T14:00:00Z").unwrap(), Tz::of("Europe/Berlin"));
+        let (now, tz) = (parse_time("2026-11-21T14:00:00Z").unwrap(), "Europe/Berlin".parse::<Tz>().unwrap());
         assert_eq!(empty().text(now, tz), "Nothing is due today.");
         let active = "## Write the report\n- touched: 2026-11-13\n- due: 2026-11-23\n- next: an outline\n\n## Tea\n- touched: 2026-11-21\n";
         let tasks = lists::listed(&TaskList::parse(active).0, &TaskList::parse("").0, empty().day);

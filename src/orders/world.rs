@@ -4,6 +4,8 @@ use std::{collections::BTreeSet, rc::Rc};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     about::About,
     config::Config,
@@ -13,7 +15,6 @@ use crate::{
     policy::Rules,
     store::{Result, Store},
     tool::{Attachments, Chat, Documents, World},
-    types::ChatRef,
     wake_lock::waker::Waker,
 };
 

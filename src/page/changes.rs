@@ -10,6 +10,8 @@ use axum::{
 };
 use maud::{Markup, html};
 
+use reveille_base::words::{effect_stated, measured};
+
 use super::{
     error::PageError,
     parts::{shown, time, wake_link},
@@ -19,7 +21,6 @@ use crate::{
     cycle,
     orders::undo::{self, UndoAsked},
     store::{NewProposal, Proposal, Store},
-    words::{effect_stated, measured},
 };
 
 /// Agreed changes that are shown.

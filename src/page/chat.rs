@@ -26,6 +26,15 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tokio::sync::Notify;
 
+use reveille_base::{
+    approval_text::{sha256, visible},
+    clock,
+    process::Identity,
+    random::NoRandomness,
+    types::ChatRef,
+    words::{one_line, shortened, when},
+};
+
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
@@ -37,18 +46,12 @@ use super::{
     undo::newest_step,
 };
 use crate::{
-    approval_text::{sha256, visible},
     bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said},
-    clock,
     config::OFFLINE_MODEL,
     cycle::{self, stop},
-    process::Identity,
-    random::NoRandomness,
     store::{Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession, names_others},
     tool::Plan,
-    types::ChatRef,
     wake_lock,
-    words::{one_line, shortened, when},
 };
 
 /// Where it is.

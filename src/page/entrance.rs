@@ -1,10 +1,10 @@
 //! Who may enter: addresses that work once, and the cookies that they became. All of it is in memory alone, as digests.
 //!
-//! Times are those of [`crate::clock::awake`], which nobody sets.
+//! Times are those of [`reveille_base::clock::awake`], which nobody sets.
 
 use std::time::Duration;
 
-use crate::{
+use reveille_base::{
     random::{self, NoRandomness},
     redact::Secret,
 };

@@ -9,8 +9,9 @@ use std::{
 use axum::response::Redirect;
 use maud::{Markup, html};
 
+use reveille_base::{approval_text::sha256, random};
+
 use super::site::PageSite;
-use crate::{approval_text::sha256, random};
 
 /// Notes that are kept; the oldest goes.
 const MAX_NOTES: usize = 16;

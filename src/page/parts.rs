@@ -3,15 +3,14 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{Markup, html};
 
-use super::{error::PageError, site::PageDesk};
-use crate::{
+use reveille_base::{
     approval_text::visible,
-    memory::changes::ChangedLine,
-    provenance::ProvenanceError,
-    store::names_others,
     words::{count, one_line, shortened, when},
     zone::Tz,
 };
+
+use super::{error::PageError, site::PageDesk};
+use crate::{memory::changes::ChangedLine, provenance::ProvenanceError, store::names_others};
 
 /// A text is shown open up to so many characters, and so many lines; a longer one is opened by the person.
 const OPEN_CHARS: usize = 400;

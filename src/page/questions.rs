@@ -16,6 +16,12 @@ use chrono::TimeDelta;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_base::{
+    approval_text::{self, Described, WishPiece, sha256},
+    types::BoundFiles,
+    words::count,
+};
+
 use super::{
     changes::agreed,
     error::PageError,
@@ -24,12 +30,9 @@ use super::{
     site::{PageDesk, PageSite},
 };
 use crate::{
-    approval_text::{self, Described, WishPiece, sha256},
     cycle,
     policy::Risk,
     store::{Approval, ApprovalState, Store},
-    types::BoundFiles,
-    words::count,
 };
 
 /// Decided questions that are shown, of so long ago at most.
@@ -440,7 +443,7 @@ fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::ChatRef;
+    use reveille_base::types::ChatRef;
 
     fn approval() -> Approval {
         Approval {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use axum::{Router, extract::State, routing::get};
 use maud::{Markup, html};
 
+use reveille_base::words::in_shell;
+
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
@@ -13,7 +15,6 @@ use super::{
 use crate::{
     config::SaidSettings,
     setup::{SettingGroup, ShownSetting, changed_since, shown_settings},
-    words::in_shell,
 };
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {

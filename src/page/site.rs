@@ -6,13 +6,16 @@ use chrono::{DateTime, Utc};
 
 use tokio::sync::{Notify, Semaphore};
 
-use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes};
-use crate::{
+use reveille_base::{
     clock,
-    config::Config,
-    database, outside,
     random::{self, NoRandomness},
     redact::{Redactor, Secret},
+};
+
+use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes};
+use crate::{
+    config::Config,
+    database, outside,
     repo::Repo,
     store::{Store, StoreError},
 };

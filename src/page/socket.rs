@@ -16,8 +16,9 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
+use reveille_base::redact::Secret;
+
 use super::PageSite;
-use crate::redact::Secret;
 
 /// How long an address may take to be handed over.
 const HANDING_OVER: Duration = Duration::from_secs(5);

@@ -299,5 +299,5 @@ fn without_blanks(text: &str) -> String {
 /// The text on one line, without control characters.
 fn one_line(text: &str, max_chars: usize) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    crate::words::shortened(&crate::words::one_line(&text), max_chars)
+    reveille_base::words::shortened(&reveille_base::words::one_line(&text), max_chars)
 }

@@ -12,9 +12,10 @@ use std::{os::unix::process::ExitStatusExt as _, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+use reveille_base::process::{self, ProcessError, Spec};
+
 #[cfg(feature = "pdf")]
 pub use self::text::text_of;
-use crate::process::{self, ProcessError, Spec};
 
 /// The program that reads.
 pub const PDF_READER: &str = "reveille-pdf";

@@ -7,8 +7,9 @@
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use serde_json::{Map, Value};
 
+use reveille_base::approval_text::is_hidden;
+
 use super::{Rules, RulesProblem};
-use crate::approval_text::is_hidden;
 
 /// The longest rule that is written, in characters: it is shown whole in a message beside what it means.
 const RULE_CHARS_MAX: usize = 1_500;

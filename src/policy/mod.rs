@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use reveille_base::types::Effect;
+
 use self::classify::places;
 pub use self::{
     classify::places::is_private,
@@ -30,7 +32,7 @@ pub use self::{
     rules::{Host, Rules, RulesProblem, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };
-use crate::{config::Autonomy, types::Effect};
+use crate::config::Autonomy;
 
 /// A `policy.toml` to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../docs/policy.toml");

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::words::local;
+
 use super::{
     ProvenanceError,
     point::{DayEdge, Point, PointError, WallClock, point},
@@ -9,7 +11,6 @@ use super::{
 use crate::{
     memory::changes::{ChangedLine, changes},
     repo::{Commit, Repo},
-    words::local,
 };
 
 /// What changed.

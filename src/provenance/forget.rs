@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::words::count;
+
 use super::{
     ProvenanceError,
     hand::{Hand, PersonsCommit},
@@ -15,7 +17,6 @@ use crate::{
     },
     repo::{FileChange, HoldingCommits, Repo},
     store::{HeldInRows, Incoming, Store},
-    words::count,
 };
 
 /// What would be taken out, and what stands in the way.

@@ -4,18 +4,16 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
+
 use super::ProvenanceError;
 use crate::{
-    clock::Clock,
     config::{Config, RepoUrl},
     cycle::{self, Teller, merge_texts, workspace},
     index::{Index, Sources},
     memory::templates::templates,
-    process::Identity,
-    redact::Redactor,
     repo::{Created, FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo},
     store::{Fence, FencedStore, HEAD_SEEN, NewStep, Store},
-    types::ChatRef,
     wake_lock::{LockError, LockedWork, WakeLock, takeover},
 };
 

@@ -2,12 +2,9 @@
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
-use crate::{
-    repo::{Commit, Repo, RepoError},
-    schedule,
-    words::local,
-    zone::Tz,
-};
+use reveille_base::{schedule, words::local, zone::Tz};
+
+use crate::repo::{Commit, Repo, RepoError};
 
 /// What is taken as a point.
 const EXPECTED: &str =
@@ -101,7 +98,7 @@ fn time_of(text: &str, edge: DayEdge, wall: WallClock) -> Option<DateTime<Utc>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{parse_time, rfc3339};
+    use reveille_base::clock::{parse_time, rfc3339};
 
     #[test]
     fn days_and_times_are_the_persons_own() {

@@ -11,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reveille_base::words::count;
+
 use super::{
     ProvenanceError,
     hand::{Hand, HandTools},
@@ -21,7 +23,6 @@ use crate::{
     memory::forgetting::SoughtWords,
     repo::{Oid, OldLine, REMOTE_TIMEOUT, RemoteError},
     store::HEAD_SEEN,
-    words::count,
 };
 
 /// How a backup's name ends, and a note's.

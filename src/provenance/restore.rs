@@ -1,6 +1,8 @@
 //! `wake memory restore`: a document, some of its lines, or the whole memory as it was at a point in time, as a commit of the person's.
 //! What stands there now is committed first: it is never lost.
 
+use reveille_base::words::local;
+
 use super::{
     ProvenanceError,
     hand::{Hand, PersonsCommit},
@@ -9,7 +11,6 @@ use super::{
 use crate::{
     memory::{DocKind, forgetting::SoughtWords, giving_back::give_back},
     repo::{FileChange, Repo},
-    words::local,
 };
 
 /// What a person wants back.
@@ -160,7 +161,7 @@ fn full_path(repo: &Repo, point: &Point, path: &str) -> Result<String, Provenanc
         [] => Err(ProvenanceError::Refused(format!("The memory has no document {path:?}, neither now nor then."))),
         many => {
             let names: Vec<&str> = many.iter().map(|name| name.as_str()).collect();
-            Err(ProvenanceError::Refused(format!("{path:?} could be {}.", crate::words::or(&names))))
+            Err(ProvenanceError::Refused(format!("{path:?} could be {}.", reveille_base::words::or(&names))))
         }
     }
 }

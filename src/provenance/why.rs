@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{types::ChatRef, zone::Tz};
+
 use super::ProvenanceError;
 use crate::{
     index::{IndexPlace, SearchQuery},
@@ -15,8 +17,6 @@ use crate::{
     },
     repo::{Commit, Repo, trailer},
     store::{Incoming, Store},
-    types::ChatRef,
-    zone::Tz,
 };
 
 /// Lines that one question is answered with at most.

@@ -5,8 +5,9 @@ use std::{fmt, fs, path::Path};
 
 use git2::Index;
 
+use reveille_base::words::in_shell;
+
 use super::DEFAULT_BRANCH;
-use crate::words::in_shell;
 
 /// A file of git's that can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]

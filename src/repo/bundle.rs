@@ -6,13 +6,15 @@ use std::{path::Path, thread, time::Duration};
 
 use git2::{ReflogEntry, Repository, RepositoryInitOptions, StatusOptions};
 
+use reveille_base::process;
+
 use super::{
     DEFAULT_BRANCH, Repo, RepoError,
     create::store_branch,
     remote::{failure, git},
     worktree::{OnDisk, Replaced},
 };
-use crate::{outside, process};
+use crate::outside;
 
 /// How long git may take for a whole history.
 const BUNDLE_TIMEOUT: Duration = Duration::from_secs(600);

@@ -11,6 +11,11 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use git2::{ConfigLevel, Repository, RepositoryInitOptions};
 
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    process,
+};
+
 use super::{
     DEFAULT_BRANCH, REMOTE, RemoteError, Repo, RepoError,
     branches::{LIST, LISTED, pick_branch},
@@ -21,11 +26,7 @@ use super::{
     tree::{FILE, Item},
     wake_signature,
 };
-use crate::{
-    clock::{parse_time, rfc3339},
-    outside::{Origin, Outside},
-    process,
-};
+use crate::outside::{Origin, Outside};
 
 /// How long the first clone may take; it holds the whole history.
 pub const CLONE_TIMEOUT: Duration = Duration::from_secs(120);

@@ -5,8 +5,9 @@ use std::{borrow::Cow, io::Write as _, path::Path};
 
 use git2::Index;
 
+use reveille_base::process;
+
 use super::{Repo, RepoError, remote};
-use crate::process;
 
 impl Repo {
     /// A file's bytes as git stores them: with its line endings converted where the person's settings say so.

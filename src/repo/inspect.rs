@@ -5,12 +5,13 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::process::{self, ProcessError};
+
 use super::{
     IsSecret, LeftAlone, Repo, RepoError,
     advance::{DAMAGED_NOTE, KEPT},
     glance,
 };
-use crate::process::{self, ProcessError};
 
 /// How much of what `git fsck` says is passed on, in lines.
 const MAX_FSCK_LINES: usize = 5;

@@ -12,13 +12,14 @@ use std::{
 
 use git2::Repository;
 
+use reveille_base::process::{Output, Spec};
+
 use super::{
     Oid, REMOTE, RemoteError, RepoError,
     local_remote::LocalRemote,
     locks::STALE_REMOTE_LOCK_AGE,
     remote::{Beside, LOCK_IN_THE_WAY, Patience, failure, git, push_failure},
 };
-use crate::process::{Output, Spec};
 
 /// How git says that a reference is there that was to be made.
 const IS_THERE: &str = "already exists";

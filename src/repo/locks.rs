@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::process;
+
 use super::{REMOTE, Repo, advance::PAUSE, index_lock};
-use crate::process;
 
 /// A lock file younger than this may belong to someone whom we can't see.
 pub const STALE_LOCK_AGE: Duration = Duration::from_secs(1);

@@ -13,8 +13,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use reveille_base::process::{self, ProcessError};
+
 use super::{Condition, Repo, RepoError, remote};
-use crate::process::{self, ProcessError};
 
 /// From so many loose objects on they are packed: fewer than the 6,700 at which a person's git would begin to.
 pub const MAX_LOOSE: usize = 2_000;

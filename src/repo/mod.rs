@@ -329,7 +329,7 @@ impl RepoError {
     pub fn is_of_a_file(&self) -> bool {
         match self {
             Self::UnsafePath { .. } => true,
-            Self::Io { source, .. } => !crate::disk::is_the_machines(source),
+            Self::Io { source, .. } => !reveille_base::disk::is_the_machines(source),
             _ => false,
         }
     }
@@ -337,7 +337,7 @@ impl RepoError {
     /// Whether the machine is to blame, such as for a disk that is full: it says nothing of the repository.
     pub fn is_the_machines(&self) -> bool {
         match self {
-            Self::Io { source, .. } | Self::Storing { source, .. } => crate::disk::is_the_machines(source),
+            Self::Io { source, .. } | Self::Storing { source, .. } => reveille_base::disk::is_the_machines(source),
             Self::Unfinished { source, .. } => source.is_the_machines(),
             _ => false,
         }

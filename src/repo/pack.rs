@@ -161,7 +161,9 @@ mod tests {
         names.sort();
         let [index, pack] = names.as_slice() else { panic!("{names:?}") };
         assert!(index.ends_with(".idx") && pack.ends_with(".pack"));
-        let output = crate::process::run(&crate::process::Spec::new("git").args(["verify-pack", index]).dir(&packs));
+        let output = reveille_base::process::run(
+            &reveille_base::process::Spec::new("git").args(["verify-pack", index]).dir(&packs),
+        );
         assert!(output.unwrap().status.success());
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use git2::{Signature, Status, StatusOptions};
 
+use reveille_base::process;
+
 use super::{
     IsSecret, Merge, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, StopAt},
@@ -15,7 +17,6 @@ use super::{
     tree::{self, Item, LINK},
     worktree::{self, OnDisk},
 };
-use crate::process;
 
 /// Larger files of a person's aren't committed for them.
 pub const MAX_PERSON_FILE_BYTES: usize = 1_000_000;

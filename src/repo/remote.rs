@@ -7,11 +7,10 @@
 
 use std::{path::Path, time::Duration};
 
+use reveille_base::process::{self, Output, ProcessError, Spec};
+
 use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, local_remote::LocalRemote, park::RESCUED, unpushed::Exposed};
-use crate::{
-    outside::{Origin, Outside},
-    process::{self, Output, ProcessError, Spec},
-};
+use crate::outside::{Origin, Outside};
 
 /// How long a fetch or a push may take.
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);

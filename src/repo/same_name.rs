@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use reveille_base::disk;
+
 use super::{Oid, Repo, RepoError, person::Changed, tree};
-use crate::disk;
 
 /// Why a file is left alone whose name the disk takes for another's
 pub(super) const SHARED_NAME: &str = "it has another file's name but for large and small letters or accents, and this disk holds only one \

@@ -9,11 +9,12 @@ use std::{
 
 use git2::Repository;
 
+use reveille_base::random;
+
 use super::{
     RemoteError, RepoError,
     remote::{Patience, failure, git, push_failure},
 };
-use crate::random;
 
 /// A branch that is pushed nowhere.
 const NEVER_PUSHED: &str = "refs/heads/reveille-setup-test";

@@ -20,12 +20,11 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::process::{self, Spec};
+
 use self::proxy::Proxy;
 pub use self::{layout::Layout, places::looks_empty, proxy::Grant};
-use crate::{
-    config::Config,
-    process::{self, Spec},
-};
+use crate::config::Config;
 
 /// How long trying a sandbox out may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -4,25 +4,28 @@ use std::{io::Read as _, path::Path, time::Duration};
 
 use rustix::fs::{Access, access};
 
+use reveille_base::{
+    approval_text::without_hidden,
+    disk,
+    process::{self, Spec},
+    words::{count, one_line, shortened},
+};
+
 use super::{
     SetupStep,
     servers::{EXAMPLE_URL, KnownServer},
 };
 use crate::{
-    approval_text::without_hidden,
     channel::telegram::{Telegram, TelegramError},
     config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
-    disk,
     model::{
         ModelError,
         anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
         offered,
         openai::{self, OpenAiOptions, ServedModel},
     },
-    process::{self, Spec},
     repo::{self, Patience, REMOTE_TIMEOUT, RemoteError, RemoteFound},
     sandbox::Sandbox,
-    words::{count, one_line, shortened},
 };
 
 /// How long a server is waited for.

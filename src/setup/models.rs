@@ -1,5 +1,7 @@
 //! The choice of a model: what is offered, and the settings that each choice stands for.
 
+use reveille_base::process;
+
 use super::{
     SetupQuestion,
     local_models::FoundServer,
@@ -8,7 +10,6 @@ use super::{
 use crate::{
     config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges},
     model::openai,
-    process,
 };
 
 /// Whether the only model or one of several is of a server that the person has named, not one that was found on this machine.

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    config::{Config, EmbedModel, SaidSettings, SettingChanges, Source, VARIABLES, is_secret},
-    redact::Secret,
-};
+use reveille_base::redact::Secret;
+
+use crate::config::{Config, EmbedModel, SaidSettings, SettingChanges, Source, VARIABLES, is_secret};
 
 /// What a setting is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use reveille_base::zone::Tz;
+
 use super::{
     local_models::FoundServer,
     models::{chosen_server, has_own_server, is_free, model_changes, model_choices, refused_server, server_changes},
@@ -15,7 +17,6 @@ use crate::{
     },
     model::openai,
     voice,
-    zone::Tz,
 };
 
 /// What is answered for having none.

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::random;
+use reveille_base::random;
 
 /// Why settings weren't written. The old file is as it was.
 #[derive(Debug, thiserror::Error)]

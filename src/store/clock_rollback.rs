@@ -6,12 +6,13 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{Result, Store};
-use crate::store::sql::{SqlConnection, Transaction};
-use crate::{
+use reveille_base::{
     clock::{LONGEST_WAIT, parse_time, rfc3339},
     schedule::due::is_set_back,
 };
+
+use super::{Result, Store};
+use crate::store::sql::{SqlConnection, Transaction};
 
 /// The last time at which the lease, or something that waits, was written.
 const LAST_SEEN: &str = "SELECT max(at) FROM (

@@ -4,8 +4,9 @@ use std::ops::{Deref, DerefMut};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::clock::Clock;
+
 use super::{Result, Store, StoreError};
-use crate::clock::Clock;
 use crate::store::sql::Transaction;
 
 /// The number of one holding of the wake lock; larger is later.

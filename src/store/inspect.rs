@@ -4,13 +4,10 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::parse_time, process::Identity, types::ChatRef};
+
 use super::{MIGRATIONS, PartState, Result, Store, odd_rows::words};
-use crate::{
-    clock::parse_time,
-    process::Identity,
-    store::{outbox::attempts::is_overdue, sql},
-    types::ChatRef,
-};
+use crate::store::{outbox::attempts::is_overdue, sql};
 
 /// Parts that are listed at most.
 const MAX_PARTS: i64 = 500;

@@ -3,12 +3,13 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Result, Store, StoreError, json};
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
     process::Identity,
-    store::{FencedStore, clock_rollback, fence::Fence, messages::overheard, sql::OptionalExtension as _},
 };
+
+use super::{Result, Store, StoreError, json};
+use crate::store::{FencedStore, clock_rollback, fence::Fence, messages::overheard, sql::OptionalExtension as _};
 
 /// Takes a lock that belongs to the connection, and goes with it: one wake at a time works on a shared database. One whose connection is
 /// made anew meanwhile has lost it; then its fence decides.

@@ -32,6 +32,8 @@ mod sql;
 mod steps;
 mod upkeep;
 
+use reveille_base::process::Identity;
+
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
 pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
@@ -109,8 +111,6 @@ use std::{
 };
 
 use rusqlite::{OpenFlags, config::DbConfig};
-
-use crate::process::Identity;
 use sql::{OptionalExtension as _, SqlConnection, Transaction};
 
 /// How long a statement waits for another process's write.

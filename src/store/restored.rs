@@ -8,8 +8,10 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
 use super::{MIGRATIONS, Result, Schema, Store, StoreError};
-use crate::{clock::rfc3339, store::chats::stop, types::ChatRef};
+use crate::store::chats::stop;
 
 /// What a restored database doesn't go on with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]

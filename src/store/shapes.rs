@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::parse_time, types::OwnWork};
+
 use super::{Result, Store, sql};
-use crate::{clock::parse_time, types::OwnWork};
 
 /// A table and its size.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
+
 use super::{
     ChosenSetting, FencedStore, Result, json,
     sql::{self, OptionalExtension as _, Row, Transaction},
-};
-use crate::{
-    clock::{parse_time, rfc3339},
-    types::ChatRef,
 };
 
 /// What a person's own step is called as in `undos`: this and its number. Reminders name it so where they would name a cycle.

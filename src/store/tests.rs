@@ -39,13 +39,14 @@ mod undelivered;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::*;
-use crate::{
+use reveille_base::{
     clock::{FixedClock, parse_time},
     process::Identity,
-    store::{CycleEnd, CycleState, NewCycle, NewOutgoing, OutgoingKind},
     types::ChatRef,
 };
+
+use super::*;
+use crate::store::{CycleEnd, CycleState, NewCycle, NewOutgoing, OutgoingKind};
 
 /// A store in a directory of its own.
 pub(super) struct World {

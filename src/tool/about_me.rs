@@ -4,8 +4,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Tool, World, known_projects};
-use crate::{about::VERSION, sandbox::Sandbox, types::Effect};
+use crate::{about::VERSION, sandbox::Sandbox};
 
 /// What tells of itself.
 pub(super) const ABOUT_ME: &str = "about_me";

@@ -11,12 +11,13 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World};
 use crate::{
     media::content::{self, Content},
     pdf::{self, PdfFault},
     store::Attachment,
-    types::Effect,
 };
 
 /// Bytes that one call shows at most.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
 use crate::{
     exec::{
@@ -12,7 +14,6 @@ use crate::{
         session::{self, End, Ran},
     },
     policy::{self, Access, Rules, SHELL},
-    types::Effect,
 };
 
 /// A longer command is a program that belongs into a file, in bytes.

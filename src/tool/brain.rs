@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World, brief, read::READ, words};
 use crate::{
     memory,
     policy::{Reach, Risk},
     repo::{Commit, Repo, RepoError},
     store::Change,
-    types::Effect,
 };
 
 /// The tools' names.

@@ -6,6 +6,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
     exec::{
@@ -15,7 +17,6 @@ use crate::{
     },
     media::content::{self, Content},
     policy::{self, Risk},
-    types::Effect,
 };
 
 /// The tool's name.

@@ -4,11 +4,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World, search, words};
-use crate::{
-    store::{Exchange, SpokenRows},
-    types::Effect,
-};
+use crate::store::{Exchange, SpokenRows};
 
 /// Entries that are known: more than an opening tells of, for a cycle that goes on when others have come.
 pub const MAX_KNOWN: usize = 64;

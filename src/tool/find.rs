@@ -5,6 +5,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files, read::READ, search::SEARCH};
 use crate::{
     exec::{
@@ -13,7 +15,6 @@ use crate::{
         search::{self, Found, Hit, Query, Wanted},
     },
     memory::{self, others},
-    types::Effect,
 };
 
 /// The tool's name.

@@ -4,8 +4,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Refusal, Tool, World, offer, verbs, words};
-use crate::types::Effect;
 
 /// Calls another tool; [`unwrapped`] is what becomes of such a call.
 pub(super) const USE_TOOL: &str = "use_tool";

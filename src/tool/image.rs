@@ -4,11 +4,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
     exec::{Exec, beneath::PathUse},
     media::content::{self, Content, MAX_IMAGE_BYTES, MAX_SIDE_PX},
-    types::Effect,
 };
 
 /// Pictures that one cycle looks at, at most.

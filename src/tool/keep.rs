@@ -4,11 +4,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World, words};
-use crate::{
-    store::{Change, NewOutgoing},
-    types::Effect,
-};
+use crate::store::{Change, NewOutgoing};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World, remember, task, words};
 use crate::{
     memory::{
@@ -12,7 +14,6 @@ use crate::{
         others,
     },
     policy::Reach,
-    types::Effect,
 };
 
 /// The list of what is to be bought.

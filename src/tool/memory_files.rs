@@ -8,6 +8,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{
     Done, Outcome, Refusal, Tool, Touched, World, note,
     read::{self, READ},
@@ -16,7 +18,6 @@ use super::{
 use crate::{
     exec::edits,
     memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, PLANS_DIR, others, shrinks_too_much, view},
-    types::Effect,
 };
 
 /// The tool's name.
@@ -349,12 +350,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::types::ChatRef;
     use crate::{
         memory::{ACTIVE, CLAUDE, SEMANTIC_MEMORY},
         policy::{Decision, Verdict},
         tool::{Registry, ToRead, tests::Scene},
     };
+    use reveille_base::types::ChatRef;
 
     const RECIPES: &str = "memory/project-memory/recipes.md";
 

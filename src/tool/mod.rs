@@ -44,6 +44,11 @@ mod web_fetch;
 mod web_search;
 mod world;
 
+use reveille_base::{
+    types::{Effect, VerbGroup},
+    words::{one_line, shortened},
+};
+
 pub use assignment::{Assignment, StepInHand};
 pub use attachment::{Attachments, LastPdf, MAX_KNOWN as MAX_ATTACHMENTS};
 pub use brain::{MAX_UNDOABLE, Undoable};
@@ -80,8 +85,6 @@ use crate::{
     exec::Exec,
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,
-    types::{Effect, VerbGroup},
-    words::{one_line, shortened},
 };
 
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and

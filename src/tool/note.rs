@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Change, Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     memory::{self, shrinks_too_much},
     policy::Reach,
     repo::Repo,
     store::StagedFile,
-    types::Effect,
 };
 
 /// The longest working memory or context, in characters: both are small by design.

@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, files};
 use crate::{
     exec::{
@@ -12,7 +14,6 @@ use crate::{
         opener::{self, Target, is_address},
     },
     policy::{Reach, Risk},
-    types::Effect,
 };
 
 #[derive(Deserialize, JsonSchema)]

@@ -4,11 +4,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World};
 use crate::{
     memory::{self, own_name},
     policy::Reach,
-    types::Effect,
 };
 
 #[derive(Deserialize, JsonSchema)]

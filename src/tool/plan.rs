@@ -4,8 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World, words};
-use crate::types::Effect;
 
 /// More steps than this are a project, not a wake.
 pub(crate) const MAX_STEPS: usize = 30;

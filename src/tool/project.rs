@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Change, Documents, Done, Outcome, Refusal, Tool, World, brief, note, words};
 use crate::{
     memory::{
@@ -13,7 +15,6 @@ use crate::{
         },
     },
     policy::Reach,
-    types::Effect,
 };
 
 /// What writes a project's document.

@@ -12,12 +12,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::{Aim, Effect, Figure, StatedEffect};
+
 use super::{Done, Outcome, Refusal, Risk, Tool, Touched, World, brief, words};
-pub(crate) use crate::approval_text::PROPOSE_CHANGE;
-use crate::{
-    memory::{self, CLAUDE, is_disguised, job, skill::Skill, steers},
-    types::{Aim, Effect, Figure, StatedEffect},
-};
+use crate::memory::{self, CLAUDE, is_disguised, job, skill::Skill, steers};
+pub(crate) use reveille_base::approval_text::PROPOSE_CHANGE;
 
 /// The longest title, in characters.
 const MAX_TITLE_CHARS: usize = 100;

@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use reveille_base::{types::Effect, words::count};
+
 use super::{
     Done, Outcome, Refusal, Tool, Touched, World,
     search::{self, SEARCH, Searched},
@@ -23,8 +25,6 @@ use crate::{
         quoting::{self, QuotedFact},
         unsettled::{Unsettled, unsettled},
     },
-    types::Effect,
-    words::count,
 };
 
 /// The tool that reads the memory.

@@ -5,6 +5,11 @@ use chrono::{Days, NaiveDate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::{
+    schedule::{self, Missed},
+    types::{ChatRef, Effect},
+};
+
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     memory::{
@@ -13,9 +18,7 @@ use crate::{
         reflect::{Dispute, days_path, dispute, rewritten},
         unsettled::unsettled,
     },
-    schedule::{self, Missed},
     store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind},
-    types::{ChatRef, Effect},
 };
 
 /// The tools of a look back.
@@ -150,7 +153,7 @@ fn contradiction(args: &Contradiction, world: &World) -> Outcome {
 pub(crate) struct Asking {
     pub(crate) owner_chat: ChatRef,
     pub(crate) now: chrono::DateTime<chrono::Utc>,
-    pub(crate) tz: crate::zone::Tz,
+    pub(crate) tz: reveille_base::zone::Tz,
     pub(crate) quiet_hours: Option<crate::config::QuietHours>,
     /// Whether the day has room for it.
     pub(crate) may_ask: bool,

@@ -4,13 +4,15 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde_json::Value;
 
+use reveille_base::types::VerbGroup;
+
 use super::{
     Assignment, Done, OWNERS_ALONE, Outcome, Refusal, Run, StandIn, ToRead, Tool, World, about_me, assignment,
     attachment, bash, brain, edit, exchange, find, find_tools, image, keep, lists, memory_files, note, offer, open,
     or_empty, own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell,
     verbs, watch, web_fetch, web_search,
 };
-use crate::{exec::Exec, policy::Verdict, types::VerbGroup};
+use crate::{exec::Exec, policy::Verdict};
 
 /// The longest outcome a model is told, in bytes; the rest is cut and said to be.
 pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;

@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     memory::{
@@ -16,7 +18,6 @@ use crate::{
         reflect, view,
     },
     policy::Reach,
-    types::Effect,
 };
 
 #[derive(Deserialize, JsonSchema)]

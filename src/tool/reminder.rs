@@ -7,17 +7,20 @@ use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, task, words};
-use crate::{
-    memory::view,
-    policy::Reach,
+use reveille_base::{
     schedule::{
         Missed, Rule, Slot, is_distance, parse_only_day, parse_relative, resolve,
         when::{self, When},
     },
-    store::{Change, NewReminder, Reminder},
     types::Effect,
     zone::Tz,
+};
+
+use super::{Done, Outcome, Refusal, Tool, World, brief, task, words};
+use crate::{
+    memory::view,
+    policy::Reach,
+    store::{Change, NewReminder, Reminder},
 };
 
 /// Active reminders that are kept at most.

@@ -5,13 +5,14 @@ use std::cell::OnceCell;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::{ChatRef, Effect};
+
 use super::{Done, Outcome, Refusal, Tool, World, read, words};
 use crate::{
     embed::{EmbedError, Meant},
     index::{Index, IndexError, Recalled, SearchQuery, Sources},
     memory::{is_job, others},
     store::Store,
-    types::{ChatRef, Effect},
 };
 
 /// The tool that searches the memory.
@@ -107,7 +108,7 @@ fn line(hit: &Recalled, is_said: bool, world: &World) -> String {
                 speaker if hit.text.contains(speaker) => String::new(),
                 speaker => format!("{speaker}: "),
             };
-            format!("{}:{line}: {speaker}{}{day}", hit.path, crate::words::shortened(&hit.text, MAX_CHARS))
+            format!("{}:{line}: {speaker}{}{day}", hit.path, reveille_base::words::shortened(&hit.text, MAX_CHARS))
         }
     }
 }

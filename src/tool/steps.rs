@@ -5,6 +5,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use reveille_base::{
+    schedule::{self, Missed},
+    types::{Effect, VerbGroup},
+    words::{count, usd},
+};
+
 use super::{Assignment, Done, Outcome, Refusal, StepInHand, Tool, World, brief, words};
 use crate::{
     memory::{
@@ -16,10 +22,7 @@ use crate::{
         tasks::{MAX_VALUE_CHARS, TaskDraft, TaskError, TaskList},
     },
     policy::Reach,
-    schedule::{self, Missed},
     store::{Change, NewOutgoing, NewReminder},
-    types::{Effect, VerbGroup},
-    words::{count, usd},
 };
 
 /// Ends a step's cycle.

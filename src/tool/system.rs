@@ -5,11 +5,10 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Tool, World, files};
-use crate::{
-    exec::{Exec, beneath::Whose, system},
-    types::Effect,
-};
+use crate::exec::{Exec, beneath::Whose, system};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

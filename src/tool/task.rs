@@ -7,6 +7,12 @@ use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::{
+    schedule::{parse_only_day, task_time},
+    types::Effect,
+    words::count,
+};
+
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, reminder, words};
 use crate::{
     memory::{
@@ -16,10 +22,7 @@ use crate::{
         tasks::{Prose, Task, TaskDraft, TaskError, TaskList, due_in_words},
     },
     policy::Reach,
-    schedule::{parse_only_day, task_time},
     store::{Change, ShownTask},
-    types::Effect,
-    words::count,
 };
 
 /// Lines without a heading that a list names at most.

@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Assignment, Done, Outcome, Refusal, Risk, Tool, World, brief, words};
 use crate::{
     policy::Reach,
     store::{Change, NewNudge, NewOutgoing, OutgoingKind, PROPOSED},
-    types::Effect,
 };
 
 /// What speaks first.

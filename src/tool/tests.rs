@@ -15,13 +15,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use reveille_base::{clock::parse_time, types::ChatRef, zone::Tz};
+
 use super::*;
-use crate::{
-    clock::parse_time,
-    store::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile},
-    types::ChatRef,
-    zone::Tz,
-};
+use crate::store::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile};
 
 /// A world in a temporary directory: Saturday, 15:00 in Berlin, chat 7 asks with message 41.
 pub(super) struct Scene {
@@ -47,7 +44,7 @@ impl Scene {
             shelter: std::rc::Rc::new(crate::exec::Shelter::assumed()),
             catalogue: std::rc::Rc::new(Catalogue::new(|| Registry::thinking().seen_by(true).catalogue())),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
-            tz: Tz::of("Europe/Berlin"),
+            tz: "Europe/Berlin".parse::<Tz>().unwrap(),
             chat: Some(Chat { id: ChatRef::telegram(7), thread_id: Some(3), reply_to: Some(100) }),
             open_messages: vec![41],
             own_words: Vec::new(),

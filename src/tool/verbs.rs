@@ -9,8 +9,9 @@ use serde::{
 };
 use serde_json::{Map, Value, json, value::RawValue};
 
+use reveille_base::types::{VERB, VerbGroup};
+
 use super::{Refusal, Tool};
-use crate::types::{VERB, VerbGroup};
 
 /// What a group says of itself.
 fn about(group: &str) -> &'static str {

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Run, Tool, Touched, World, words};
 use crate::{
     memory::{
@@ -16,7 +18,6 @@ use crate::{
     },
     policy::Reach,
     store::Change,
-    types::Effect,
     web::{self, Grants},
 };
 

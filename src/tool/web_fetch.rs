@@ -6,8 +6,10 @@ use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief};
-use crate::{exec::Exec, policy::Risk, types::Effect, web::WebError};
+use crate::{exec::Exec, policy::Risk, web::WebError};
 
 /// The tool's name.
 const NAME: &str = "web_fetch";

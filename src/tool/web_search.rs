@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use reveille_base::types::Effect;
+
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     exec::Exec,
     policy::{Reach, Risk},
-    types::Effect,
     web::search::{MAX_QUERY_CHARS, WebResults},
 };
 

@@ -12,11 +12,12 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use reveille_base::{disk, types::ChatRef, zone::Tz};
+
 use super::{Assignment, Attachments, Done, Undoable};
 use crate::{
     about::About,
     config::{Autonomy, QuietHours},
-    disk,
     embed::Meaning,
     exec::Shelter,
     index::IndexPlace,
@@ -31,8 +32,6 @@ use crate::{
     policy::Rules,
     repo::{Repo, RepoError},
     store::{Change, Exchange, Reminder, ShownTask, StagedFile},
-    types::ChatRef,
-    zone::Tz,
 };
 
 /// A file larger than this is not read as memory, in bytes.

@@ -3,13 +3,13 @@
 
 use std::cell::{Cell, RefCell};
 
+use reveille_base::{clock::Clock, types::Usage};
+
 use crate::{
-    clock::Clock,
     config::{Config, OFFLINE_MODEL, Provider},
     cycle::{decide::budget::Budget, workspace},
     model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, configured},
     store::{Reservation, Spent, Store, StoreError},
-    types::Usage,
 };
 
 /// Why a model can't be tried.

@@ -21,7 +21,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{self, parse_time, rfc3339},
     process::Identity,
     types::ChatRef,
@@ -310,7 +310,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use super::*;
-    use crate::{clock::parse_time, process};
+    use reveille_base::{clock::parse_time, process};
 
     fn now() -> DateTime<Utc> {
         parse_time("2026-11-21T14:00:00Z").unwrap()

@@ -11,11 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
+use reveille_base::{
     clock,
     process::{self, Identity},
-    wake_lock::{self, Holder, LockError, WakeLock},
 };
+
+use crate::wake_lock::{self, Holder, LockError, WakeLock};
 
 /// A silent holder is looked at once more for so long: where the machine itself had stopped, its next beat is on its way. On Linux a
 /// pause that has run out meanwhile ends at once; elsewhere it may begin anew.

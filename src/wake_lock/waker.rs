@@ -17,11 +17,12 @@ use rustix::{
     time::Timespec,
 };
 
-use crate::{
-    config::Config,
-    process, wake_lock,
+use reveille_base::{
+    process,
     words::{in_shell, local_day_and_time},
 };
+
+use crate::{config::Config, wake_lock};
 
 /// A look that is longer ago isn't one of a series: cron looks every quarter of an hour at the least.
 const RECENT: TimeDelta = TimeDelta::minutes(30);
@@ -185,7 +186,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     fn at(time: &str) -> DateTime<Utc> {
         parse_time(&format!("2026-11-21T{time}:00Z")).unwrap()

@@ -8,8 +8,9 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use reqwest::Url;
 
+use reveille_base::net_guard;
+
 use super::WebError;
-use crate::net_guard;
 
 /// The longest URL, in bytes.
 pub(super) const MAX_URL_BYTES: usize = 2_000;

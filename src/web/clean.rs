@@ -1,6 +1,6 @@
 //! What a page's text is freed of before anybody reads it: characters that people don't see and that a model does.
 
-use crate::words;
+use reveille_base::words;
 
 /// The text without control characters, and without what has no width or turns the order of others around. What joins letters
 /// in Arabic, Persian, the scripts of India and emoji stays.

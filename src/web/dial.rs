@@ -19,8 +19,9 @@ use reqwest::{
     redirect::Policy,
 };
 
+use reveille_base::net_guard::why_not_public;
+
 use super::{Web, WebError, address::DialTarget};
-use crate::net_guard::why_not_public;
 
 /// Addresses of one name that are taken note of.
 const MAX_ADDRESSES: usize = 16;

@@ -14,11 +14,10 @@ use std::{
 };
 
 use fastrand::Rng;
-use reveille::{
-    process::{self, Identity},
-    wake_lock,
-};
+use reveille::wake_lock;
 use rustix::process::{Pid, Signal};
+
+use reveille_base::process::{self, Identity};
 
 use super::{
     layer::{Layer, Recovery, Share},

@@ -11,7 +11,8 @@ use chrono::{
     DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone as _, Utc, Weekday, WeekdaySet,
 };
 use fastrand::Rng;
-use reveille::{
+
+use reveille_base::{
     schedule::{
         Missed, Nth, Rule, Slot,
         due::{self, Series, SlotHistory},

@@ -1,6 +1,10 @@
 //! The size of the write-ahead log while a bot stores messages, a wake writes beside it, and readers come and go so that
 //! there is never a moment without one: the state in which SQLite by itself never begins its log anew.
 
+use reveille::{
+    store::FencedStore,
+    store::{Batch, Entry, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES},
+};
 use std::{
     path::Path,
     sync::{
@@ -11,14 +15,7 @@ use std::{
     time::Duration,
 };
 
-use reveille::{
-    clock::FixedClock,
-    clock::parse_time,
-    process::Identity,
-    store::FencedStore,
-    store::{Batch, Entry, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES},
-    types::ChatRef,
-};
+use reveille_base::{clock::FixedClock, clock::parse_time, process::Identity, types::ChatRef};
 
 /// Telegram gives at most so many updates at once.
 const MAX_BATCH: u64 = 100;

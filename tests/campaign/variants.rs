@@ -26,6 +26,9 @@ use super::{
 const MARKER: &str = "// fault: ";
 const END_MARKER: &str = "// fault end: ";
 
+/// Where the product's own sources are.
+const SOURCES: [&str; 2] = ["crates", "src"];
+
 /// One broken place.
 pub(crate) struct Variant {
     /// What is broken, in a few words.
@@ -81,7 +84,8 @@ impl Variant {
     }
 }
 
-/// A file below `src/` or `tests/`.
+/// A file below one of [`SOURCES`] or `tests/`.
+#[derive(Clone)]
 struct Source {
     path: PathBuf,
     text: String,
@@ -267,7 +271,8 @@ fn chosen(layers: &[&'static str], choice: &Choice, seed: u64) -> Vec<&'static V
 /// Entries whose marker or test isn't there, markers without an entry, and layers without any.
 fn misfits(layers: &[&'static str]) -> Vec<Tried> {
     let below = |folder: &str| sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap_or_default();
-    let (sources, tests) = (below("src"), below("tests"));
+    let sources = SOURCES.iter().flat_map(|folder| below(folder)).collect::<Vec<_>>();
+    let tests = below("tests");
     let bare = layers.iter().filter(|layer| all().all(|variant| variant.layer != **layer));
     let bare = bare.map(|layer| Tried {
         name: "(none)",
@@ -301,6 +306,7 @@ const PARTS: &[&str] = &[
     "Cargo.lock",
     "build.rs",
     "clippy.toml",
+    "crates",
     "src",
     "tests",
     "benches",
@@ -343,7 +349,8 @@ impl Workshop {
     }
 
     fn judge(&self, variant: &Variant, seed: u64) -> Result<Verdict, String> {
-        let sources = sources(&self.sources.join("src")).map_err(|error| format!("the copied sources: {error}"))?;
+        let read = SOURCES.iter().map(|folder| sources(&self.sources.join(folder))).collect::<io::Result<Vec<_>>>();
+        let sources = read.map_err(|error| format!("the copied sources: {error}"))?.concat();
         let (source, lines) = variant.place(&sources)?;
         let Source { path, text } = source;
         let write = |text: &str| fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));

@@ -258,7 +258,7 @@ fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     // What a screen hides is spelled out there, and the hash is of the bytes that a yes allows.
     assert!(file.contains("tea\\u{202e}pot") && !file.contains('\u{202e}'), "{file}");
     let bytes = env.wake(&["approvals", "bytes", "1"]).ok().stdout;
-    let sha256 = reveille::approval_text::sha256(&bytes);
+    let sha256 = reveille_base::approval_text::sha256(&bytes);
     assert_eq!(bytes, action);
     assert!(!asked.visible.contains(&sha256) && file.contains(&sha256), "{}", asked.visible);
     let listed = env.wake(&["approvals", "list"]).ok().stdout;
@@ -398,7 +398,7 @@ fn a_question_does_not_wait_for_what_its_cycle_has_said_before() {
             .decide(
                 env.query("SELECT id FROM approvals"),
                 true,
-                reveille::clock::parse_time("2026-11-21T14:00:00Z").unwrap()
+                reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap()
             )
             .unwrap()
     );
@@ -433,7 +433,7 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
         let (status, detail) = found(&env, check);
         assert_eq!(status, "ok", "{check}: {detail}");
     }
-    let now = reveille::clock::parse_time("2026-11-21T20:00:00Z").unwrap();
+    let now = reveille_base::clock::parse_time("2026-11-21T20:00:00Z").unwrap();
     assert!(env.store().decide(1, true, now).unwrap());
     assert_eq!(found(&env, "approvals").0, "ok", "a wake is about to come");
     env.at("2026-11-21T20:20:00Z");

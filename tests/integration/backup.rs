@@ -210,7 +210,7 @@ fn nothing_is_taken_for_undone_that_may_have_been_done_since() {
     )
     .unwrap();
     drop(conn);
-    let now = reveille::clock::parse_time(env.now()).unwrap();
+    let now = reveille_base::clock::parse_time(env.now()).unwrap();
     let aside = store.begin_restored(now).unwrap();
     assert_eq!((aside.questions, aside.doubtful_parts), (2, 2), "{aside:?}");
     assert!(store.stopped().unwrap().is_some());

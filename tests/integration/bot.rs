@@ -1,15 +1,12 @@
 //! The bot over real sockets: what it stores and when it says so, whom it hears, what it answers itself, when it starts a
 //! wake, and what it survives.
 
-use std::time::Duration;
-
-use reveille::{
-    process::Identity,
-    types::ChatRef,
-    wake_lock::{LockedWork, WakeLock},
-};
+use reveille::wake_lock::{LockedWork, WakeLock};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::time::Duration;
+
+use reveille_base::{process::Identity, types::ChatRef};
 
 use crate::support::{
     bot::{Stage, keeps_the_secret, times},
@@ -287,7 +284,7 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     let stage = Stage::new();
     let bot = stage.start_polling();
     let me = Identity::current();
-    let now = reveille::clock::parse_time(crate::support::env::NOW).unwrap();
+    let now = reveille_base::clock::parse_time(crate::support::env::NOW).unwrap();
     let lock_path = stage.env.workspace().join(".wake-lock");
     let mut lock = WakeLock::try_acquire(&lock_path, &me, now).unwrap();
     lock.describe(

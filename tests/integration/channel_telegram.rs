@@ -8,13 +8,16 @@ use reveille::{
         telegram::{Command, RawUpdate, SetUpError, Telegram, TelegramError},
     },
     render,
-    types::ChatRef,
-    types::{Question, TextFile},
 };
 use serde_json::json;
 use teloxide_core::{
     payloads::SendMessage,
     types::{ChatId, ParseMode, Update, UpdateKind},
+};
+
+use reveille_base::{
+    types::ChatRef,
+    types::{Question, TextFile},
 };
 
 use crate::support::telegram::{FakeTelegram, Fault, TOKEN};

@@ -3,6 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use reveille_base::{
+    redact::Secret,
+    types::{VERB, VerbGroup},
+};
+
 use super::{
     mind::{asked, commits, end_well, last, plan, sent, start_wake},
     support::{
@@ -14,13 +19,9 @@ use super::{
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use reveille::{
-    model::{
-        Conversation, Model as _, ModelError, Progress,
-        claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
-    },
-    redact::Secret,
-    types::{VERB, VerbGroup},
+use reveille::model::{
+    Conversation, Model as _, ModelError, Progress,
+    claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};

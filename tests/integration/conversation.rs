@@ -1,14 +1,11 @@
 //! How people talk, over real sockets: albums and long texts in parts, words taken back, groups and their topics.
 
-use std::time::Duration;
-
-use reveille::{
-    clock::parse_time,
-    store::{NewOutgoing, OutgoingKind},
-    types::ChatRef,
-};
+use reveille::store::{NewOutgoing, OutgoingKind};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::time::Duration;
+
+use reveille_base::{clock::parse_time, types::ChatRef};
 
 use crate::{
     mind::minded,

@@ -1,12 +1,11 @@
 //! Room on the disk: the bot stops fetching below the reserve and says so, goes on by itself, and loses nothing when the disk
 //! is really full.
 
-use std::{fs, io::Write as _, path::Path, time::Duration};
-
-use reveille::clock::parse_time;
-use reveille::types::ChatRef;
 use rustix::process::Signal;
 use serde_json::json;
+use std::{fs, io::Write as _, path::Path, time::Duration};
+
+use reveille_base::{clock::parse_time, types::ChatRef};
 
 use super::{
     exec_shell::bash,
@@ -224,7 +223,7 @@ fn a_command_that_would_fill_the_disk_is_ended_and_its_chat_gets_the_answer() {
         assert!(then.contains("and on"), "{command}: {then}");
         let sent = telegram.wait_for_sent(1, PATIENCE);
         assert_eq!(sent[0].visible, "It was too much.", "{command}");
-        let free = reveille::disk::free_bytes(Path::new(disk.at())).unwrap();
+        let free = reveille_base::disk::free_bytes(Path::new(disk.at())).unwrap();
         assert!(free > 100 << 20, "{command}: {free}");
         // Whoever writes next is answered, too.
         env.receive(CHAT, "are you there?");

@@ -11,10 +11,11 @@ use std::{
 use reveille::{
     config::Config,
     embed::{self, EmbedDesk, EmbedError, TextRole},
-    redact::{Redactor, Secret},
     store::Store,
 };
 use serde_json::{Value, json};
+
+use reveille_base::redact::{Redactor, Secret};
 
 use crate::support::{
     env::{TestEnv, eventually},

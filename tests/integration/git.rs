@@ -707,10 +707,10 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
     env.set("REPO_URL", &remote.display().to_string());
     env.once();
     let mut random = fastrand::Rng::with_seed(2);
-    let start = reveille::clock::parse_time(NOW).unwrap();
+    let start = reveille_base::clock::parse_time(NOW).unwrap();
     let mut pushed = 0;
     for round in 0..20_i64 {
-        let now = reveille::clock::rfc3339(start + chrono::TimeDelta::minutes(round));
+        let now = reveille_base::clock::rfc3339(start + chrono::TimeDelta::minutes(round));
         env.at(&now);
         let id = env.receive(CHAT, &format!("remember that box {round} is blue"));
         env.execute(&format!(
@@ -748,7 +748,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
     {
         fs::File::options().write(true).open(lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     }
-    env.at(&reveille::clock::rfc3339(start + chrono::TimeDelta::hours(3)));
+    env.at(&reveille_base::clock::rfc3339(start + chrono::TimeDelta::hours(3)));
     env.once();
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);

@@ -1,5 +1,10 @@
 //! `health`: the real thing is broken, the report says so, what can be repaired is, and then all is well again.
 
+use reveille::{
+    store::{NewOutgoing, OutgoingKind, Pick, Store},
+    wake_lock::{self, Holder},
+};
+use serde_json::Value;
 use std::{
     fs,
     net::{TcpListener, TcpStream},
@@ -7,14 +12,7 @@ use std::{
     path::Path,
 };
 
-use reveille::{
-    clock::parse_time,
-    process::Identity,
-    store::{NewOutgoing, OutgoingKind, Pick, Store},
-    types::ChatRef,
-    wake_lock::{self, Holder},
-};
-use serde_json::Value;
+use reveille_base::{clock::parse_time, process::Identity, types::ChatRef};
 
 use super::support::{
     disk::Small,

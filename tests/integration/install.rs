@@ -3,17 +3,17 @@
 
 #![cfg(target_os = "linux")]
 
+use reveille::{
+    setup::install::{Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines},
+    wake_lock,
+};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
-use reveille::{
-    process::{self, Identity},
-    setup::install::{Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines},
-    wake_lock,
-};
+use reveille_base::process::{self, Identity};
 
 use super::{
     init::{fresh, take_all, write},

@@ -2,6 +2,8 @@
 
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
 
+use reveille_base::process::Identity;
+
 use super::{
     mind::{asked, commits, end_well, minded, sent, start_wake},
     support::{
@@ -10,7 +12,7 @@ use super::{
         http::Gate,
     },
 };
-use reveille::{process::Identity, wake_lock};
+use reveille::wake_lock;
 use rustix::process::Signal;
 use serde_json::json;
 

@@ -1,5 +1,10 @@
 //! How far a cycle goes by itself: rounds, time, circles and money. At each end its person is asked or told, and nothing is lost.
 
+use reveille_base::{
+    redact::Redactor,
+    types::{Stop, Usage},
+};
+
 use super::{
     approvals::{press, question},
     mind::{asked, end_well, last, minded, results, sent, start_wake},
@@ -14,8 +19,6 @@ use reveille::{
     config::Config,
     cycle::context::{Context, Terminal, WakeOutcome},
     model::{Conversation, Model, Progress, Turn, TurnFuture},
-    redact::Redactor,
-    types::{Stop, Usage},
 };
 use rustix::process::Signal;
 use serde_json::json;
@@ -444,7 +447,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
         let mut config = Config::from_sources(&sources, None, Some("UTC")).unwrap();
         config.wake_timeout = std::time::Duration::from_secs(1);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let clock = reveille::clock::FixedClock(reveille::clock::parse_time(NOW).unwrap());
+        let clock = reveille_base::clock::FixedClock(reveille_base::clock::parse_time(NOW).unwrap());
         let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
         let model = Slow { turns: 0.into(), until: 0.into(), complexity };
         let context = Context {

@@ -10,10 +10,11 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use reveille::{
-    clock::{parse_time, since_boot},
     config::Config,
     lease::{Acquired, Lease, LeaseError, LeasePart, RemoteLease},
 };
+
+use reveille_base::clock::{parse_time, since_boot};
 
 use super::support::env::{NOW, TestEnv, eventually};
 

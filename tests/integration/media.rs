@@ -506,7 +506,7 @@ fn health_finds_files_that_are_missing_and_half_fetched_ones() {
     fs::remove_file(stage.env.workspace().join("files/1.jpg")).unwrap();
     let part = stage.env.workspace().join("files/9.jpg.part");
     fs::write(&part, "half").unwrap();
-    let long_ago = reveille::clock::parse_time("2026-11-21T12:00:00Z").unwrap();
+    let long_ago = reveille_base::clock::parse_time("2026-11-21T12:00:00Z").unwrap();
     fs::File::options().write(true).open(&part).unwrap().set_modified(long_ago.into()).unwrap();
     let report = stage.env.health(&["check", "--json"]).json();
     assert!(report["repaired"].as_array().unwrap().contains(&json!("files")), "{report:#}");

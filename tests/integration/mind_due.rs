@@ -195,7 +195,7 @@ fn what_a_parked_cycle_was_told_of_begins_no_other() {
     env.once();
     assert_eq!((claude.requests().len(), telegram.sent().len()), (1, 1), "asked once, by one cycle");
     let mut store = env.store();
-    let now = reveille::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
+    let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
     let asked = store.pending_approvals(now).unwrap().pop().unwrap();
     assert!(store.decide(asked.id, false, now).unwrap());
     claude.expect(Reply::text(""));
@@ -220,7 +220,7 @@ fn what_others_saw_while_a_cycle_was_parked_stays_seen() {
     commit("high");
     claude.expect(Reply::text(""));
     assert_eq!(env.once()["outcome"], "worked");
-    let now = reveille::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
+    let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
     let mut store = env.store();
     let asked = store.pending_approvals(now).unwrap().pop().unwrap();
     assert!(store.decide(asked.id, false, now).unwrap());

@@ -1,5 +1,7 @@
 //! A wake that is ended in the middle: what was paid for is not paid again, what was done is not done again.
 
+use reveille_base::{redact::Redactor, types::Usage};
+
 use super::{
     mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
     support::{
@@ -13,8 +15,6 @@ use reveille::{
     config::Config,
     cycle::context::{Context, Terminal, WakeOutcome},
     model::{Conversation, Model, Progress, TurnFuture},
-    redact::Redactor,
-    types::Usage,
 };
 use rustix::process::Signal;
 use serde_json::json;
@@ -525,7 +525,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
     let mut config = Config::from_sources(&sources, None, Some("UTC")).unwrap();
     config.wake_timeout = std::time::Duration::from_secs(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let clock = reveille::clock::FixedClock(reveille::clock::parse_time(NOW).unwrap());
+    let clock = reveille_base::clock::FixedClock(reveille_base::clock::parse_time(NOW).unwrap());
     let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
     let context = Context {
         config: &config,

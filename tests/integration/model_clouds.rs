@@ -8,19 +8,18 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::{DateTime, TimeDelta, Utc};
-use reveille::{
-    clock::{Clock, parse_time},
-    model::{
-        Conversation, Model as _, ModelError, Progress, Turn,
-        anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
-        content::text_of,
-    },
+use reveille::model::{
+    Conversation, Model as _, ModelError, Progress, Turn,
+    anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
+    content::text_of,
 };
 use ring::{
     rsa::{KeyPair, PublicKeyComponents},
     signature::KeyPair as _,
 };
 use serde_json::json;
+
+use reveille_base::clock::{Clock, parse_time};
 
 use super::support::{
     claude::{

@@ -1,15 +1,16 @@
 //! An OpenAI-compatible server as the AI model: through the whole cycle, over real sockets, against a server that checks every byte.
 
-use reveille::{
-    model::{
-        Conversation, Known, Model as _, ModelError, Progress, Turn,
-        content::{assistant_message, text_of, tool_calls},
-        openai::{OpenAi, OpenAiOptions},
-    },
+use reveille::model::{
+    Conversation, Known, Model as _, ModelError, Progress, Turn,
+    content::{assistant_message, text_of, tool_calls},
+    openai::{OpenAi, OpenAiOptions},
+};
+use serde_json::{Value, json};
+
+use reveille_base::{
     redact::Secret,
     types::{Stop, Usage},
 };
-use serde_json::{Value, json};
 
 use crate::support::{
     env::{Ran, TestEnv},

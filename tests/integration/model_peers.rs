@@ -4,16 +4,15 @@
 
 use std::time::Duration;
 
-use reveille::{
-    model::{
-        Conversation, Model as _, Progress,
-        content::tool_calls,
-        openai::{OpenAi, OpenAiOptions},
-    },
-    types::Stop,
+use reveille::model::{
+    Conversation, Model as _, Progress,
+    content::tool_calls,
+    openai::{OpenAi, OpenAiOptions},
 };
 
 use serde_json::{Value, json};
+
+use reveille_base::types::Stop;
 
 use super::support::{
     env::{Running, TestEnv, eventually},

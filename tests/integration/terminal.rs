@@ -152,10 +152,10 @@ fn a_terminal_shows_no_answer_that_another_one_waits_for() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     let mut store = env.store();
-    let now = reveille::clock::parse_time(env.now()).unwrap();
+    let now = reveille_base::clock::parse_time(env.now()).unwrap();
     // A terminal of this process waits, and another one's wake answers both.
     let session = reveille::store::TerminalSession::fresh().unwrap();
-    store.open_session(&session, &reveille::process::Identity::current(), now).unwrap();
+    store.open_session(&session, &reveille_base::process::Identity::current(), now).unwrap();
     store.say_at_terminal("remember that coffee is at nine", &[], &session, now).unwrap();
     let other = env.wake(&["say", "remember that tea is at five"]).ok();
     assert_eq!(other.stdout, "Remembered: tea is at five\n");
@@ -190,7 +190,7 @@ fn times_of_another_wake_are_on_the_persons_wall() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     let lock = held(&env);
-    let me = reveille::process::Identity::current();
+    let me = reveille_base::process::Identity::current();
     let holder = serde_json::json!({"pid": me.pid, "boot_id": me.boot_id, "process_started": me.started,
         "started_at": "2026-11-21T13:00:00Z", "cycle_id": null});
     std::fs::write(env.workspace().join(".wake-lock"), holder.to_string()).unwrap();

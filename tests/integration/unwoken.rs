@@ -69,7 +69,7 @@ fn the_sign_of_an_idle_wake_is_a_time() {
     assert!(String::from_utf8_lossy(&idle.stdout).contains("\"outcome\":\"idle\""), "{idle:?}");
     assert_eq!(all(), before);
     let sign = fs::metadata(env.workspace().join(".last-look")).unwrap().modified().unwrap();
-    let expected = reveille::clock::parse_time(when).unwrap();
+    let expected = reveille_base::clock::parse_time(when).unwrap();
     assert_eq!(sign, SystemTime::from(expected));
     env.at(NOW);
 }

@@ -1,6 +1,7 @@
 //! Upgrades: one build takes another's place, under cron, with the real programs. A newer build is a copy of the same with a byte more; a
 //! broken one has a bot that ends at once, or one that hangs. Whatever comes of it, one bot runs, on one database.
 
+use reveille::{setup::install::PROGRAMS, store::Store};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -8,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use reveille::{process::Identity, setup::install::PROGRAMS, store::Store};
+use reveille_base::process::Identity;
 
 use super::{
     init::write,

@@ -1,11 +1,12 @@
 //! One message from the queue to the answer, the commit and the remote; and a wake with nothing to do.
 
+use reveille_base::approval_text;
+
 use super::support::{
     claude::{FakeClaude, Reply},
     env::{CHAT, TestEnv, eventually},
     telegram::FakeTelegram,
 };
-use reveille::approval_text;
 use rustix::process::Signal;
 
 #[test]

@@ -19,13 +19,13 @@ use reveille::{
     config::Autonomy,
     exec::{Exec, Shelter},
     policy::Rules,
-    redact::Secret,
     sandbox::Confinement,
     tool::{Attachments, Documents, Registry, World},
-    types::ChatRef,
     web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
 };
 use serde_json::json;
+
+use reveille_base::{redact::Secret, types::ChatRef};
 
 use super::support::{
     env::TestEnv,
@@ -342,7 +342,7 @@ fn world(dir: &Path) -> World {
         shelter: shelter(dir),
         catalogue: Rc::default(),
         now: DateTime::UNIX_EPOCH,
-        tz: reveille::zone::Tz::UTC,
+        tz: reveille_base::zone::Tz::UTC,
         chat: None,
         open_messages: Vec::new(),
         own_words: Vec::new(),

@@ -1,10 +1,11 @@
 //! `/local [off]`: from now on this chat is answered on this machine alone, or by cloud models again. What can't be is said.
 
+use reveille_base::words;
+
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
     config::{Config, OFFLINE_MODEL},
     store::Order,
-    words,
 };
 
 /// What lifts it.

@@ -1,8 +1,9 @@
 //! `/memory`: what files there are; with words, what fits them best, in the memory and in what was said, each with its place and day.
 
+use reveille_base::disk::size;
+
 use super::{Desk, bounded, brief, seen::Seen};
 use crate::{
-    disk::size,
     index::{Index, IndexError, IndexPlace, Recalled, SearchQuery},
     repo::{CommittedFile, RepoError},
 };

@@ -30,14 +30,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{types::ChatRef, words};
+
 use super::batch::Asked;
 use crate::{
     channel::telegram::Command,
     config::Config,
     repo::{Committed, RepoError},
     store::{Order, Result, Stopped, Store},
-    types::ChatRef,
-    words,
 };
 use seen::Seen;
 

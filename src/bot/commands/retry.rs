@@ -1,10 +1,9 @@
 //! `/retry [number]`: tries afresh what an undo has put aside, or what was given up.
 
+use reveille_base::words::count;
+
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::{
-    store::{Order, Result},
-    words::count,
-};
+use crate::store::{Order, Result};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let chat = asked.message.chat;

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     memory::{
         CLAUDE, steers,
         view::{self, View},
     },
     repo::{Committed, CommittedFile, RepoError},
-    types::ChatRef,
 };
 
 /// The last commit of the memory, through the eyes of one chat.

@@ -2,16 +2,19 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::{
+    approval_text,
+    types::ChatRef,
+    words::{count, when},
+    zone::Tz,
+};
+
 use super::{super::batch::Asked, Desk};
 use crate::{
-    approval_text,
     config::OFFLINE_MODEL,
     cycle::{self, decide::budget::Budget},
     store::{Approval, CycleRow, CycleState, Outstanding, Result},
-    types::ChatRef,
     wake_lock,
-    words::{count, when},
-    zone::Tz,
 };
 
 /// How it stands with the assistant.
@@ -85,7 +88,7 @@ impl AssistantStatus {
             stopped_since: desk.stopped_for(asked),
             running_since: wake_lock::read(&config.lock_path())
                 .filter(|holder| holder.identity().is_alive())
-                .map(|holder| crate::clock::parse_time(&holder.started_at)),
+                .map(|holder| reveille_base::clock::parse_time(&holder.started_at)),
             last: last.map(LastWake::from),
             queue: store.queue_depth()?,
             outstanding: store.outstanding()?,
@@ -235,7 +238,7 @@ fn age(age: TimeDelta) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     fn at(text: &str) -> Option<DateTime<Utc>> {
         Some(parse_time(text).unwrap())

@@ -2,14 +2,14 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{types::ChatRef, words};
+
 use super::{CommandReply, Desk};
 use crate::{
     bot::batch::Asked,
     channel::telegram::{Command, NewMessage},
     config::Config,
     store::{Order, Result, Store},
-    types::ChatRef,
-    words,
 };
 
 /// What a text is that was said at a terminal.

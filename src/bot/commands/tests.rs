@@ -1,20 +1,23 @@
 //! Every command's text, from a store and a memory as they are.
 
+use reveille_base::{
+    clock::{FixedClock, parse_time},
+    process::Identity,
+    redact::Redactor,
+    types::ChatRef,
+};
+
 use super::*;
 use crate::{
     bot::batch,
     channel::telegram::{Me, RawUpdate, Speakers},
-    clock::{FixedClock, parse_time},
     config::Config,
     memory::{self, templates::templates},
-    process::Identity,
-    redact::Redactor,
     repo::{self, Publish, Repo},
     store::{
         Batch, Change, CycleEnd, CycleState, Entry, Fence, FencedStore, MessageOutcome, NewCycle, NewIncoming,
         NewOutgoing, Ordered, OutgoingKind, PartOutcome, Pick, StagedFile,
     },
-    types::ChatRef,
     wake_lock::{LockedWork, WakeLock},
 };
 

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reveille_base::words::{count, list};
+
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
     cycle::{self, decide::orient::Standing},
     store::{Order, Result},
     wake_lock,
-    words::{count, list},
 };
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {

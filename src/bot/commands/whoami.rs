@@ -1,7 +1,8 @@
 //! `/whoami`: who is speaking, as ids tell it, and what they may do.
 
+use reveille_base::types::ChatRef;
+
 use super::{super::batch::Asked, Desk};
-use crate::types::ChatRef;
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> String {
     let message = &asked.message;

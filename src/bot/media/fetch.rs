@@ -3,6 +3,8 @@
 
 use chrono::TimeDelta;
 
+use reveille_base::disk;
+
 use super::{
     LOOK_EVERY, Shared,
     landing::{self, Landing},
@@ -10,7 +12,6 @@ use super::{
 };
 use crate::{
     channel::telegram::{FetchError, TelegramError},
-    disk,
     media::{self, MAX_FILE_BYTES},
     store::{Attachment, StoreError, wait_after},
 };

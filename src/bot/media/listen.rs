@@ -13,11 +13,10 @@ use tokio::{
     time::Instant,
 };
 
+use reveille_base::process::{self, Leashed, ProcessError, Spec};
+
 use super::{LOOK_EVERY, Shared, words};
-use crate::{
-    process::{self, Leashed, ProcessError, Spec},
-    store::StoreError,
-};
+use crate::store::StoreError;
 
 /// How long a child may work; what it hasn't listened to by then is the next one's.
 const CHILD_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);

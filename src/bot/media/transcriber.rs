@@ -3,13 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::words;
-use crate::{
+use reveille_base::{
     clock::Clock,
-    config::Config,
-    media::Transcript,
     process::{self, Identity, Spec},
     redact::Redactor,
+};
+
+use super::words;
+use crate::{
+    config::Config,
+    media::Transcript,
     store::{Attachment, Store, StoreError, wait_after},
     voice::{Transcriber, VoiceError},
     wake_lock::{LockError, WakeLock},

@@ -1,9 +1,10 @@
 //! What people are told of a file that didn't become what they sent it for. Each says what happened, what is kept, what to do.
 
+use reveille_base::zone::Tz;
+
 use crate::{
     media::words::name,
     store::{Attachment, NewOutgoing},
-    zone::Tz,
 };
 
 /// A file couldn't be fetched and won't be.

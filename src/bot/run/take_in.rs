@@ -4,6 +4,8 @@ use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::types::ChatRef;
+
 use super::{Bot, poll::Polled};
 use crate::{
     bot::{
@@ -13,7 +15,6 @@ use crate::{
     channel::telegram::{RawUpdate, TelegramError},
     cycle,
     store::{Accepted, Batch, NewOutgoing, Order, Ordered, StoreError, UpkeepKind},
-    types::ChatRef,
 };
 
 /// How often it is written down that polls are completed, when they bring nothing.

@@ -2,13 +2,15 @@
 
 use std::process::Child;
 
+use reveille_base::process;
+
 use super::Bot;
 use crate::{
     bot::{
         nudge::{NudgeAction, NudgeEvent, StoreLook},
         wake,
     },
-    cycle, process, wake_lock,
+    cycle, wake_lock,
 };
 
 impl Bot<'_> {

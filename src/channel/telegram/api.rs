@@ -22,8 +22,9 @@ use teloxide_core::{
     types::{AllowedUpdate, BotCommand, True, User},
 };
 
+use reveille_base::types::TextFile;
+
 use super::error::{Parameters, TelegramError};
-use crate::types::TextFile;
 
 /// A message of ours that Telegram has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

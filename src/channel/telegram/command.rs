@@ -2,7 +2,7 @@
 
 use teloxide_core::types::BotCommand;
 
-use crate::words;
+use reveille_base::words;
 
 /// A command of the bot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn now() -> DateTime<Utc> {
-        crate::clock::parse_time("2026-11-26T08:00:00Z").unwrap()
+        reveille_base::clock::parse_time("2026-11-26T08:00:00Z").unwrap()
     }
 
     fn ids(updates: &[RawUpdate]) -> Vec<i64> {

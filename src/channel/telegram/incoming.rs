@@ -10,16 +10,15 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json, value::RawValue};
 use teloxide_core::types::{AllowedUpdate, CallbackQuery, Chat, Update, UpdateKind};
 
+use reveille_base::types::{ButtonChoice, ChatRef};
+
 use super::{
     Me, RawUpdate, attachment,
     command::{self, Command, ParsedCommand},
     content::{self, MessageContent},
     said::{ReadMessage, Surroundings, id_of, is_group, one_line, user_name},
 };
-use crate::{
-    store::{NewAttachment, Tap},
-    types::{ButtonChoice, ChatRef},
-};
+use crate::store::{NewAttachment, Tap};
 
 #[cfg(test)]
 mod damage;

@@ -18,6 +18,8 @@ mod refusal;
 mod said;
 mod sending;
 
+use reveille_base::types::{ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer};
+
 pub use api::{Me, RawUpdate, SetUpError, TakenMessage, Telegram, WebhookInfo};
 pub use command::Command;
 pub use error::TelegramError;
@@ -39,7 +41,6 @@ use teloxide_core::{
 };
 
 use super::{Buttons, DoneFuture, Presence, SendError};
-use crate::types::{ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer};
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
 const SEEN: &str = "👀";

@@ -13,7 +13,7 @@ use teloxide_core::types::{
     Chat, ChatMigration, MediaKind, Message, MessageEntity, MessageEntityKind, MessageKind, MessageOrigin, Story, User,
 };
 
-use crate::types::ChatRef;
+use reveille_base::types::ChatRef;
 
 use super::{
     Me,

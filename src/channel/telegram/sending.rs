@@ -7,6 +7,8 @@ use teloxide_core::{
     types::{FileId, InputFile, ParseMode, ReplyParameters},
 };
 
+use reveille_base::types::{ChatRef, Question, TextFile};
+
 use super::{
     TakenMessage, Telegram, TelegramError, buttons, message,
     refusal::{MessageRefusal, Misfit, sort_refusal},
@@ -15,7 +17,6 @@ use super::{
 use crate::{
     channel::{Channel, Form, Outgoing, SendError, SendFuture, Sent},
     render,
-    types::{ChatRef, Question, TextFile},
 };
 
 /// The name of the file that a message becomes which Telegram finds too long.

@@ -12,14 +12,17 @@ use std::{
 
 use rustix::fs::OFlags;
 
+use reveille_base::{
+    disk,
+    random::{self, NoRandomness},
+};
+
 use crate::{
     bot::media::Landing,
-    disk,
     media::{
         self, MAX_FILE_BYTES,
         content::{self, Content, HEAD_BYTES},
     },
-    random::{self, NoRandomness},
     store::{LandedFile, NewAttachment},
 };
 

@@ -12,12 +12,13 @@ use std::{
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::watch;
 
+use reveille_base::types::ChatRef;
+
 use super::complain;
 use crate::{
     config::Config,
     cycle::{self, stop},
     store::Order,
-    types::ChatRef,
     wake_lock,
 };
 

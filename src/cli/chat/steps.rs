@@ -8,19 +8,22 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::{
+    approval_text::visible,
+    redact::Redactor,
+    types::ChatRef,
+    words::{one_line, shortened},
+};
+
 use super::{Meanwhile, WORKING, complain, out};
 use crate::{
-    approval_text::visible,
     cycle::{
         self,
         context::{Context, WakeError},
     },
-    redact::Redactor,
     store::{Entry, Store},
     tool::Plan,
-    types::ChatRef,
     wake_lock,
-    words::{one_line, shortened},
 };
 
 /// How often is looked.

@@ -3,16 +3,20 @@
 
 use std::{fs, path::Path, process::ExitCode, time::Duration};
 
+use reveille_base::{
+    clock::Clock,
+    process::{self, Identity},
+    words::in_shell,
+};
+
 use super::{Ended, Unanswered, Wizard, complain};
 use crate::{
     access,
     bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
     cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
-    clock::Clock,
     config::Config,
     cycle, database,
     memory::{CLAUDE, templates::templates},
-    process::{self, Identity},
     repo::Repo,
     setup::{self, AssistantNames, SetupStep},
     store::{Paired, Store},
@@ -20,7 +24,6 @@ use crate::{
         self, WakeLock,
         waker::{self, Waker},
     },
-    words::in_shell,
 };
 
 /// What a bare system lacks.

@@ -1,9 +1,10 @@
 //! One question: shown, answered, checked at once, and explained when it is wrong.
 
+use reveille_base::redact::is_like_a_key;
+
 use super::{super::prompt::Unanswered, Ended, Wizard, complain, tools};
 use crate::{
     cli::out::Working,
-    redact::is_like_a_key,
     setup::{self, Checked, FoundServer, SetupQuestion, SetupStep, TakenAnswer},
 };
 

@@ -9,12 +9,13 @@ use std::{
 
 use chrono::TimeDelta;
 
+use reveille_base::process::{self, Identity, Spec};
+
 use super::{complain, run_systemctl, user_id};
 use crate::{
     cli::{EXIT_CONFIG, telegram},
     config::Config,
     database,
-    process::{self, Identity, Spec},
     setup::install::{InstallStep, Installation, Starter, Versions, bot_command, perform, restart_step},
     store::{BotReport, Store},
     wake_lock,

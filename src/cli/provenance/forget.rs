@@ -6,6 +6,8 @@ use std::{
     process::ExitCode,
 };
 
+use reveille_base::words::{count, local, one_line, shortened};
+
 use super::{MAX_SHOWN_CHARS, database, memory, refused, told_commit, too_short, with_hand};
 use crate::{
     cli::{EXIT_FAILED, complain, print},
@@ -18,7 +20,6 @@ use crate::{
     },
     repo::{HoldingCommits, Repo},
     setup::install::DATABASE_COPY,
-    words::{count, local, one_line, shortened},
 };
 
 /// Numbers that are named of one kind.
@@ -100,7 +101,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
                 complain(&format!("The memory's lines went with commit {id}, which is yours."));
                 told_commit(&made);
             }
-            let logs = crate::words::in_shell(&config.logs_dir());
+            let logs = reveille_base::words::in_shell(&config.logs_dir());
             complain(&format!(
                 "Not reached: the logs in {logs} (`rm` removes them), backups and copies of yours, what stands in the chats themselves, \
                  and what a model or an embedder was sent."
@@ -161,7 +162,7 @@ fn purged(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -
                 None => {}
             }
             if let Some(backup) = backup {
-                let path = crate::words::in_shell(&backup);
+                let path = reveille_base::words::in_shell(&backup);
                 complain(&format!(
                     "For 7 days the history is kept as it was, outside of git, and holds the words: {path}. `rm` removes it at once."
                 ));
@@ -201,7 +202,7 @@ fn show_plan(config: &Config, plan: &Forgetting) {
     }
     for (what, held) in [("message", &rows.incoming), ("answer", &rows.outgoing)] {
         for row in held.iter() {
-            let at = crate::clock::parse_time(&row.at).map_or_else(|| row.at.clone(), |at| local(at, tz));
+            let at = reveille_base::clock::parse_time(&row.at).map_or_else(|| row.at.clone(), |at| local(at, tz));
             print(&format!("{what} {} of {at}: {}\n", row.id, shortened(&one_line(&row.text), MAX_SHOWN_CHARS)));
         }
     }
@@ -238,7 +239,7 @@ fn show_plan(config: &Config, plan: &Forgetting) {
         ));
     }
     for file in &rows.files {
-        let path = crate::words::in_shell(&config.media_dir.join(file));
+        let path = reveille_base::words::in_shell(&config.media_dir.join(file));
         complain(&format!("Stays: the file that came with such a message. `rm {path}` removes it."));
     }
     for message in sources {
@@ -303,7 +304,7 @@ fn show_blocks(plan: &Forgetting) {
 fn show_copy(config: &Config) {
     let copy = config.workspace_dir.join(DATABASE_COPY);
     if copy.exists() {
-        let path = crate::words::in_shell(&copy);
+        let path = reveille_base::words::in_shell(&copy);
         complain(&format!("Not reached either: the copy that the last upgrade made may hold it. rm {path}"));
     }
 }
@@ -326,7 +327,7 @@ fn show_history(repo: &Repo, sought: &SoughtWords, words: &str) {
             "The remote has {n} of them, as far as I last saw. Other clones, forks and its own caches may have them, too."
         )),
     }
-    let words = crate::words::in_shell(Path::new(words));
+    let words = reveille_base::words::in_shell(Path::new(words));
     complain(&format!(
         "`wake memory forget {words} --purge` takes it out of there, too. {}",
         purge::warning(commits.len())

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use reveille_base::words::{count, local, one_line, shortened};
+
 use super::{MAX_SHOWN_CHARS, database, memory, refused};
 use crate::{
     cli::{EXIT_FAILED, complain, print, print_json},
@@ -10,7 +12,6 @@ use crate::{
     memory::imported,
     provenance::why::{self, LineStory, LineWriter, SaidMessage, Stories},
     repo::Commit,
-    words::{count, local, one_line, shortened},
 };
 
 #[derive(Debug, clap::Args)]

@@ -33,6 +33,8 @@ use crate::{
     },
     store::{Exchange, Incoming},
     tool::Documents,
+};
+use reveille_base::{
     types::ChatRef,
     words::{count, local},
     zone::Tz,

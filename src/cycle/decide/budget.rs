@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
 
+use reveille_base::{schedule, types::ChatRef, zone::Tz};
+
 use crate::{
     config::Config,
-    schedule,
     store::{Cap, SpendCap, Store, StoreError},
-    types::ChatRef,
-    zone::Tz,
 };
 
 /// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].
@@ -283,7 +282,7 @@ pub fn month_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
 /// What was spent today and this month, and may be, on 21 November.
 #[cfg(test)]
 pub(crate) fn of((today_usd, daily_usd): (f64, f64), (month_usd, monthly_usd): (f64, Option<f64>)) -> Budget {
-    let at = |text| crate::clock::parse_time(text).unwrap();
+    let at = |text| reveille_base::clock::parse_time(text).unwrap();
     Budget {
         today: NaiveDate::from_ymd_opt(2026, 11, 21).unwrap(),
         day_begin: at("2026-11-20T23:00:00Z"),
@@ -301,7 +300,7 @@ pub(crate) fn of((today_usd, daily_usd): (f64, f64), (month_usd, monthly_usd): (
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     fn budget(daily_usd: f64, monthly_usd: Option<f64>) -> Budget {
         of((1.0, daily_usd), (20.0, monthly_usd))
@@ -373,7 +372,10 @@ mod tests {
     #[test]
     fn a_month_begins_on_the_persons_first() {
         let begin = |now: &str, tz| month_begin(parse_time(now).unwrap(), tz).to_rfc3339();
-        assert_eq!(begin("2026-11-21T14:00:00Z", Tz::of("Europe/Berlin")), "2026-10-31T23:00:00+00:00");
-        assert_eq!(begin("2026-11-01T02:00:00Z", Tz::of("America/New_York")), "2026-10-01T04:00:00+00:00");
+        assert_eq!(begin("2026-11-21T14:00:00Z", "Europe/Berlin".parse::<Tz>().unwrap()), "2026-10-31T23:00:00+00:00");
+        assert_eq!(
+            begin("2026-11-01T02:00:00Z", "America/New_York".parse::<Tz>().unwrap()),
+            "2026-10-01T04:00:00+00:00"
+        );
     }
 }

@@ -7,7 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{approval_text::sha256, web::FeedEntry};
+use reveille_base::approval_text::sha256;
+
+use crate::web::FeedEntry;
 
 /// Entries of a feed that are remembered.
 const MAX_REMEMBERED: usize = 3_000;

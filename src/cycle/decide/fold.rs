@@ -6,11 +6,10 @@
 //! requests the conversation is folded by rule, from what the journal holds. Each request stands behind the results of calls,
 //! so what was said stays as it was, and no call is parted from its result.
 
+use reveille_base::types::{Stop, Usage};
+
 use super::tokens::{TokenCount, TokenRate};
-use crate::{
-    store::FoldAsk,
-    types::{Stop, Usage},
-};
+use crate::store::FoldAsk;
 
 /// A conversation has at most this many tokens, however many the model can take: each is paid for with each turn.
 const CONVERSATION_TOKENS_MAX: u64 = 100_000;

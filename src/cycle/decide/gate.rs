@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{clock::is_over, store::Incoming};
+use reveille_base::clock::is_over;
+
+use crate::store::Incoming;
 
 /// How long other messages wait behind one whose files are on their way, counted from when that one came.
 pub const WAIT_BEHIND: TimeDelta = TimeDelta::minutes(10);
@@ -33,8 +35,8 @@ pub fn waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
-    use crate::types::ChatRef;
+    use reveille_base::clock::parse_time;
+    use reveille_base::types::ChatRef;
 
     fn message(id: i64, chat: ChatRef, minute: i64, awaits_files: bool) -> Incoming {
         Incoming { id, chat, received_at: Some(at(minute)), awaits_files, ..Incoming::default() }

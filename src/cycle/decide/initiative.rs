@@ -4,12 +4,11 @@
 
 use chrono::{DateTime, Days, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
+use reveille_base::{schedule, types::OwnWork, zone::Tz};
+
 use crate::{
     config::{InitiativeLevel, QuietHours},
     memory::initiative::Weighed,
-    schedule,
-    types::OwnWork,
-    zone::Tz,
 };
 
 /// So long after its time a slot is made up for.
@@ -86,12 +85,12 @@ pub fn slot_due(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     fn slot_at(level: InitiativeLevel, quiet: Option<(&str, &str)>, now: &str) -> Option<String> {
         let time = |text: &str| NaiveTime::parse_from_str(text, "%H:%M").unwrap();
         let quiet = quiet.map(|(from, until)| QuietHours { from: time(from), until: time(until) });
-        let slot = slot_due(level, quiet, parse_time(now).unwrap(), Tz::of("Europe/Berlin"))?;
+        let slot = slot_due(level, quiet, parse_time(now).unwrap(), "Europe/Berlin".parse::<Tz>().unwrap())?;
         let OwnWork::Initiative { slot: name } = slot.work() else { panic!() };
         Some(if slot.is_ending { format!("{name} ends") } else { name })
     }

@@ -9,11 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     config::OFFLINE_MODEL,
     model::offline::Offline,
     store::{Cap, Incoming},
-    types::ChatRef,
 };
 
 /// Why a model isn't asked now.
@@ -263,7 +264,7 @@ mod tests {
     use chrono::{DateTime, Utc};
 
     use super::*;
-    use crate::{clock::parse_time, zone::Tz};
+    use reveille_base::{clock::parse_time, zone::Tz};
 
     const CHAT: ChatRef = ChatRef::telegram(7);
 

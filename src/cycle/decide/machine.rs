@@ -9,6 +9,8 @@ mod step;
 
 use std::collections::BTreeSet;
 
+use reveille_base::types::{Stop, Usage};
+
 use self::calls::{CallResult, Pending, results};
 pub use self::{
     calls::{ToolRequest, doubt},
@@ -26,7 +28,6 @@ use crate::{
     policy::Decision,
     store::{Entry, MessageOutcome},
     tool::Plan,
-    types::{Stop, Usage},
 };
 
 /// A cut-off text is continued at most this often.

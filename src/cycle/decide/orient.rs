@@ -6,23 +6,22 @@ mod own_work;
 mod tasks;
 mod unasked;
 
+use reveille_base::{clock::is_over, types::ChatRef};
+
 pub use self::{
     backlog::{Backlog, without_backlog},
     messages::{Standing, budget_key, is_answerable, is_any_due, joining, last_channel_id, standings, still_due},
     own_work::{is_begun_by_rule, is_own_work, is_reflection},
     tasks::{decay_key, due_key, task_key},
 };
-use chrono::NaiveDate;
-
 use crate::{
-    clock::is_over,
     cycle::decide::{
         lineup::ModelState,
         situation::{DueWork, Observed, Reason},
     },
     store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo},
-    types::ChatRef,
 };
+use chrono::NaiveDate;
 
 /// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
 /// stopped: it is what a person does next who has stopped something that went wrong.

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use reveille_base::redact::Redactor;
+
 use super::brief::clip;
 use crate::{
     memory::quoting::content_words,
     outside,
-    redact::Redactor,
     store::{Entry, NewCycle, NewRecording, RecordedCall},
 };
 
@@ -115,7 +116,7 @@ fn narrative(calls: &[RecordedCall], (more, dead_ends, rounds): (usize, usize, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use reveille_base::{
         redact::Secret,
         types::{Stop, Usage},
     };

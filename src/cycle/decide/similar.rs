@@ -6,12 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use super::brief::{attribute, clip, escape};
-use crate::{
-    store::{RecordedRequest, Recording},
+use reveille_base::{
     words::{count, local},
     zone::Tz,
 };
+
+use super::brief::{attribute, clip, escape};
+use crate::store::{RecordedRequest, Recording};
 
 /// How like a request has to be, as a cosine.
 const MIN_LIKENESS: f32 = 0.5;
@@ -145,10 +146,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        clock::parse_time,
         cycle::decide::recording::words_of,
         store::{NewRecording, RecordedCall},
     };
+    use reveille_base::clock::parse_time;
 
     fn recorded(requests: &[&str]) -> Vec<RecordedRequest> {
         let recorded = |(id, request): (i64, &&str)| RecordedRequest { id, words: words_of(request), vector: None };

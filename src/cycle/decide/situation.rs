@@ -7,14 +7,17 @@ use std::{
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
+use reveille_base::{
+    types::{ChatRef, NudgeAnswer, OwnWork},
+    words::{count, day_and_time},
+    zone::Tz,
+};
+
 use super::{initiative::DueInitiative, lineup::ModelState};
 use crate::{
     config::QuietHours,
     memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
     store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo},
-    types::{ChatRef, NudgeAnswer, OwnWork},
-    words::{count, day_and_time},
-    zone::Tz,
 };
 
 /// What the gate looks at.

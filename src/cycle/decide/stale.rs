@@ -3,7 +3,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{store::Incoming, types::ChatRef, words};
+use reveille_base::{types::ChatRef, words};
+
+use crate::store::Incoming;
 
 /// What waits for longer has been kept long.
 pub(in crate::cycle) const LONG: TimeDelta = TimeDelta::days(1);
@@ -113,7 +115,7 @@ pub(in crate::cycle) fn notice(closed: &[&Incoming], chat: ChatRef) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     #[test]
     fn small_talk_and_questions_about_now_go_stale() {

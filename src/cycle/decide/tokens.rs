@@ -1,7 +1,9 @@
 //! How many tokens a text is. Claude's tokenizer isn't public: bytes are counted, and what its answers tell of their prompts says
 //! how many bytes a token has. Pure.
 
-use crate::{model::anthropic::price::message_bytes, types::Usage};
+use reveille_base::types::Usage;
+
+use crate::model::anthropic::price::message_bytes;
 
 /// Bytes of a token where nothing was measured yet: dense text (JSON, code, other scripts than Latin) comes near it.
 const DEFAULT_BYTES_PER_TOKEN: u64 = 3;

@@ -1,11 +1,12 @@
 //! Verify: the plan against the receipts, and what is written of the wake. Pure; nothing here takes the model's word for it.
 
-use super::machine::Receipt;
-use crate::{
-    tool::Plan,
+use reveille_base::{
     types::VerbGroup,
     words::{count, one_line, shortened},
 };
+
+use super::machine::Receipt;
+use crate::tool::Plan;
 
 /// The longest subject of a commit, in characters.
 const MAX_SUBJECT_CHARS: usize = 100;

@@ -5,15 +5,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use reveille_base::{
+    approval_text::{fenced, sha256, visible},
+    words::{count, one_line, shortened},
+};
+
 use super::feed_news::{EntryMarks, compare_entries};
 use crate::{
-    approval_text::{fenced, sha256, visible},
     memory::{
         changes::lines_changed,
         job::{Job, JobGate, JobNotify, WatchTarget},
     },
     web::FeedEntry,
-    words::{count, one_line, shortened},
 };
 
 /// How much of a text is kept for the next look, in bytes.

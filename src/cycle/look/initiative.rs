@@ -3,8 +3,9 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::approval_text::sha256;
+
 use crate::{
-    approval_text::sha256,
     config::Config,
     cycle::decide::{
         initiative::{DueInitiative, slot_due},

@@ -5,8 +5,9 @@ use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::approval_text::sha256;
+
 use crate::{
-    approval_text::sha256,
     config::Config,
     cycle::context::Context,
     lease,

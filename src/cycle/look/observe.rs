@@ -9,6 +9,8 @@ use std::{
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
+use reveille_base::{schedule::due::is_set_back, types::ChatRef};
+
 use crate::{
     config::{Config, OFFLINE_MODEL, RepoUrl},
     cycle::{
@@ -31,11 +33,9 @@ use crate::{
     },
     model::offline::Offline,
     repo::{Condition, Glance, Oid, Repo, RepoError},
-    schedule::due::is_set_back,
     store::{
         CycleRow, HEAD_SEEN, Incoming, OpenNudge, Proposal, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind,
     },
-    types::ChatRef,
 };
 
 /// A person's commits that are looked at.

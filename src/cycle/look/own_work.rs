@@ -1,6 +1,8 @@
 //! Which work of its own is due: runs of standing jobs whose gates are open, then steps of long tasks, in the tasks' order. Nothing is
 //! read of it while no task has steps.
 
+use reveille_base::types::{ChatRef, OwnWork};
+
 use crate::{
     cycle::decide::situation::DueWork,
     memory::{
@@ -10,7 +12,6 @@ use crate::{
     },
     repo::RepoError,
     store::{Store, StoreError},
-    types::{ChatRef, OwnWork},
 };
 
 /// The next steps of the owner's tasks.

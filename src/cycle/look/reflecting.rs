@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 
+use reveille_base::schedule;
+
 use crate::{
     config::Config,
-    schedule,
     store::{Store, StoreError},
 };
 

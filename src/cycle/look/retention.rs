@@ -65,7 +65,7 @@ pub(in crate::cycle) fn oldest_kept(context: Context<'_>) -> Option<DateTime<Utc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     fn at(hours: i64) -> DateTime<Utc> {
         parse_time("2026-11-21T14:00:00Z").unwrap() + TimeDelta::hours(hours)

@@ -3,11 +3,9 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::zone::Tz;
-use crate::{
-    store::{CycleRow, CycleState, PersonsStep, Proposal, Store, StoreError, UndoStep},
-    types::ChatRef,
-};
+use reveille_base::{types::ChatRef, zone::Tz};
+
+use crate::store::{CycleRow, CycleState, PersonsStep, Proposal, Store, StoreError, UndoStep};
 
 const NOTHING_LEFT: &str =
     "There's nothing to undo: all that was saved or set here is undone already, or I only answered.";

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::approval_text;
+
 use crate::{
-    approval_text,
     cycle::{context::WakeError, session::Session},
     memory::{self, unsettled::unsettled},
     outside,

@@ -5,6 +5,13 @@
 
 use std::{path::Path, time::Duration};
 
+use reveille_base::{
+    schedule::{Missed, Slot, due::Passed},
+    types::Effect,
+    words::day_and_time,
+    zone::Tz,
+};
+
 use crate::{
     config::Autonomy,
     cycle::{
@@ -24,13 +31,9 @@ use crate::{
     memory::job::{JOBS_DIR, Job, JobGate, Jobs, WatchTarget},
     policy::{self, Access, Circumstances, Decision, Reach, Risk, SHELL, Subject, What},
     repo::Repo,
-    schedule::{Missed, Slot, due::Passed},
     store::{JobLook, JobPlan, JobRow, JobState, NewJobRun, NewOutgoing},
     tool::EDITOR,
-    types::Effect,
     web::{FetchLimits, WatchedPage},
-    words::day_and_time,
-    zone::Tz,
 };
 
 /// Jobs that one look goes through at most; the rest is the next look's.
@@ -366,7 +369,7 @@ fn file(exec: &Exec, path: &str, home: Option<&Path>, workspace: &Path) -> Resul
     if content::is_text(&bytes) || bytes.is_empty() {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    let hash = crate::random::hex(ring::digest::digest(&ring::digest::SHA256, &bytes).as_ref());
+    let hash = reveille_base::random::hex(ring::digest::digest(&ring::digest::SHA256, &bytes).as_ref());
     Ok(format!("a file of {} bytes that isn't text, SHA-256 {hash}", bytes.len()))
 }
 

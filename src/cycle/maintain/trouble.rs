@@ -1,9 +1,10 @@
 //! What keeps a wake from its work for long and isn't the model's or the remote's: a repository that can't be used, files that can't be
 //! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once a day; answers that were written before go out.
 
+use reveille_base::disk;
+
 use crate::{
     cycle::{context::WakeError, maintain::sync, session::Session},
-    disk,
     repo::RepoError,
     store::UpkeepKind,
 };

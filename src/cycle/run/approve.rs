@@ -6,8 +6,15 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::{
+    approval_text, random,
+    redact::Redactor,
+    types::{BoundFiles, ChatRef},
+    words,
+    zone::Tz,
+};
+
 use crate::{
-    approval_text,
     cycle::{
         context::WakeError,
         decide::{
@@ -21,14 +28,9 @@ use crate::{
     },
     exec::held::{self, FoundFiles, HeldFiles},
     policy::{Decision, Risk, Verdict},
-    random,
-    redact::Redactor,
     standing,
     store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, NewProposal, OutgoingKind, is_long},
     tool::{Refusal, Registry},
-    types::{BoundFiles, ChatRef},
-    words,
-    zone::Tz,
 };
 
 /// So long a question can be answered.

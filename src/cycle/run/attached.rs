@@ -7,6 +7,8 @@ use std::{
     path::Path,
 };
 
+use reveille_base::{disk, words::count};
+
 use crate::{
     config::{OFFLINE_MODEL, Provider},
     cycle::{
@@ -14,14 +16,12 @@ use crate::{
         decide::brief::{File, FileView},
         session::Session,
     },
-    disk,
     media::{
         self,
         content::{self, Content, MAX_IMAGE_BYTES},
     },
     pdf,
     store::{Attachment, FileState, Incoming},
-    words::count,
 };
 
 /// All pictures of one cycle, in bytes: they are journalled with the message that shows them.

@@ -4,6 +4,11 @@
 //! What there is to be done is decided first, then done and journalled in the transaction that begins the cycle: one that is cut
 //! off hasn't begun, or has nothing left but its commit and its end.
 
+use reveille_base::{
+    types::ChatRef,
+    words::{count, day_and_time},
+};
+
 use crate::{
     cycle::{
         context::WakeError,
@@ -25,8 +30,6 @@ use crate::{
     },
     repo::Repo,
     store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewNudge, NewOutgoing, OutgoingKind},
-    types::ChatRef,
-    words::{count, day_and_time},
 };
 
 /// The messages that a reason is about, as they were read.

@@ -1,6 +1,8 @@
 //! The end of a cycle: its entry in the episodic memory, its one commit, then delivery, in this order. What may take
 //! long comes after all answers, and nothing is said to have happened that isn't committed.
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     cycle::{
         context::{Reply, WakeError},
@@ -16,7 +18,6 @@ use crate::{
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
     store::{CycleEnd, CycleState, HEAD_SEEN, NO_MODEL, StagedFile},
     tool::Documents,
-    types::ChatRef,
 };
 
 /// Writes the entry, commits, and concludes.

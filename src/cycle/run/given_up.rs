@@ -1,14 +1,14 @@
 //! What is said when work is given up, and who is told: nothing that a person said goes without a word.
 
+use reveille_base::{redact::Redactor, types::ChatRef};
+
 use crate::{
     cycle::{
         context::WakeError,
         decide::{brief, machine::Cycle, uptake::GivingUp},
         session::Session,
     },
-    redact::Redactor,
     store::{FencedStore, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError},
-    types::ChatRef,
     wake_lock::Holder,
 };
 

@@ -5,6 +5,8 @@
 //! to nothing is told. It is one entry of the journal, so that a crash leaves either conversation and never half of one.
 //! Whoever asked is told once for each stretch of trouble.
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     config::OFFLINE_MODEL,
     cycle::{
@@ -22,7 +24,6 @@ use crate::{
     },
     store::{Change, Entry, NewOutgoing},
     tool::Complexity,
-    types::ChatRef,
 };
 
 /// Whether what the simple model has begun is more than it calls quick: then the session uses the model that goes on.

@@ -1,6 +1,8 @@
 //! A look for the one most useful thing: what the model is shown, what stands in the log whatever it makes of it, and a proposal that it
 //! ends with.
 
+use reveille_base::words::{one_line, shortened};
+
 use super::deeds::Deeds;
 use crate::{
     cycle::{
@@ -15,7 +17,6 @@ use crate::{
     repo::Repo,
     store::{Change, Entry},
     tool::{Documents, Refusal},
-    words::{one_line, shortened},
 };
 
 /// Turns of the model that it takes at most.

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::words::{day_and_time, one_line, shortened};
+
 use super::{deeds::Deeds, record};
 use crate::{
     cycle::{
@@ -16,7 +18,6 @@ use crate::{
     repo::Repo,
     store::{Change, Entry, JobEnd, JobState, NewOutgoing},
     tool::{Assignment, Documents},
-    words::{day_and_time, one_line, shortened},
 };
 
 /// How much of what a run came to is kept, in characters.

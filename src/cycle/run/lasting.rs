@@ -1,6 +1,8 @@
 //! What lasts of a cycle that didn't come to its end: whoever goes on with its work must not do that again.
 
-use crate::{policy, store::Entry, tool::Registry, types::Effect};
+use reveille_base::types::Effect;
+
+use crate::{policy, store::Entry, tool::Registry};
 
 /// Tools of our own stores whose effect outlives a cycle that is given up. What acts outside them is known by its effect.
 const LASTING_TOOLS: [&str; 7] =

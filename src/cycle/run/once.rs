@@ -1,5 +1,7 @@
 //! One wake from outside: look, lock, work, unlock, look again.
 
+use reveille_base::disk;
+
 use crate::{
     config::Config,
     cycle::{
@@ -11,7 +13,6 @@ use crate::{
         sharing, stop,
         tooling::Means,
     },
-    disk,
     exec::room::CommandRoom,
     store::{Store, StoreError, UpkeepKind},
     wake_lock::{LockError, takeover},

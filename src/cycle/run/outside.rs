@@ -9,6 +9,8 @@ use std::{collections::BTreeSet, rc::Rc, time::Duration};
 
 use serde_json::{Value, json};
 
+use reveille_base::types::{Effect, Stop, Usage};
+
 use crate::{
     about::About,
     cycle::{
@@ -37,7 +39,6 @@ use crate::{
     repo::Repo,
     store::{Entry, HEAD_SEEN, Incoming, Store},
     tool::{Attachments, Documents, Outcome, READ, Refusal, Registry, World, unwrapped},
-    types::{Effect, Stop, Usage},
     wake_lock::{LockError, WakeLock, takeover, waker::Waker},
 };
 

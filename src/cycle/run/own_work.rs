@@ -1,6 +1,8 @@
 //! Work of its own in its cycle: what it begins with, what its tools may do, what bounds it, and what is left to be said at its end. One
 //! place for all kinds; each has a file of its own.
 
+use reveille_base::types::OwnWork;
+
 use super::{initiative, job, plan_step, reflect};
 use crate::{
     cycle::{
@@ -12,7 +14,6 @@ use crate::{
     repo::Repo,
     store::NewCycle,
     tool::{Assignment, Documents},
-    types::OwnWork,
 };
 
 /// Prepares what these reasons are about; nothing, where they are no own work.

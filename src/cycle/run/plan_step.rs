@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::types::OwnWork;
+
 use super::{lasting::lasting, record};
 use crate::{
     cycle::{
@@ -14,7 +16,6 @@ use crate::{
     repo::Repo,
     store::{Entry, StoreError},
     tool::{self, Assignment, BUDGET_USD, Documents, StepInHand},
-    types::OwnWork,
 };
 
 /// Steps before this one whose results are shown, the last; those that it needs come besides.

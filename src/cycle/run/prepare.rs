@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
+use reveille_base::types::ChatRef;
+
 use super::attached::Allowance;
 use crate::{
     about::About,
@@ -36,7 +38,6 @@ use crate::{
     repo::{Repo, RepoError},
     store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError},
     tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World},
-    types::ChatRef,
     wake_lock::waker::Waker,
 };
 

@@ -3,6 +3,8 @@
 
 use serde_json::json;
 
+use reveille_base::types::NudgeAnswer;
+
 use super::{deeds::Deeds, prepare};
 use crate::{
     cycle::{
@@ -14,7 +16,6 @@ use crate::{
     repo::Repo,
     store::{Change, NewCycle, NewOutgoing, OpenNudge},
     tool::{Documents, Registry},
-    types::NudgeAnswer,
 };
 
 /// What is done about an answer.

@@ -4,8 +4,12 @@
 //! and the figure that it is to change. The yes carries out these texts or nothing: a file that says something else by then makes it
 //! void. The branch goes once the cycle is over.
 
-use crate::{
+use reveille_base::{
     approval_text::visible,
+    words::{effect_stated, measured, shortened},
+};
+
+use crate::{
     cycle::{
         context::WakeError,
         decide::{machine::ToolRequest, merge::merge_texts},
@@ -19,7 +23,6 @@ use crate::{
     repo::{Parking, Publish, Repo},
     store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile},
     tool::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated},
-    words::{effect_stated, measured, shortened},
 };
 
 /// The longest branch name that is made of a title, in characters.

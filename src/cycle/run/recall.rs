@@ -1,6 +1,8 @@
 //! Looks for what fits why a cycle is due: facts, entries of the log, what was said long ago. Its opening tells it, each with
 //! where it comes from. Where nobody can look, the opening tells what it told before there was an index.
 
+use reveille_base::words::shortened;
+
 use crate::{
     config::OFFLINE_MODEL,
     cycle::{decide::brief::Recollection, session::Session},
@@ -9,7 +11,6 @@ use crate::{
     memory,
     store::{Incoming, NewCycle, StoreError},
     tool::{World, hits},
-    words::shortened,
 };
 
 /// Hits that are looked at: what has room of them is shown.

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use tracing::{Instrument as _, field::Empty};
 
+use reveille_base::clock::rfc3339;
+
 use crate::{
-    clock::rfc3339,
     cycle::{
         context::{Reply, WakeError},
         decide::{machine::ToolRequest, taint},

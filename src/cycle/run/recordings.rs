@@ -1,5 +1,7 @@
 //! Recordings where they are made and used: what of a cycle is kept with its end, and what of them its opening is shown.
 
+use reveille_base::types::{ChatRef, Effect};
+
 use crate::{
     cycle::{
         context::WakeError,
@@ -12,7 +14,6 @@ use crate::{
     embed::Meant,
     memory::view,
     store::{NewCycle, NewRecording, Recording, StoreError},
-    types::{ChatRef, Effect},
 };
 
 /// What is kept of a cycle that ends; none if it did nothing that could be an example. A journal that can't be read is none.

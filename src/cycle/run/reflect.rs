@@ -4,6 +4,11 @@ use std::{collections::BTreeSet, ops::Range, path::Path};
 
 use chrono::{NaiveDate, TimeDelta};
 
+use reveille_base::{
+    types::ChatRef,
+    words::{local, one_line},
+};
+
 use super::deeds::Deeds;
 use crate::{
     cycle::{
@@ -20,8 +25,6 @@ use crate::{
     repo::{Repo, trailer},
     store::{Change, NewCycle},
     tool::{Asking, Documents},
-    types::ChatRef,
-    words::{local, one_line},
 };
 
 /// Commits among which a person's are looked for.

@@ -1,7 +1,17 @@
 //! Reminders that are due: each alone when it is met, those that were missed and those that are many in one message a chat, so that
-//! neither a long sleep nor a full hour ends in a flood. What happens is decided by [`crate::schedule::due`]; here is what is said of it.
+//! neither a long sleep nor a full hour ends in a flood. What happens is decided by [`reveille_base::schedule::due`]; here is what is said of it.
 
 use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::{
+    schedule::{
+        Missed, Slot,
+        due::{DueTurn, Passed},
+    },
+    types::ChatRef,
+    words::day_and_time,
+    zone::Tz,
+};
 
 use super::deeds::Deeds;
 use crate::{
@@ -11,14 +21,7 @@ use crate::{
         look::observe::{Observation, ZONE, is_zone_new},
         session::Session,
     },
-    schedule::{
-        Missed, Slot,
-        due::{DueTurn, Passed},
-    },
     store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
-    types::ChatRef,
-    words::day_and_time,
-    zone::Tz,
 };
 
 /// From so many minutes on a reminder says for when it was.
@@ -286,14 +289,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{
+    use crate::store::NewReminder;
+    use reveille_base::{
         clock::parse_time,
         schedule::{Rule, due::SlotHistory, resolve},
-        store::NewReminder,
     };
 
     fn berlin() -> Tz {
-        Tz::of("Europe/Berlin")
+        "Europe/Berlin".parse::<Tz>().unwrap()
     }
 
     /// At 9 each day from Wednesday, 18 November, on.
@@ -370,8 +373,11 @@ mod tests {
 
     #[test]
     fn a_zone_that_is_not_the_persons_is_named() {
-        let (messages, _) =
-            said(&[daily(1, ChatRef::telegram(7), Missed::Run)], Tz::of("America/New_York"), "2026-11-18T12:00:00Z");
+        let (messages, _) = said(
+            &[daily(1, ChatRef::telegram(7), Missed::Run)],
+            "America/New_York".parse::<Tz>().unwrap(),
+            "2026-11-18T12:00:00Z",
+        );
         assert!(messages[0].1.contains("(It was due Wed 18 Nov 09:00 (Europe/Berlin). I was"), "{messages:?}");
     }
 }

@@ -3,6 +3,8 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{words, zone::Tz};
+
 use super::attached::Allowance;
 use crate::{
     config::OFFLINE_MODEL,
@@ -28,8 +30,6 @@ use crate::{
     },
     store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing},
     tool::{Refusal, Registry, answer},
-    words,
-    zone::Tz,
 };
 
 /// How driving a cycle ended.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use reveille_base::{types::Usage, words};
+
 use crate::{
     cycle::{
         context::{Context, WakeError},
@@ -13,8 +15,6 @@ use crate::{
     },
     model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry},
     store::{Entry, Reservation, Spent, StoreError},
-    types::Usage,
-    words,
 };
 
 /// How long a shared database's server that goes away within a turn is waited for: a restart takes seconds.

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{types::ChatRef, words::count, zone::Tz};
+
 use crate::{
     cycle::{
         context::{Reply, WakeError},
@@ -21,9 +23,6 @@ use crate::{
     memory::{DocKind, is_log, undo::revert},
     repo::{self, Repo},
     store::{CycleRow, NO_MODEL, PersonsStep, Proposal, StagedFile, TakenBack, Undo},
-    types::ChatRef,
-    words::count,
-    zone::Tz,
 };
 
 /// Names that are listed at most; the rest is counted.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use reveille_base::types::OwnWork;
+
 use crate::{
     cycle::{
         context::{WakeError, WakeOutcome},
@@ -24,7 +26,6 @@ use crate::{
     delivery, lease,
     repo::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo},
     store::{Change, Entry, HEAD_SEEN},
-    types::OwnWork,
     wake_lock,
 };
 

@@ -1,7 +1,9 @@
 use std::cell::RefCell;
 
+use reveille_base::{clock::parse_time, redact::Secret};
+
 use super::*;
-use crate::{clock::parse_time, embed::EmbedFuture, redact::Secret, store::Cap};
+use crate::{embed::EmbedFuture, store::Cap};
 
 /// Gives each text its length as a vector, and keeps what it was asked.
 struct Fake {

@@ -16,13 +16,14 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
+use reveille_base::disk;
+
 use super::{
     AFTER, After, BACK, BEFORE, Before, Copies, FILES, Root, read,
     take::open,
     walk::{State, TreeEntry, TreeKind},
     write_durably,
 };
-use crate::disk;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// How the name of a file begins that is being written.

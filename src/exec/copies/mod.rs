@@ -19,12 +19,11 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use reveille_base::disk::{self, Reserve};
+
 pub use self::back::GivenBack;
 use self::walk::{Measure, TreeEntry};
-use crate::{
-    config::Config,
-    disk::{self, Reserve},
-};
+use crate::config::Config;
 
 /// What is copied byte by byte at most, of all folders together. Where the disk can share the bytes of two files there is no such bound.
 const MAX_BYTES: u64 = 200 << 20;

@@ -6,11 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reveille_base::types::{BoundFile, BoundFiles};
+
 use super::{digest, fingerprint, open};
 use crate::{
     exec::Shelter,
     policy::{self, Rules, named_words},
-    types::{BoundFile, BoundFiles},
 };
 
 /// Files that one yes is bound to.

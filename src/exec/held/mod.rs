@@ -18,12 +18,13 @@ use std::{
 use ring::digest::SHA256;
 use rustix::fs::OFlags;
 
-pub use self::look::{FoundFiles, look_for, out_of_reach};
-use super::{Shelter, shelter::make_private};
-use crate::{
+use reveille_base::{
     random::{self, hex},
     types::{BoundFile, BoundFiles},
 };
+
+pub use self::look::{FoundFiles, look_for, out_of_reach};
+use super::{Shelter, shelter::make_private};
 
 /// The longest file that is read, in bytes. A longer one is known by its size, its time of change and its number.
 const MAX_READ_BYTES: u64 = 16 << 20;

@@ -21,15 +21,18 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
+use reveille_base::{
+    clock::rfc3339,
+    logs::{self, LOGGED, LogFilter},
+    redact::Redactor,
+};
+
 use self::phrases::Phrases;
 use super::check;
 use crate::{
     about::VERSION,
-    clock::rfc3339,
     config::{Config, SaidSettings, SettingProblem},
     database, embed,
-    logs::{self, LOGGED, LogFilter},
-    redact::Redactor,
     store::Store,
     voice,
 };

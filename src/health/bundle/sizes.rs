@@ -64,7 +64,7 @@ pub(super) fn measure_workspace(workspace: &Path, repo_name: &str, unread: &mut 
         }
     }
     parts.sort_by_key(|(name, _)| *name);
-    let free = crate::disk::free_bytes(workspace).ok();
+    let free = reveille_base::disk::free_bytes(workspace).ok();
     let described = |sizes: &Sizes| json!({"files": sizes.files, "bytes": sizes.bytes, "unreadable": sizes.unreadable});
     let parts: Vec<Value> =
         parts.iter().map(|(name, sizes)| json!({"name": name, "sizes": described(sizes)})).collect();

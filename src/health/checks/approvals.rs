@@ -77,8 +77,9 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::ChatRef;
-    use crate::{clock::parse_time, health::Status};
+    use crate::health::Status;
+    use reveille_base::clock::parse_time;
+    use reveille_base::types::ChatRef;
 
     fn at(text: &str) -> Option<DateTime<Utc>> {
         Some(parse_time(&format!("2026-11-21T{text}Z")).unwrap())
@@ -103,7 +104,7 @@ mod tests {
             decided_by: None,
             used_at: None,
             rule: None,
-            named: crate::types::BoundFiles::default(),
+            named: reveille_base::types::BoundFiles::default(),
         };
         ParkedCycle {
             cycle_id: "c1".to_owned(),

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::process;
+
 use crate::{
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
     },
-    process,
     setup::install::Versions,
 };
 

@@ -46,7 +46,8 @@ fn judge(last_cycle_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status};
+    use crate::health::Status;
+    use reveille_base::clock::parse_time;
 
     #[test]
     fn time_only_goes_forward() {

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use reveille_base::process;
+
 use crate::{
     config::OFFLINE_MODEL,
     health::{
@@ -11,7 +13,6 @@ use crate::{
         words::count,
     },
     mcp::client::settings::{Server, ServerPlace, Settings},
-    process,
     sandbox::Sandbox,
 };
 

@@ -59,7 +59,8 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status, store::NewCycle};
+    use crate::{health::Status, store::NewCycle};
+    use reveille_base::clock::parse_time;
 
     fn row(state: CycleState, not_before: Option<&str>) -> CycleRow {
         CycleRow {

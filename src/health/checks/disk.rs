@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use crate::{
-    disk::{self, Reserve},
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::size,
-    },
+use reveille_base::disk::{self, Reserve};
+
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::size,
 };
 
 /// Below this little room a person should make some.

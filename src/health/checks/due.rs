@@ -67,8 +67,9 @@ fn judge(reminders: &[Reminder], undos: &[Undo], overdue: TimeDelta, now: DateTi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::ChatRef;
-    use crate::{clock::parse_time, health::Status, schedule::Missed, store::NewReminder};
+    use crate::{health::Status, store::NewReminder};
+    use reveille_base::types::ChatRef;
+    use reveille_base::{clock::parse_time, schedule::Missed};
 
     #[test]
     fn what_is_late_is_told_and_what_has_a_moment_yet_is_not() {

@@ -129,8 +129,9 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::ChatRef;
-    use crate::{clock::parse_time, health::Status, store::NewAttachment};
+    use crate::{health::Status, store::NewAttachment};
+    use reveille_base::clock::parse_time;
+    use reveille_base::types::ChatRef;
 
     fn now() -> DateTime<Utc> {
         parse_time("2026-11-21T12:00:00Z").unwrap()

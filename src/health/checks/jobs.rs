@@ -56,7 +56,8 @@ fn judge(jobs: &Jobs, rows: &[JobRow]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status, zone::Tz};
+    use crate::health::Status;
+    use reveille_base::{clock::parse_time, zone::Tz};
 
     #[test]
     fn what_is_damaged_or_fails_again_and_again_is_named() {

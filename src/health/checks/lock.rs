@@ -5,15 +5,19 @@ use std::{fs::File, io::Read as _, path::Path, thread, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{self, parse_time},
+    process,
+};
+
+use crate::{
     health::{
         finding::{Finding, Trouble},
         repair::RepairTools,
         scene::Scene,
         words::{ago, span},
     },
-    process, store,
+    store,
     wake_lock::{self, Holder},
 };
 

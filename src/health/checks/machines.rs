@@ -93,7 +93,8 @@ fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status};
+    use crate::health::Status;
+    use reveille_base::clock::parse_time;
 
     fn seen(name: &str, is_ours: bool, is_held: bool) -> LeaseRecord {
         let at = "2026-11-21T11:58:00Z".to_owned();

@@ -3,6 +3,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     health::{
         finding::{Finding, Trouble},
@@ -11,7 +13,6 @@ use crate::{
         words::ago,
     },
     store::{PartState, Store, UnsentPart},
-    types::ChatRef,
 };
 
 /// A message that failed for good is told of for so long.
@@ -138,7 +139,8 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status};
+    use crate::health::Status;
+    use reveille_base::clock::parse_time;
 
     fn now() -> DateTime<Utc> {
         parse_time("2026-11-21T12:00:00Z").unwrap()

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use reveille_base::types::is_cycle_id;
+
 use crate::{
     cycle::plan_file,
     health::{
@@ -12,7 +14,6 @@ use crate::{
         words::list,
     },
     store::{CycleState, Store},
-    types::is_cycle_id,
 };
 
 /// Names that are tried for a file that is moved where one of its name is.

@@ -119,8 +119,9 @@ fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::ChatRef;
-    use crate::{clock::parse_time, health::Status};
+    use crate::health::Status;
+    use reveille_base::clock::parse_time;
+    use reveille_base::types::ChatRef;
 
     fn now() -> DateTime<Utc> {
         parse_time("2026-11-21T12:00:00Z").unwrap()

@@ -79,7 +79,8 @@ pub(super) fn failure(name: &str, upkeep: &Upkeep, now: DateTime<Utc>) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status};
+    use crate::health::Status;
+    use reveille_base::clock::parse_time;
 
     #[test]
     fn being_apart_is_normal_and_failing_is_told() {

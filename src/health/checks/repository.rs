@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use reveille_base::words::in_shell;
+
 use crate::{
     cycle::merge_texts,
     health::{
@@ -16,7 +18,6 @@ use crate::{
     },
     repo::{self, Ailment, Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock},
     store::UpkeepKind,
-    words::in_shell,
 };
 
 /// How long git may look for missing objects.

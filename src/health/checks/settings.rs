@@ -4,6 +4,8 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::process;
+
 use super::remote::failure;
 use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
@@ -16,7 +18,6 @@ use crate::{
         words::ago,
     },
     model::offered,
-    process,
     setup::Checked,
     store::{Cap, ModelBreaker, ModelFault, Store, Upkeep},
 };
@@ -227,7 +228,8 @@ fn judge_budget(budget: &Budget) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, cycle::decide::budget::of, health::Status, types::ChatRef};
+    use crate::{cycle::decide::budget::of, health::Status};
+    use reveille_base::{clock::parse_time, types::ChatRef};
 
     #[test]
     fn the_bot_needs_a_token_and_somebody_to_listen_to() {

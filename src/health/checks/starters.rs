@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    process::{self, Spec},
+    words::in_shell,
+};
+
 use crate::{
     config::{CLAUDE_CODE, Config},
     health::{
@@ -13,10 +18,8 @@ use crate::{
         scene::Scene,
         words::{ago, list},
     },
-    process::{self, Spec},
     setup::install::{FoundStarter, Starter, found_starters},
     wake_lock::waker::{Starting, Waker},
-    words::in_shell,
 };
 
 /// How long a program of the system's may take to answer.
@@ -184,7 +187,8 @@ fn judge_path(here: &[&Path], there: &[(&FoundStarter, Vec<&Path>)]) -> Finding 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status};
+    use crate::health::Status;
+    use reveille_base::clock::parse_time;
 
     fn of(starter: Starter) -> FoundStarter {
         FoundStarter { starter, name: "wake".to_owned(), program: "/b/wake".into(), path: Some("/usr/bin".to_owned()) }

@@ -3,8 +3,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::clock::parse_time;
+
 use crate::{
-    clock::parse_time,
     health::{
         finding::{Finding, Trouble},
         scene::Scene,

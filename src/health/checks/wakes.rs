@@ -98,7 +98,8 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status};
+    use crate::health::Status;
+    use reveille_base::clock::parse_time;
 
     #[test]
     fn three_in_a_row_are_critical_and_name_what_mends_it() {

@@ -2,11 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::words::ago;
+
 use super::screen::short;
-use crate::{
-    store::{Attachment, FileState},
-    words::ago,
-};
+use crate::store::{Attachment, FileState};
 
 /// A file that waits or was given up.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

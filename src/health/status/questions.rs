@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{approval_text, policy::Risk, store::Approval, types::ChatRef, words::ago};
+use reveille_base::{approval_text, types::ChatRef, words::ago};
+
+use crate::{policy::Risk, store::Approval};
 
 /// A question that can still be decided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -2,15 +2,18 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Overview, files, questions};
-use crate::{
+use reveille_base::{
     clock::parse_time,
-    config::OFFLINE_MODEL,
-    cycle::decide::budget,
-    store::{Cap, Prospect, Undelivered},
     types::ChatRef,
     words::{ago, count, local, one_line, shortened, size},
     zone::Tz,
+};
+
+use super::{Overview, files, questions};
+use crate::{
+    config::OFFLINE_MODEL,
+    cycle::decide::budget,
+    store::{Cap, Prospect, Undelivered},
 };
 
 /// Files that are late and are shown; the rest is counted.

@@ -1,7 +1,9 @@
 //! The screen, before anything has happened and on a busy day.
 
+use reveille_base::{clock::parse_time, types::ChatRef};
+
 use super::*;
-use crate::{clock::parse_time, store::PartState, types::ChatRef};
+use crate::store::PartState;
 
 fn at(text: &str) -> Option<DateTime<Utc>> {
     parse_time(text)
@@ -46,7 +48,7 @@ fn nothing_yet() -> Overview {
 
 #[test]
 fn before_the_first_wake() {
-    insta::assert_snapshot!(nothing_yet().render(crate::zone::Tz::UTC), @"
+    insta::assert_snapshot!(nothing_yet().render(reveille_base::zone::Tz::UTC), @"
     workspace  /home/me/.local/share/reveille
     last wake  none yet: wake --once
     now        asleep
@@ -170,7 +172,7 @@ fn in_the_middle_of_a_busy_day() {
         spent_today_usd: 1.5,
         ..nothing_yet()
     };
-    insta::assert_snapshot!(busy.render(crate::zone::Tz::of("Europe/Berlin")), @"
+    insta::assert_snapshot!(busy.render("Europe/Berlin".parse::<reveille_base::zone::Tz>().unwrap()), @"
     workspace  /home/me/.local/share/reveille
     last wake  5 min ago, running (2 messages in chat 7)
     now        a wake is at work (pid 812, 20261121T115500Z-812)

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
+use reveille_base::process::{Lines, Spec};
+
 use super::{ClientError, MAX_MESSAGE_BYTES, talk::ServerTalk};
-use crate::{
-    process::{Lines, Spec},
-    sandbox::proxy::Proxy,
-};
+use crate::sandbox::proxy::Proxy;
 
 /// A server at work.
 #[derive(Debug)]

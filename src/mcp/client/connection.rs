@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::error::Elapsed;
 
+use reveille_base::process::Spec;
+
 use super::{
     ClientError, MAX_MESSAGE_BYTES,
     child::Child,
@@ -18,7 +20,6 @@ use crate::{
         LATEST,
         message::{KNOWN, notification},
     },
-    process::Spec,
     sandbox::{Confined, Confinement, ENVIRONMENT, Network, Sandbox},
 };
 

@@ -19,8 +19,9 @@ use reqwest::{
 };
 use serde_json::Value;
 
+use reveille_base::{net_guard, redact::Secret, sse::Events};
+
 use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean, refusal, talk::ServerTalk};
-use crate::{net_guard, redact::Secret, sse::Events};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -15,6 +15,8 @@ pub mod settings;
 mod talk;
 mod tools;
 
+use reveille_base::process;
+
 pub use connection::Connection;
 pub use tools::{Servers, described, look, tools, try_out};
 
@@ -24,7 +26,6 @@ use crate::{
     config::Config,
     exec::{KeyFiles, Shelter},
     policy::Rules,
-    process,
 };
 
 /// Where programs run in this workspace under these rules: out of their reach are the keys that `mcp.toml` names, too.

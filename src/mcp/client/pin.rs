@@ -12,8 +12,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use reveille_base::approval_text::fenced;
+
 use super::{schema::ToolArguments, settings::Server};
-use crate::{approval_text::fenced, config::read_private};
+use crate::config::read_private;
 
 /// Tools that are taken of one server.
 pub const MAX_TOOLS: usize = 64;
@@ -91,7 +93,7 @@ impl Listing {
     /// SHA-256 of all that a model is told of it and of what is believed of it, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         let text = serde_json::to_string(&self).unwrap_or_default();
-        crate::approval_text::sha256(&text)
+        reveille_base::approval_text::sha256(&text)
     }
 
     fn get(&self, name: &str) -> Option<&Listed> {
@@ -208,7 +210,7 @@ pub fn tool_name(server: &str, tool: &str) -> String {
     if is_plain(tool) && tool.len() <= room {
         return prefix + tool;
     }
-    let digest = crate::approval_text::sha256(tool);
+    let digest = reveille_base::approval_text::sha256(tool);
     let plain: String = tool.chars().map(|c| if is_plain_sign(c) { c } else { '_' }).collect();
     let plain: String = plain.chars().take(room.saturating_sub(DIGEST_CHARS + 1)).collect();
     format!("{prefix}{plain}_{}", digest.get(..DIGEST_CHARS).unwrap_or_default())
@@ -235,7 +237,7 @@ fn is_shown_whole(schema: &Value) -> bool {
 
 /// Text of somebody else's without what a screen doesn't show, cut to a length.
 pub(super) fn clean(text: &str, max_chars: usize) -> String {
-    let mut shown = text.chars().filter(|c| !crate::approval_text::is_hidden(*c));
+    let mut shown = text.chars().filter(|c| !reveille_base::approval_text::is_hidden(*c));
     let mut kept: String = shown.by_ref().take(max_chars).collect();
     if shown.next().is_some() {
         kept.push('…');

@@ -3,8 +3,10 @@
 use reqwest::{Response, StatusCode, header::RETRY_AFTER};
 use serde_json::{Value, json};
 
+use reveille_base::words::one_line;
+
 use super::{ClientError, http::read, pin::clean, talk::read_error};
-use crate::{mcp::RpcError, words::one_line};
+use crate::mcp::RpcError;
 
 /// How much of a refusal is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 << 10;

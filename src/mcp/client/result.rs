@@ -9,11 +9,10 @@ use base64::{
 };
 use serde_json::{Map, Value, json};
 
+use reveille_base::words::shortened;
+
 use super::pin::clean;
-use crate::{
-    media::content::{self, Content},
-    words::shortened,
-};
+use crate::media::content::{self, Content};
 
 /// The largest picture that is kept, in bytes.
 const MAX_IMAGE_BYTES: usize = 3_500_000;
@@ -207,7 +206,7 @@ fn link(part: &Value) -> String {
 fn kind_and_size(mime: &str, data: &str) -> String {
     let kind = if mime.is_empty() { String::new() } else { format!(" of the kind {}", clean(mime, 40)) };
     let size = u64::try_from(data.len() / 4 * 3).unwrap_or_default();
-    if data.is_empty() { kind } else { format!("{kind}, about {}", crate::words::size(size)) }
+    if data.is_empty() { kind } else { format!("{kind}, about {}", reveille_base::words::size(size)) }
 }
 
 /// Base64 as it comes, also of a `data:` address, in lines, or in the alphabet of addresses.

@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use reveille_base::words::shortened;
+
 use self::{flatten::flatten, tidy::tidy_root};
-use crate::words::shortened;
 
 /// The longest name of an argument that an API takes, in characters.
 const MAX_KEY_CHARS: usize = 64;

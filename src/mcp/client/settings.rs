@@ -9,10 +9,11 @@ use std::{
 
 use serde::Deserialize;
 
+use reveille_base::redact::{self, Secret};
+
 use crate::{
     config::{Config, read_private},
     policy::Risk,
-    redact::{self, Secret},
     sandbox::Grant,
 };
 

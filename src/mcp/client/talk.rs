@@ -6,13 +6,12 @@
 
 use serde_json::{Map, Value, json};
 
+use reveille_base::json::mend;
+
 use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean, refusal::is_session_error};
-use crate::{
-    json::mend,
-    mcp::{
-        RpcError,
-        message::{request, response},
-    },
+use crate::mcp::{
+    RpcError,
+    message::{request, response},
 };
 
 /// Requests of a server that are answered while one of ours is open. A flood isn't worth our memory.

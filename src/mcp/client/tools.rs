@@ -13,6 +13,8 @@ use std::{
 
 use serde_json::{Value, json};
 
+use reveille_base::types::Effect;
+
 use super::{
     ClientError, Connection,
     connection::{OfferedTools, Within},
@@ -26,7 +28,6 @@ use crate::{
     exec::Shelter,
     policy::Reach,
     tool::{Acting, Done, Foreign, Outcome, Refusal, Tool, World},
-    types::Effect,
 };
 
 /// What is asked about each call of a server that nothing confines. Exactly this was agreed to, or it doesn't run.

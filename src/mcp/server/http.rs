@@ -18,6 +18,8 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
+use reveille_base::redact::Secret;
+
 use super::{Handler, Job, MAX_REQUEST_BYTES, MAX_WAITING, Offer, deal_with, token, work};
 use crate::{
     loopback,
@@ -25,7 +27,6 @@ use crate::{
         RpcError,
         message::{self, Message, Received, is_known, response},
     },
-    redact::Secret,
 };
 
 /// Where the server is found.

@@ -12,13 +12,14 @@ use std::{future::Future, pin::Pin};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use reveille_base::{
+    json::has_key_twice,
+    types::{VERB, VerbGroup},
+};
+
 use super::{
     LATEST, RpcError,
     message::{Message, is_known},
-};
-use crate::{
-    json::has_key_twice,
-    types::{VERB, VerbGroup},
 };
 
 /// The largest request, in bytes.

@@ -2,8 +2,9 @@
 
 use tokio::net::TcpListener;
 
+use reveille_base::redact::Secret;
+
 use super::*;
-use crate::redact::Secret;
 
 struct Echo;
 

@@ -10,18 +10,19 @@ use std::{
 
 use chrono::NaiveDate;
 
-use super::{REFLECTION, SaidBefore};
-use crate::{
-    memory::{
-        episodic::{self, Log},
-        facts::Facts,
-        others,
-        sections::Document,
-        text::{lines, split_comment},
-        view,
-    },
+use reveille_base::{
     types::ChatRef,
     words::{count, shortened},
+};
+
+use super::{REFLECTION, SaidBefore};
+use crate::memory::{
+    episodic::{self, Log},
+    facts::Facts,
+    others,
+    sections::Document,
+    text::{lines, split_comment},
+    view,
 };
 
 /// How the owner's day begins.

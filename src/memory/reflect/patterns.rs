@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
-use super::{HABIT, PersonsDoing, keyed};
-use crate::{
-    memory::{
-        facts::{self, Added, Facts},
-        quoting::meant_words,
-        view,
-    },
+use reveille_base::{
     types::ChatRef,
     words::{list, one_line, shortened},
+};
+
+use super::{HABIT, PersonsDoing, keyed};
+use crate::memory::{
+    facts::{self, Added, Facts},
+    quoting::meant_words,
+    view,
 };
 
 /// So often is a pattern; twice is a coincidence.

@@ -2,15 +2,16 @@
 
 use chrono::NaiveDate;
 
-use crate::{
-    memory::{
-        decay,
-        tasks::{Task, TaskList},
-        text::folded,
-        view,
-    },
+use reveille_base::{
     types::ChatRef,
     words::{count, list},
+};
+
+use crate::memory::{
+    decay,
+    tasks::{Task, TaskList},
+    text::folded,
+    view,
 };
 
 /// Days in the backlog after which a task is looked at again.

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use reveille_base::schedule::Missed;
+
 use super::{Key, MAX_KEY_CHARS, Task};
 use crate::memory::{
     Problem,
     sections::{Document, Part},
     text::{escape_start, is_blank, line_start, lines, slice, split_comment},
 };
-use crate::schedule::Missed;
 
 /// One task's bytes, cut into what a merge works on: joined they are the task.
 pub(in crate::memory) struct RawTask<'a> {

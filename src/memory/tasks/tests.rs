@@ -1,8 +1,10 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
+use reveille_base::types::ChatRef;
+
 use super::*;
-use crate::{memory::strategies::document, types::ChatRef};
+use crate::memory::strategies::document;
 
 const TWO: &str = "# Active\n\n## Call Bob\n- status: active\n- touched: 2026-11-20\n\nHe waits.\n\n## Write report\n- next: outline\n";
 
@@ -220,7 +222,7 @@ proptest! {
 
 #[test]
 fn what_to_do_about_a_missed_time_is_read_and_an_unknown_word_is_reported() {
-    use crate::schedule::Missed;
+    use reveille_base::schedule::Missed;
     let text =
         "## A\n- at: 2026-11-22 09:00\n- missed: Skip\n\n## B\n- missed: whenever\n\n## C\n- at: 2026-11-22 09:00\n";
     let (list, problems) = TaskList::parse(text);

@@ -7,11 +7,12 @@ use std::time::Duration;
 use chrono::DateTime;
 use serde_json::Value;
 
+use reveille_base::types::Usage;
+
 use super::route::{API_WORDS, RouteWords};
 use crate::{
     model::{ModelError, TOO_LONG, complaint::Complaint},
     outside::{Origin, Outside},
-    types::Usage,
 };
 
 /// How much of an error's body is read, in bytes.

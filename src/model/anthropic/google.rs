@@ -18,14 +18,17 @@ use reqwest::Client;
 use ring::{rsa, signature};
 use serde::Deserialize;
 
+use reveille_base::{
+    clock::Clock,
+    random,
+    redact::{Redactor, Secret},
+};
+
 use super::{connection_fault, read_bounded, transient};
 use crate::{
-    clock::Clock,
     config::{read_private, safe_server_url},
     model::ModelError,
     outside::{Origin, Outside},
-    random,
-    redact::{Redactor, Secret},
 };
 
 /// Where tokens are had when the file doesn't say.

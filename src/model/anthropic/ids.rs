@@ -79,7 +79,7 @@ mod tests {
         ] {
             let content = format!(r#"[{{"type":"text","text":"x"}},{},{}]"#, call(ids[0]), call(ids[1]));
             let content = with_own_ids(content, &conversation);
-            let found = crate::model::content::tool_calls(&content, &crate::types::Stop::ToolUse);
+            let found = crate::model::content::tool_calls(&content, &reveille_base::types::Stop::ToolUse);
             let found: BTreeSet<&str> = found.iter().map(|call| call.id.as_str()).collect();
             assert!(found.len() == 2 && !found.contains("call_0") && !found.contains(""), "{content}");
             assert_eq!(content.matches(r#""input":{"a": 1.50}"#).count(), 2, "{content}");

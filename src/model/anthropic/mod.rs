@@ -33,6 +33,8 @@ use reqwest::{
 };
 use tokio::time::{Instant, timeout_at};
 
+use reveille_base::{redact::Redactor, types::Usage};
+
 pub(super) use block::object_fields;
 pub(super) use error::retry_after;
 pub use google::login_secrets;
@@ -41,7 +43,6 @@ pub use route::{BedrockLogin, ClaudeRoute};
 pub use sigv4::AwsKeys;
 
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
-use crate::{redact::Redactor, types::Usage};
 
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -391,7 +392,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{clock::FixedClock, redact::Secret};
+    use reveille_base::{clock::FixedClock, redact::Secret};
 
     fn api(base_url: &str, api_key: &str) -> ClaudeRoute {
         ClaudeRoute::Api { base_url: base_url.into(), api_key: Secret::new(api_key) }

@@ -3,7 +3,9 @@
 //! The table is the provider's public price list for direct use of its API, read on [`PRICES_READ_ON`]. Cache writes are
 //! those that live five minutes; those that live an hour cost twice the input.
 
-use crate::{model::Conversation, types::Usage};
+use reveille_base::types::Usage;
+
+use crate::model::Conversation;
 
 /// The day on which the prices were read.
 pub const PRICES_READ_ON: &str = "2026-11-21";

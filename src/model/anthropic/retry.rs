@@ -42,7 +42,7 @@ pub fn backoff(error: &ModelError, attempt: u32, jitter: f64) -> Option<Duration
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Usage;
+    use reveille_base::types::Usage;
 
     fn transient(retry_after: Option<u64>) -> ModelError {
         ModelError::Transient {

@@ -10,12 +10,14 @@ use reqwest::{
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 
+use reveille_base::{clock::Clock, redact::Secret};
+
 use super::{
     OptionsError,
     google::GoogleTokens,
     sigv4::{AwsKeys, SigningScope, Unsigned},
 };
-use crate::{clock::Clock, model::ModelError, redact::Secret};
+use crate::model::ModelError;
 
 /// The version of the API that this program speaks, as a header says it.
 const API_VERSION: &str = "2023-06-01";

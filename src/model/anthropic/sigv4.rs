@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use ring::{digest, hmac};
 
-use crate::{random::hex, redact::Secret};
+use reveille_base::{random::hex, redact::Secret};
 
 /// The name of the method, in headers and in what is signed.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -122,7 +122,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::clock::parse_time;
+    use reveille_base::clock::parse_time;
 
     #[derive(Deserialize)]
     struct Suite {

@@ -6,13 +6,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
+use reveille_base::types::{Stop, Usage};
+
 use super::{block::Block, error, price};
-use crate::{
-    model::{
-        ModelError, Turn,
-        answer::{AnswerBody, BodyFault, documents},
-    },
-    types::{Stop, Usage},
+use crate::model::{
+    ModelError, Turn,
+    answer::{AnswerBody, BodyFault, documents},
 };
 
 /// The longest answer that is read, in bytes of the event stream. The longest real ones are some megabytes.

@@ -2,12 +2,15 @@
 
 use std::{path::Path, time::Duration};
 
+use reveille_base::{
+    types::Usage,
+    words::{one_line, shortened},
+};
+
 use super::relay::Ended;
 use crate::{
     model::{ModelError, TOO_LONG, complaint::Complaint},
     outside::{Origin, Outside},
-    types::Usage,
-    words::{one_line, shortened},
 };
 
 /// How much of the command's words is passed on, in characters.

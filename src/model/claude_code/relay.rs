@@ -6,13 +6,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    model::{
-        Turn,
-        anthropic::object_fields,
-        content::{INVALID_INPUT_KEY, tool_calls},
-    },
-    types::Usage,
+use reveille_base::types::Usage;
+
+use crate::model::{
+    Turn,
+    anthropic::object_fields,
+    content::{INVALID_INPUT_KEY, tool_calls},
 };
 
 /// Our server's name, as it stands in the command's configuration.
@@ -203,7 +202,7 @@ pub(super) fn awaited(turn: &Turn) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Stop;
+    use reveille_base::types::Stop;
 
     fn turn(content: &str) -> Turn {
         let (stop, usage) = (Stop::ToolUse, Usage::default());

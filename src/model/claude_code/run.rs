@@ -8,6 +8,12 @@ use std::{
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use reveille_base::{
+    process::{self, Fuse, Lines, ProcessError, Spec},
+    redact::Secret,
+    types::{Stop, Usage},
+};
+
 use super::{
     ClaudeCodeOptions, Login,
     desk::{Results, RunHandler},
@@ -27,9 +33,6 @@ use crate::{
         content::{assistant_message, tool_calls},
         conversation::{ContentBlock, ResultBlock, SpokenMessage},
     },
-    process::{self, Fuse, Lines, ProcessError, Spec},
-    redact::Secret,
-    types::{Stop, Usage},
 };
 
 /// The longest line that is read of the command, in bytes: it repeats our results, pictures too.

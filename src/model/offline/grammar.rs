@@ -29,6 +29,11 @@ mod units;
 
 use chrono::{DateTime, NaiveDate, NaiveTime};
 
+use reveille_base::{
+    schedule::{Missed, RelativeTime, When, parse_relative},
+    zone::Tz,
+};
+
 use self::sentence::Sentence;
 pub use self::{
     days::{awaited, day_told},
@@ -37,10 +42,6 @@ pub use self::{
     nearest::{Near, nearest, recurring_title, remember_form},
     personal::{QuestionKind, asked},
     tasks::due_day,
-};
-use crate::{
-    schedule::{Missed, RelativeTime, When, parse_relative},
-    zone::Tz,
 };
 
 /// What a message is to the offline model.
@@ -524,7 +525,8 @@ fn after_context<'t>(sentence: Sentence<'t>, now: DateTime<Tz>) -> Option<(Sente
         && !context.has("remind|said|says|told|asked|if|when|unless|to|you|wants")
         && context.without_courtesy().len() >= 2
         && !context.is_question()
-        && crate::schedule::parse_when(context.text(), now).is_none_or(|found| found.span.len() < context.text().len());
+        && reveille_base::schedule::parse_when(context.text(), now)
+            .is_none_or(|found| found.span.len() < context.text().len());
     let order = sentence.part_from(at);
     let is_order =
         matches!(read(order, now), Reading::Command(OfflineCommand::Remind { .. } | OfflineCommand::RemindNear { .. }));

@@ -6,14 +6,13 @@
 use chrono::{DateTime, NaiveDateTime, TimeZone as _};
 use serde_json::Value;
 
+use reveille_base::zone::Tz;
+
 use super::{
     grammar::{self, Missing, Near, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
     phrase, transcript, which,
 };
-use crate::{
-    model::conversation::{ContentBlock, SpokenMessage},
-    zone::Tz,
-};
+use crate::model::conversation::{ContentBlock, SpokenMessage};
 
 /// How far back "it" is looked for, in things said.
 const MAX_BACK: usize = 8;
@@ -329,7 +328,7 @@ mod tests {
     use super::*;
 
     fn now() -> DateTime<Tz> {
-        Tz::of("Europe/Berlin").with_ymd_and_hms(2026, 11, 22, 9, 0, 0).unwrap()
+        "Europe/Berlin".parse::<Tz>().unwrap().with_ymd_and_hms(2026, 11, 22, 9, 0, 0).unwrap()
     }
 
     fn history(exchange: &str) -> History {

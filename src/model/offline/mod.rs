@@ -11,6 +11,11 @@ mod small_talk;
 pub mod transcript;
 mod which;
 
+use reveille_base::{
+    types::{Stop, Usage},
+    zone::Tz,
+};
+
 pub(crate) use phrase::{HELP, time};
 
 use std::collections::BTreeMap;
@@ -25,11 +30,7 @@ use self::{
     transcript::ShownMessage,
 };
 use super::{Conversation, Model, Progress, Turn, TurnFuture, conversation::SpokenMessage};
-use crate::{
-    tool::MAX_STEPS,
-    types::{Stop, Usage},
-    zone::Tz,
-};
+use crate::tool::MAX_STEPS;
 
 /// The offline model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

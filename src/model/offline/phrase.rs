@@ -3,13 +3,14 @@
 use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
 
+use reveille_base::{schedule::When, zone::Tz};
+
 use super::{
     Outcomes,
     grammar::{self, Language, Moment, OfflineCommand, ParsedMessage, QuestionKind, Small, ThingKind, Which},
     history::Referent,
     small_talk::small_talk,
 };
-use crate::{schedule::When, zone::Tz};
 
 /// What can be said to it.
 pub(crate) const HELP: &str = "I work without an AI model right now, so I understand a few things, in plain words:\n\

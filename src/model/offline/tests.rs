@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
+use reveille_base::{clock::parse_time, types::ChatRef};
+
 use super::*;
 use crate::{
-    clock::parse_time,
     cycle::decide::{
         limits::Limits,
         machine::{Cycle, Step, user_text},
     },
     store::{Entry, Incoming},
-    types::ChatRef,
 };
 
 fn message(id: i64, text: &str) -> Incoming {
@@ -31,7 +31,7 @@ fn said(messages: &[Incoming]) -> Entry {
             &messages.iter().collect::<Vec<_>>(),
             &[],
             now,
-            Tz::of("Europe/Berlin"),
+            "Europe/Berlin".parse::<Tz>().unwrap(),
         ),
         messages: messages.iter().map(|message| message.id).collect(),
         handles: Vec::new(),
@@ -61,7 +61,7 @@ impl Talk {
             match self.cycle.next(&Limits::OFFLINE) {
                 Step::Ask => {
                     let Turn { content, stop, usage, .. } =
-                        Offline::new(Tz::of("Europe/Berlin")).answer(&self.cycle.conversation);
+                        Offline::new("Europe/Berlin".parse::<Tz>().unwrap()).answer(&self.cycle.conversation);
                     self.cycle.apply(&Entry::Turn { content, stop, usage });
                 }
                 Step::Call(request) => {

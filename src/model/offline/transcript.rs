@@ -93,7 +93,7 @@ fn shown_in(block: &str) -> Vec<ShownMessage> {
             let own_quote = quote.and_then(|quote| quote.strip_prefix("<quoted own=\"yes\">")).map(unescape);
             Some(ShownMessage {
                 id: attribute("id")?.parse().ok()?,
-                at: attribute("at").and_then(|at| crate::clock::parse_time(&at)),
+                at: attribute("at").and_then(|at| reveille_base::clock::parse_time(&at)),
                 is_own_text: attribute("forwarded_from").is_none() && attribute("kind").as_deref() == Some("text"),
                 is_reply: quote.is_some() && own_quote.is_none(),
                 replies_to: own_quote,

@@ -3,7 +3,9 @@
 
 use ring::digest::{SHA256, digest};
 
-use crate::{model::Conversation, random::hex};
+use reveille_base::random::hex;
+
+use crate::model::Conversation;
 
 /// How long they are: what the strictest server takes.
 const CHARS: usize = 9;

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use reveille_base::types::Usage;
+
 use super::encode::Wording;
 use crate::{
     model::{ModelError, TOO_LONG, anthropic::retry_after, complaint::Complaint},
     outside::{Origin, Outside},
-    types::Usage,
 };
 
 /// Words by which servers say that an answer may not be as long.

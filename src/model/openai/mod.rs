@@ -24,6 +24,11 @@ use std::{
 use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 
+use reveille_base::{
+    redact::Secret,
+    types::{Usage, VerbGroup},
+};
+
 pub(super) use self::call_ids::CallIds;
 pub use self::look_up::ServedModel;
 use self::{
@@ -32,11 +37,7 @@ use self::{
     stream::{ChatStream, Finishing},
 };
 use super::{Conversation, Model, ModelError, Progress, TOO_LONG, Turn, TurnFuture, anthropic::price};
-use crate::{
-    config,
-    redact::Secret,
-    types::{Usage, VerbGroup},
-};
+use crate::config;
 
 /// How names of these models begin, as `MODEL` has them.
 pub const PREFIX: &str = "openai:";

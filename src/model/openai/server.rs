@@ -18,12 +18,13 @@ use reqwest::{
     redirect,
 };
 
-use super::error::ServerRefusal;
-use crate::{
-    model::ModelError,
+use reveille_base::{
     redact::{Redactor, Secret},
     types::Usage,
 };
+
+use super::error::ServerRefusal;
+use crate::model::ModelError;
 
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

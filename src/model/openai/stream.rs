@@ -6,6 +6,8 @@ mod thought;
 
 use serde_json::{Map, Value, json, value::RawValue};
 
+use reveille_base::types::{Stop, Usage};
+
 use self::{
     arguments::{is_whole, repaired},
     chunk::{ChatChunk, ChatSaid, Counts, RawCall},
@@ -16,16 +18,13 @@ use super::{
     encode::{BY, OF_CALLS},
     error, small, written,
 };
-use crate::{
-    model::{
-        ModelError, Turn,
-        answer::{AnswerBody, BodyFault, documents},
-        anthropic::price,
-        complaint::Complaint,
-        content::input_of,
-        conversation,
-    },
-    types::{Stop, Usage},
+use crate::model::{
+    ModelError, Turn,
+    answer::{AnswerBody, BodyFault, documents},
+    anthropic::price,
+    complaint::Complaint,
+    content::input_of,
+    conversation,
 };
 
 /// The longest answer that is read, in bytes.

@@ -15,9 +15,10 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_base::disk::size;
+
 use super::{called, document, file::repo, file_address};
 use crate::{
-    disk::size,
     memory::{changes::changes, is_log, typed},
     page::{
         error::PageError,

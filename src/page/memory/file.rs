@@ -10,9 +10,13 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_base::{
+    approval_text::visible,
+    words::{count, one_line, shortened},
+};
+
 use super::{called, document, file_address};
 use crate::{
-    approval_text::visible,
     memory::{
         changes::changes,
         is_log,
@@ -30,7 +34,6 @@ use crate::{
     },
     provenance::why::{LineStory, LineWriter, why_line},
     repo::{Commit, Repo},
-    words::{count, one_line, shortened},
 };
 
 /// Commits of a document's history that are shown.

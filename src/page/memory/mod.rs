@@ -17,6 +17,11 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_base::{
+    disk::size,
+    words::{count, shortened},
+};
+
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
@@ -24,12 +29,10 @@ use super::{
     site::{PageDesk, PageSite},
 };
 use crate::{
-    disk::size,
     index::Recalled,
     memory::{self, is_log},
     orders::search::{self, IndexWait, MemoryFound, MemoryQuestion},
     repo::Repo,
-    words::{count, shortened},
 };
 
 /// Hits at most.

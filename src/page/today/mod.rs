@@ -15,6 +15,8 @@ use chrono::NaiveDate;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_base::approval_text::sha256;
+
 use self::view::{DayView, reminder_form, spent, task_form};
 use super::{
     error::PageError,
@@ -24,7 +26,6 @@ use super::{
     undo::newest_step,
 };
 use crate::{
-    approval_text::sha256,
     cycle::{self, decide::budget::Budget},
     orders::{
         OrderError,

@@ -3,6 +3,8 @@
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
 
+use reveille_base::words::{count, one_line, shortened};
+
 use super::{ReminderForm, TaskForm, name, today_of};
 use crate::{
     account::units::usd,
@@ -19,7 +21,6 @@ use crate::{
         site::PageDesk,
     },
     store::Approval,
-    words::{count, one_line, shortened},
 };
 
 /// Reminders that are shown at once; the others are opened.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::approval_text::visible;
+use reveille_base::approval_text::visible;
 
 /// Files that are open at once; those after them are opened by the person.
 const OPEN_FILES: usize = 6;

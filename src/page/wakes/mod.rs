@@ -16,6 +16,12 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_base::{
+    approval_text::visible,
+    types::ChatRef,
+    words::{count, list, one_line, shortened},
+};
+
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
@@ -31,11 +37,8 @@ use crate::{
         units::usd,
         whole::{KeptRequests, WakeSources},
     },
-    approval_text::visible,
     repo::{Oid, Repo},
     store::{CycleRow, Spent, Store},
-    types::ChatRef,
-    words::{count, list, one_line, shortened},
 };
 
 /// Lines of a page of the list.

@@ -3,6 +3,11 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
+use reveille_base::{
+    approval_text::visible,
+    words::{count, list, local, one_line, shortened},
+};
+
 use super::diff;
 use crate::{
     account::{
@@ -12,7 +17,6 @@ use crate::{
         tell,
         units::{took, usd},
     },
-    approval_text::visible,
     page::{
         frame::{PagePlace, frame},
         markdown::{WrittenBy, markdown},
@@ -22,7 +26,6 @@ use crate::{
     policy::Decision,
     repo::CommitInFull,
     store::WrittenText,
-    words::{count, list, local, one_line, shortened},
 };
 
 /// States in which a wake goes on: its page renews itself.

@@ -8,6 +8,8 @@ use axum::{
 };
 use maud::{Markup, html};
 
+use reveille_base::words::count;
+
 use super::{Found, changed, files_named, find_wake};
 use crate::{
     cycle::{self, Choice, undoable},
@@ -18,7 +20,6 @@ use crate::{
         site::{PageDesk, PageSite},
     },
     store::{CycleRow, Store},
-    words::count,
 };
 
 /// Whether it can be undone.

@@ -1,7 +1,7 @@
 //! Places of keys and of our own state, by name. The sandbox keeps them out of reach; a command that names one asks all the
 //! same, so that a person sees the attempt.
 
-use crate::disk;
+use reveille_base::disk;
 
 /// Parts of paths, in lower case: some file systems don't model the case.
 const PARTS: [&str; 45] = [

@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use reveille_base::approval_text;
+
 use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, shown};
-use crate::approval_text;
 
 impl Rules {
     /// What a rule says that allows exactly this call.

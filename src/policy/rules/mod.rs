@@ -15,9 +15,10 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use reveille_base::{disk, types::VerbGroup};
+
 use self::pattern::Word;
 use super::{Access, Decision, FREE, classify, shell};
-use crate::{disk, types::VerbGroup};
 
 /// The shell, as rules name it.
 pub const SHELL: &str = "bash";

@@ -9,8 +9,9 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
+use reveille_base::types::{VERB, VerbGroup};
+
 use super::{Decision, FREE, Host, Rule, Rules, RulesProblem, Target, Word};
-use crate::types::{VERB, VerbGroup};
 
 /// The longest time for a command that can be set, in seconds.
 const MAX_TIMEOUT_S: u64 = 3600;

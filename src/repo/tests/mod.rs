@@ -15,11 +15,10 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::process::{self, Spec};
+
 use super::*;
-use crate::{
-    memory::merge::ByHand,
-    process::{self, Spec},
-};
+use crate::memory::merge::ByHand;
 
 pub(super) const TEMPLATES: [(&str, &str); 3] = [
     ("claude.md", "# Standing orders\n"),
@@ -162,7 +161,7 @@ impl World {
 }
 
 pub(super) fn now() -> DateTime<Utc> {
-    crate::clock::parse_time("2026-11-21T09:00:00Z").unwrap()
+    reveille_base::clock::parse_time("2026-11-21T09:00:00Z").unwrap()
 }
 
 /// A merge that shows what it was given.

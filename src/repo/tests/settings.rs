@@ -1,7 +1,9 @@
 //! A person's own git settings and forms of a repository: nothing of them breaks a memory, or takes anything out of it.
 
+use reveille_base::process::Spec;
+
 use super::*;
-use crate::{process::Spec, repo::same_name::SHARED_NAME};
+use crate::repo::same_name::SHARED_NAME;
 
 /// One round of all that a memory does: the person edits, a wake writes, another machine pushes.
 fn live_a_day(world: &World, repo: &Repo, day: &str) {

@@ -13,7 +13,9 @@ use std::{
     thread,
 };
 
-use crate::{process, sandbox::proxy::relay};
+use reveille_base::process;
+
+use crate::sandbox::proxy::relay;
 
 /// Listens on a port of this sandbox's loopback and has a helper forward what comes. Returns the port.
 pub(super) fn start(socket: &Path) -> io::Result<u16> {

@@ -13,10 +13,11 @@ use std::{convert::Infallible, ffi::OsString, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use reveille_base::process;
+
 pub use forward::forward;
 
 use super::{Layout, proxy};
-use crate::process;
 
 /// What the launcher is told by whoever builds the sandbox. It stands before the `--` that a tool's own words follow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

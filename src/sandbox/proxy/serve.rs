@@ -6,6 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use reveille_base::net_guard;
+
 use super::{
     DIAL_TIMEOUT, Shared, answer,
     grant::{Destination, Grant},
@@ -13,7 +15,6 @@ use super::{
     relay::{self, Stream},
     request::{self, Request},
 };
-use crate::net_guard;
 
 /// The longest head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 16 << 10;

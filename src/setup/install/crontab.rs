@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use reveille_base::words::in_shell;
+
 use super::Installation;
-use crate::words::in_shell;
 
 /// What each of our lines ends in.
 const MARK: &str = "# reveille: wake install --uninstall takes this line out";

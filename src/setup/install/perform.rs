@@ -7,11 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reveille_base::process::{self, ProcessError, Spec};
+
 use super::InstallStep;
-use crate::{
-    process::{self, ProcessError, Spec},
-    store::{Store, StoreError},
-};
+use crate::store::{Store, StoreError};
 
 /// Why a step wasn't taken. The steps before it stand; taking all of them again is safe.
 #[derive(Debug, thiserror::Error)]
@@ -169,10 +168,10 @@ fn write_crontab(text: &str) -> Result<(), InstallError> {
     if text.is_empty() {
         return run(&["crontab".to_owned(), "-r".to_owned()]);
     }
-    let suffix = crate::random::bytes::<6>().map_err(io::Error::other);
+    let suffix = reveille_base::random::bytes::<6>().map_err(io::Error::other);
     let path = std::env::temp_dir();
     let at = |source| InstallError::Io { path: path.clone(), source };
-    let file = path.join(format!("reveille-crontab-{}", crate::random::hex(&suffix.map_err(at)?)));
+    let file = path.join(format!("reveille-crontab-{}", reveille_base::random::hex(&suffix.map_err(at)?)));
     let write = || {
         let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
         opened.write_all(text.as_bytes())

@@ -23,11 +23,12 @@ use std::{
 
 use ring::digest::{Context, SHA256};
 
-use super::{Installation, PROGRAMS};
-use crate::{
+use reveille_base::{
     process::{CURRENT, VERSIONS},
     random::hex,
 };
+
+use super::{Installation, PROGRAMS};
 
 /// The link to the build that was called before.
 const BEFORE: &str = "before";

@@ -1,6 +1,6 @@
 //! The channels that messages come by and go out by, as rows name them.
 
-use crate::types::ChannelKind;
+use reveille_base::types::ChannelKind;
 
 /// What `channel` says of a terminal.
 pub(in crate::store) const TERMINAL: &str = ChannelKind::Terminal.name();

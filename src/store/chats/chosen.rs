@@ -3,12 +3,11 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{
-        Result, Store,
-        sql::{OptionalExtension as _, Transaction},
-    },
+use reveille_base::clock::rfc3339;
+
+use crate::store::{
+    Result, Store,
+    sql::{OptionalExtension as _, Transaction},
 };
 
 /// A setting as it was chosen.

@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{
-        Result, Store,
-        sql::{self, Transaction},
-    },
-    types::ChatRef,
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use crate::store::{
+    Result, Store,
+    sql::{self, Transaction},
 };
 
 impl Store {

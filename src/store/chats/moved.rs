@@ -5,14 +5,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{
-        Result, Store,
-        outcome::{OPEN, PUT_ASIDE},
-        sql::{self, Transaction},
-    },
-    types::ChatRef,
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use crate::store::{
+    Result, Store,
+    outcome::{OPEN, PUT_ASIDE},
+    sql::{self, Transaction},
 };
 
 /// A group's new id.

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        Result, Store,
-        sql::{self, OptionalExtension as _, Transaction},
-    },
     types::ChatRef,
+};
+
+use crate::store::{
+    Result, Store,
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// That all work was ordered to stop.

@@ -6,20 +6,23 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::{BoundFiles, ButtonChoice, ChatRef},
+};
+
 use super::{
     journal,
     proposals::{self, NewProposal},
     rules::RuleState,
 };
 use crate::{
-    clock::{parse_time, rfc3339},
     policy::{Risk, Verdict},
     store::{
         Entry, FencedStore, NewOutgoing, Result, Store, json,
         outbox::{attempts, planned},
         sql::{self, OptionalExtension as _, Row, Transaction},
     },
-    types::{BoundFiles, ButtonChoice, ChatRef},
 };
 
 /// An action that a person is asked about.

@@ -3,14 +3,12 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::rfc3339, types::Usage};
+
 use super::rows::CycleState;
-use crate::{
-    clock::rfc3339,
-    store::{
-        Result, Spent, Store, json,
-        sql::{self, Row},
-    },
-    types::Usage,
+use crate::store::{
+    Result, Spent, Store, json,
+    sql::{self, Row},
 };
 
 /// What one model was paid on one day.

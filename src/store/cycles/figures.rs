@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, Utc};
 
-use super::days::id_from;
-use crate::{
+use reveille_base::{
     clock::rfc3339,
-    store::{Entry, Result, Store, sql::Row},
     types::{Figure, Measured, OwnWork},
 };
+
+use super::days::id_from;
+use crate::store::{Entry, Result, Store, sql::Row};
 
 /// Which cycles count: the runs of a job (?3 is how their work begins), or what was answered in chats.
 const IN_SCOPE: &str = "CASE WHEN CAST(?3 AS TEXT) IS NULL THEN c.work IS NULL AND c.chat_id IS NOT NULL

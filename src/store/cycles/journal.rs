@@ -7,9 +7,13 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    clock::rfc3339,
+    types::{ChatRef, Stop, Usage},
+};
+
 use super::{proposals, undo};
 use crate::{
-    clock::rfc3339,
     policy::Verdict,
     store::{
         FencedStore, JobEnd, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
@@ -21,7 +25,6 @@ use crate::{
         sql::{self, Transaction},
         upkeep::backoff,
     },
-    types::{ChatRef, Stop, Usage},
 };
 
 /// A line of a cycle's journal.

@@ -4,14 +4,15 @@
 
 use chrono::{DateTime, Utc};
 
-use super::journal;
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        Entry, FencedStore, Result, Store,
-        sql::{self, Row, SqlConnection, Transaction},
-    },
     types::Usage,
+};
+
+use super::journal;
+use crate::store::{
+    Entry, FencedStore, Result, Store,
+    sql::{self, Row, SqlConnection, Transaction},
 };
 
 /// Tokens and money of some stretch of time or of a cycle.

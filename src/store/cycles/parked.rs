@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::parse_time,
-    store::{Approval, Result, Store, outcome::OPEN, sql},
-};
+use reveille_base::clock::parse_time;
+
+use crate::store::{Approval, Result, Store, outcome::OPEN, sql};
 
 /// A cycle that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]

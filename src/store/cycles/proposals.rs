@@ -3,13 +3,14 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        FencedStore, Result, StagedFile, Store, StoreError, json,
-        sql::{self, Params, Row, SqlConnection, Transaction, params},
-    },
     types::{Aim, Figure, Measured, StatedEffect},
+};
+
+use crate::store::{
+    FencedStore, Result, StagedFile, Store, StoreError, json,
+    sql::{self, Params, Row, SqlConnection, Transaction, params},
 };
 
 /// So long after a yes before and after are compared.

@@ -2,19 +2,20 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{approvals, journal::append, undo, undo_line};
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        Entry, Fence, FencedStore, NewOutgoing, Result, Store,
-        messages::queue,
-        outbox::planned,
-        outcome::OPEN,
-        recordings::rows::{self, NewRecording},
-        sql::{self, OptionalExtension as _, Row, Transaction},
-        upkeep::backoff,
-    },
     types::{ChatRef, OwnWork},
+};
+
+use super::{approvals, journal::append, undo, undo_line};
+use crate::store::{
+    Entry, Fence, FencedStore, NewOutgoing, Result, Store,
+    messages::queue,
+    outbox::planned,
+    outcome::OPEN,
+    recordings::rows::{self, NewRecording},
+    sql::{self, OptionalExtension as _, Row, Transaction},
+    upkeep::backoff,
 };
 
 /// The name that stands for a model where there is none: a rule does all of the cycle.

@@ -5,15 +5,13 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
 use super::approvals::{Approval, Tap, Unshown};
-use crate::{
-    clock::rfc3339,
-    store::{
-        NewOutgoing, OutgoingKind, Result, Store,
-        outbox::{attempts, planned},
-        sql::{self, OptionalExtension as _, Row, Transaction},
-    },
-    types::ChatRef,
+use crate::store::{
+    NewOutgoing, OutgoingKind, Result, Store,
+    outbox::{attempts, planned},
+    sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// What became of allowing a call for good.

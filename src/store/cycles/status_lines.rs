@@ -1,10 +1,9 @@
 //! The status lines that stand in chats, and how far a cycle is, for the bot that shows it. Only the bot writes here: a line is
 //! its own message, and says nothing that the answer depends on.
 
-use crate::{
-    store::{Entry, Result, Store, sql},
-    types::ChatRef,
-};
+use reveille_base::types::ChatRef;
+
+use crate::store::{Entry, Result, Store, sql};
 
 /// A line that stands in a chat, or was about to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        Approval, Entry, Incoming, Recording, Result, Spent, Store, json,
-        odd_rows::READABLE,
-        sql::{self, OptionalExtension as _, Row},
-    },
     types::{ChatRef, Usage},
+};
+
+use crate::store::{
+    Approval, Entry, Incoming, Recording, Result, Spent, Store, json,
+    odd_rows::READABLE,
+    sql::{self, OptionalExtension as _, Row},
 };
 
 /// A line of a journal with its time.

@@ -6,16 +6,17 @@
 
 use chrono::{DateTime, Utc};
 
-use super::undo_line;
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json,
-        outbox::planned,
-        recordings::rows,
-        sql::{self, OptionalExtension as _, Row, Transaction},
-    },
     types::ChatRef,
+};
+
+use super::undo_line;
+use crate::store::{
+    CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json,
+    outbox::planned,
+    recordings::rows,
+    sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// The shortest beginning of a wake's or a commit's id that is looked up.

@@ -3,17 +3,15 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{
-        CycleRow, PersonsStep, Result, Store,
-        chats::{chosen, local},
-        json,
-        messages::{fresh, queue},
-        sql::{self, OptionalExtension as _, Row, Transaction},
-        steps::{PREFIX, SettingBefore},
-    },
-    types::ChatRef,
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use crate::store::{
+    CycleRow, PersonsStep, Result, Store,
+    chats::{chosen, local},
+    json,
+    messages::{fresh, queue},
+    sql::{self, OptionalExtension as _, Row, Transaction},
+    steps::{PREFIX, SettingBefore},
 };
 
 /// A cycle that is a step: it changed something, and either a model worked for its commit or somebody's button ordered it. One that

@@ -10,13 +10,14 @@ use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::AssistantName,
+};
+
 use super::{
     Result, StoreError, StorePlace, create_private,
     sql::{OptionalExtension as _, Row, SqlConnection, Transaction},
-};
-use crate::{
-    clock::{parse_time, rfc3339},
-    types::AssistantName,
 };
 
 /// Its tables. They only ever grow, as the migrations do.

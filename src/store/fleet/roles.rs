@@ -2,14 +2,12 @@
 //!
 //! The server itself keeps them apart: a statement of one assistant that names another's tables is refused, whoever wrote it.
 
+use reveille_base::{redact::Secret, types::AssistantName};
+
 use super::FleetRegistry;
-use crate::{
-    redact::Secret,
-    store::{
-        DatabaseAddress, Result, StoreError,
-        sql::{Postgres, SqlConnection},
-    },
-    types::AssistantName,
+use crate::store::{
+    DatabaseAddress, Result, StoreError,
+    sql::{Postgres, SqlConnection},
 };
 
 /// The schema of the list.

@@ -4,26 +4,27 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    clock::rfc3339,
+    types::{ButtonChoice, ChatRef, NudgeAnswer},
+};
+
 use super::{
     orders::{self, AnswerState, Order, Ordered},
     typed,
 };
-use crate::{
-    clock::rfc3339,
-    store::{
-        Moved, NewIncoming, NewOutgoing, NewPaired, Proposal, Result, Store, Tap,
-        chats::moved,
-        cycles::{approvals, rules, undo},
-        messages::{
-            overheard,
-            parts::{self, Taken},
-        },
-        outbox::planned,
-        people::pairing,
-        reminders::{answered, nudged},
-        sql::{OptionalExtension as _, Transaction},
+use crate::store::{
+    Moved, NewIncoming, NewOutgoing, NewPaired, Proposal, Result, Store, Tap,
+    chats::moved,
+    cycles::{approvals, rules, undo},
+    messages::{
+        overheard,
+        parts::{self, Taken},
     },
-    types::{ButtonChoice, ChatRef, NudgeAnswer},
+    outbox::planned,
+    people::pairing,
+    reminders::{answered, nudged},
+    sql::{OptionalExtension as _, Transaction},
 };
 
 /// A batch of updates, as one transaction stores it.

@@ -3,19 +3,18 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::types::ChatRef;
+
 use super::restarts;
-use crate::{
-    store::{
-        ChosenSetting, NewOutgoing, NewReminder, NewStep, Result, ShownTask, Store, UpkeepKind,
-        chats::{chosen, local, stop},
-        cycles::{rules, undo},
-        messages::{fresh, queue},
-        outbox::{attempts, planned, shown},
-        reminders::rows,
-        sql::Transaction,
-        steps,
-    },
-    types::ChatRef,
+use crate::store::{
+    ChosenSetting, NewOutgoing, NewReminder, NewStep, Result, ShownTask, Store, UpkeepKind,
+    chats::{chosen, local, stop},
+    cycles::{rules, undo},
+    messages::{fresh, queue},
+    outbox::{attempts, planned, shown},
+    reminders::rows,
+    sql::Transaction,
+    steps,
 };
 
 /// While so many answers wait to be sent to a chat it gets no more of them: a flood of commands would keep it busy for long after

@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        NewOutgoing, Result, Store,
-        messages::overheard,
-        outbox::planned,
-        sql::{self, OptionalExtension as _, Transaction},
-    },
     types::ChatRef,
+};
+
+use crate::store::{
+    NewOutgoing, Result, Store,
+    messages::overheard,
+    outbox::planned,
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// For so long Telegram keeps a message that nobody fetches.

@@ -1,9 +1,8 @@
 //! Which bot came up last, and whether it has reached its channel: what an upgrade waits for before the programs of before may go.
 
-use crate::{
-    process::Identity,
-    store::{Result, Store, json, sql::OptionalExtension as _},
-};
+use reveille_base::process::Identity;
+
+use crate::store::{Result, Store, json, sql::OptionalExtension as _};
 
 /// What a bot writes down of itself once it works on the database.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

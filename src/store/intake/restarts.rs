@@ -2,14 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{
-        NewOutgoing, OutgoingKind, Result, Store,
-        outbox::planned,
-        sql::{self, Transaction},
-    },
-    types::ChatRef,
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use crate::store::{
+    NewOutgoing, OutgoingKind, Result, Store,
+    outbox::planned,
+    sql::{self, Transaction},
 };
 
 impl Store {

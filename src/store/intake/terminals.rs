@@ -5,24 +5,25 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::orders;
-use crate::{
+use reveille_base::{
     clock::rfc3339,
     process::Identity,
     random::{self, NoRandomness},
-    store::{
-        Exchange, FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store,
-        chats::channel::TERMINAL,
-        json,
-        messages::{
-            attachments::{self, LandedFile},
-            queue,
-        },
-        odd_rows::text_of,
-        outbox::attempts::DELIVERABLE,
-        sql::{self, OptionalExtension as _},
-    },
     types::ChatRef,
+};
+
+use super::orders;
+use crate::store::{
+    Exchange, FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store,
+    chats::channel::TERMINAL,
+    json,
+    messages::{
+        attachments::{self, LandedFile},
+        queue,
+    },
+    odd_rows::text_of,
+    outbox::attempts::DELIVERABLE,
+    sql::{self, OptionalExtension as _},
 };
 
 /// A session's id, in random bytes.

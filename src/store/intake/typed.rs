@@ -6,15 +6,16 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        NewIncoming, NewOutgoing, OutgoingKind, Result, Store, Tap,
-        cycles::approvals,
-        outbox::planned,
-        sql::{self, Transaction},
-    },
     types::{ButtonChoice, ChatRef},
+};
+
+use crate::store::{
+    NewIncoming, NewOutgoing, OutgoingKind, Result, Store, Tap,
+    cycles::approvals,
+    outbox::planned,
+    sql::{self, Transaction},
 };
 
 /// What is said to a yes that isn't enough.

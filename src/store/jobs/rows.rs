@@ -2,18 +2,19 @@
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
     schedule::{
         Missed, Rule, Slot,
         due::{self, CLOCK_SLACK, Series, SlotHistory},
     },
-    store::{
-        FencedStore, Result, Store, json,
-        odd_rows::words,
-        sql::{self, OptionalExtension as _, Row, Transaction},
-    },
     zone::Tz,
+};
+
+use crate::store::{
+    FencedStore, Result, Store, json,
+    odd_rows::words,
+    sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// How a civil slot is written: local wall time, sortable as text.

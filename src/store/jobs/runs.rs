@@ -3,15 +3,16 @@
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
-use super::rows;
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
     schedule::Slot,
-    store::{
-        FencedStore, NewOutgoing, Result, Store, json,
-        outbox::planned,
-        sql::{self, OptionalExtension as _, Row, Transaction},
-    },
+};
+
+use super::rows;
+use crate::store::{
+    FencedStore, NewOutgoing, Result, Store, json,
+    outbox::planned,
+    sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// Runs of a job that are kept, the newest.

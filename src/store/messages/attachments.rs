@@ -9,11 +9,12 @@ mod steps;
 
 use chrono::{DateTime, Utc};
 
-pub use care::FileOnDisk;
-pub use steps::NO_SPEECH_MODEL;
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
 
 use crate::{
-    clock::{parse_time, rfc3339},
     media::{
         Transcript,
         words::{self, Telling},
@@ -23,8 +24,9 @@ use crate::{
         outcome::PUT_ASIDE,
         sql::{self, Row, Transaction},
     },
-    types::ChatRef,
 };
+pub use care::FileOnDisk;
+pub use steps::NO_SPEECH_MODEL;
 
 /// A file as a channel names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

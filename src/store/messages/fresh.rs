@@ -2,14 +2,15 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        Exchange, NewOutgoing, Result, SpokenRows, Store,
-        sql::{self, OptionalExtension as _, Transaction},
-        steps::SettingBefore,
-    },
     types::ChatRef,
+};
+
+use crate::store::{
+    Exchange, NewOutgoing, Result, SpokenRows, Store,
+    sql::{self, OptionalExtension as _, Transaction},
+    steps::SettingBefore,
 };
 
 /// Where a chat was begun afresh.

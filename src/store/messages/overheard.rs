@@ -7,13 +7,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{
-        NewIncoming, PartOf, Result, json,
-        messages::parts::{self, HOLD},
-        sql::{self, Transaction},
-    },
+use reveille_base::clock::rfc3339;
+
+use crate::store::{
+    NewIncoming, PartOf, Result, json,
+    messages::parts::{self, HOLD},
+    sql::{self, Transaction},
 };
 
 /// Keeps a message that was said to others, if further parts may follow it.

@@ -6,17 +6,18 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{attachments, overheard, spoken};
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        NewAttachment, NewIncoming, Result,
-        messages::queue,
-        odd_rows::text_of,
-        outcome::{OPEN, PUT_ASIDE},
-        sql::{self, OptionalExtension as _, Transaction},
-    },
     types::ChatRef,
+};
+
+use super::{attachments, overheard, spoken};
+use crate::store::{
+    NewAttachment, NewIncoming, Result,
+    messages::queue,
+    odd_rows::text_of,
+    outcome::{OPEN, PUT_ASIDE},
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// How long a row waits for its next part.

@@ -2,20 +2,21 @@
 
 use chrono::{DateTime, Utc};
 
-use super::attachments::{self, AWAITED, AWAITS_FILES};
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        MessageOutcome, NewAttachment, PartOf, Result, Store,
-        chats::channel::TELEGRAM,
-        messages::parts::HOLD,
-        odd_rows::{READABLE, text_of, words},
-        outcome::{OPEN, PUT_ASIDE},
-        sql::{self, OptionalExtension as _, Row, Transaction},
-        steps::{self, NewStep, SettingBefore},
-        upkeep::backoff,
-    },
     types::ChatRef,
+};
+
+use super::attachments::{self, AWAITED, AWAITS_FILES};
+use crate::store::{
+    MessageOutcome, NewAttachment, PartOf, Result, Store,
+    chats::channel::TELEGRAM,
+    messages::parts::HOLD,
+    odd_rows::{READABLE, text_of, words},
+    outcome::{OPEN, PUT_ASIDE},
+    sql::{self, OptionalExtension as _, Row, Transaction},
+    steps::{self, NewStep, SettingBefore},
+    upkeep::backoff,
 };
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.

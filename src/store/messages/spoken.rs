@@ -2,14 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::parse_time,
-    store::{
-        Result, Store,
-        odd_rows::{text_of, words},
-        sql::{self, OptionalExtension as _, Row, Transaction},
-    },
-    types::ChatRef,
+use reveille_base::{clock::parse_time, types::ChatRef};
+
+use crate::store::{
+    Result, Store,
+    odd_rows::{text_of, words},
+    sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// The counter of changes to what was said long ago: it was forgotten, or taken back.

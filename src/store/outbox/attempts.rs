@@ -5,18 +5,19 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{LONGEST_WAIT, parse_time, rfc3339},
     process::Identity,
-    store::{
-        FencedStore, NewOutgoing, OutgoingKind, Result, Store,
-        chats::moved::{self, MAY_BE_SPOKEN_TO, Moved},
-        json,
-        odd_rows::SENDABLE,
-        outbox::{planned, questions, recipients},
-        sql::{self, OptionalExtension as _, Transaction},
-    },
     types::{ChatRef, Question, TextFile},
+};
+
+use crate::store::{
+    FencedStore, NewOutgoing, OutgoingKind, Result, Store,
+    chats::moved::{self, MAY_BE_SPOKEN_TO, Moved},
+    json,
+    odd_rows::SENDABLE,
+    outbox::{planned, questions, recipients},
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender

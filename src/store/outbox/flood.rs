@@ -2,11 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _},
-    types::ChatRef,
-};
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use crate::store::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _};
 
 /// More queued messages of one chat are told to it.
 pub const MAX_WAITING_UNTOLD: i64 = 1_000;

@@ -1,6 +1,6 @@
 //! What a message out is before it is planned: its words, where they go, and on what occasion they are said.
 
-use crate::types::ChatRef;
+use reveille_base::types::ChatRef;
 
 /// On what occasion a message is sent. What leaves when, and what is counted, depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

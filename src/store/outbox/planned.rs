@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::clock::rfc3339;
+
 use super::provenance;
 use crate::{
-    clock::rfc3339,
     outside,
     render::{self, Links},
     store::{

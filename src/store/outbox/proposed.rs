@@ -1,11 +1,10 @@
 //! What was proposed of our own accord, and whether anybody has answered it.
 
-use crate::{
-    store::{
-        Result, Store,
-        sql::{self, OptionalExtension as _},
-    },
-    types::ChatRef,
+use reveille_base::types::ChatRef;
+
+use crate::store::{
+    Result, Store,
+    sql::{self, OptionalExtension as _},
 };
 
 /// How the keys of what is said of our own accord begin, before the time at which it was due.

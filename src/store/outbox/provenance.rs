@@ -4,13 +4,14 @@
 //! Of our own messages it is written down with them, by the chat and the journal of the cycle that wrote them: nobody who plans a
 //! message can forget to say so. What an error from outside has brought into a text stands in it with its mark (`outside`).
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     outside,
     store::{
         NewOutgoing, OutgoingKind, Result, Store,
         sql::{self, OptionalExtension as _, Transaction},
     },
-    types::ChatRef,
 };
 
 /// What the answers to commands may quote: the memory and its log, messages, the words of a wake.

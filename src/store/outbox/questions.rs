@@ -1,12 +1,13 @@
 //! The questions that messages ask: their buttons, and what is too long for a message.
 
-use crate::{
+use reveille_base::{
     approval_text,
-    store::{
-        NewNudge, Result,
-        sql::{self, OptionalExtension as _, Transaction},
-    },
     types::{BoundFiles, NudgeAnswer, Question, TextFile},
+};
+
+use crate::store::{
+    NewNudge, Result,
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// An action, the files that it names and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message

@@ -2,13 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{
-        Result,
-        chats::channel::TERMINAL,
-        sql::{self, Transaction},
-    },
+use reveille_base::clock::rfc3339;
+
+use crate::store::{
+    Result,
+    chats::channel::TERMINAL,
+    sql::{self, Transaction},
 };
 
 /// Takes back what hasn't left yet for those who were unpaired. It is done in the transaction that takes the next part to be sent:

@@ -2,10 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::parse_time,
-    store::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _, upkeep::backoff},
-};
+use reveille_base::clock::parse_time;
+
+use crate::store::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _, upkeep::backoff};
 
 /// Stands in `handled` from the notice of a stretch to the notice of its end.
 const KEY: &str = "disk/short";

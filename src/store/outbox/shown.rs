@@ -1,13 +1,14 @@
 //! Which task each number stood for in the list that a chat was shown last. A person who says a number means that list, whatever
 //! became of the tasks since.
 
+use reveille_base::types::ChatRef;
+
 use crate::{
     outside,
     store::{
         NewOutgoing, Result, Store,
         sql::{self, Transaction},
     },
-    types::ChatRef,
 };
 
 /// A task as a list showed it.

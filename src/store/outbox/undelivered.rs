@@ -1,10 +1,9 @@
 //! What hasn't come of the messages out, for people who ask. A message may be of several parts; one of them tells how it
 //! stands.
 
-use crate::{
-    store::{PartState, Result, Store, odd_rows::text_of, sql},
-    types::ChatRef,
-};
+use reveille_base::types::ChatRef;
+
+use crate::store::{PartState, Result, Store, odd_rows::text_of, sql};
 
 /// Messages that are listed at most. All are counted.
 const MAX_LISTED: i64 = 200;

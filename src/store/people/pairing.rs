@@ -5,14 +5,15 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        NewOutgoing, Result, Store,
-        outbox::{planned, recipients::withhold},
-        sql::{self, OptionalExtension as _, Transaction},
-    },
     types::ChatRef,
+};
+
+use crate::store::{
+    NewOutgoing, Result, Store,
+    outbox::{planned, recipients::withhold},
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// So many wrong codes, by whomever, make the open ones void.

@@ -3,13 +3,14 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        FencedStore, Result, Store, json,
-        sql::{self, OptionalExtension as _, Row, Transaction},
-    },
     types::ChatRef,
+};
+
+use crate::store::{
+    FencedStore, Result, Store, json,
+    sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// Recordings of one chat that are kept: the newest.

@@ -3,17 +3,18 @@
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Timelike as _, Utc};
 
-use super::rows;
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
     schedule::{Missed, Slot, resolve},
-    store::{
-        NewReminder, NewStep, Result, Store,
-        sql::{self, OptionalExtension as _, Transaction},
-        steps,
-    },
     types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
+};
+
+use super::rows;
+use crate::store::{
+    NewReminder, NewStep, Result, Store,
+    sql::{self, OptionalExtension as _, Transaction},
+    steps,
 };
 
 /// When the morning is, in the reminder's zone.

@@ -3,17 +3,18 @@
 
 use chrono::{DateTime, Utc};
 
-use super::answered;
-use crate::{
+use reveille_base::{
     clock::rfc3339,
     schedule::Missed,
-    store::{
-        NewOutgoing, NewReminder, Result, Store,
-        odd_rows::text_of,
-        sql::{self, Transaction},
-    },
     types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
+};
+
+use super::answered;
+use crate::store::{
+    NewOutgoing, NewReminder, Result, Store,
+    odd_rows::text_of,
+    sql::{self, Transaction},
 };
 
 /// An answer that a wake has still to act on.

@@ -1,23 +1,24 @@
 //! Reminders: civil slots that fire once each, whatever clocks, restarts and daylight saving do.
 //!
-//! What fires is decided by [`crate::schedule::due`]; here is kept which slot is next, and what became of the others.
+//! What fires is decided by [`reveille_base::schedule::due`]; here is kept which slot is next, and what became of the others.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
     schedule::{
         Missed, Rule, Slot,
         due::{self, DueTurn, Series, SlotHistory},
     },
-    store::{
-        FencedStore, NewOutgoing, Result, Store, json,
-        odd_rows::words,
-        outbox::planned,
-        sql::{self, OptionalExtension as _, Row, Transaction},
-    },
     types::ChatRef,
     zone::Tz,
+};
+
+use crate::store::{
+    FencedStore, NewOutgoing, Result, Store, json,
+    odd_rows::words,
+    outbox::planned,
+    sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// How a civil slot is written: local wall time, sortable as text.

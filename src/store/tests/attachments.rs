@@ -1,11 +1,12 @@
 //! The way of a file: what its message waits for and says, what is tried when, and what an edit, a restart or a second try
 //! doesn't undo.
 
+use reveille_base::types::ChatRef;
+
 use super::*;
 use crate::{
     media::Transcript,
     store::{Batch, FileState, NO_SPEECH_MODEL, NewAttachment, NewIncoming},
-    types::ChatRef,
 };
 
 fn file(kind: &str) -> NewAttachment {

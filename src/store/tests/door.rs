@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::types::ChatRef;
+
 use super::*;
-use crate::{
-    store::{Batch, CodeState, MAX_WAITING_UNTOLD, MAX_WRONG_CODES, NewIncoming, NewPaired, Undo},
-    types::ChatRef,
-};
+use crate::store::{Batch, CodeState, MAX_WAITING_UNTOLD, MAX_WRONG_CODES, NewIncoming, NewPaired, Undo};
 
 fn person(user_id: i64, hash: &str) -> NewPaired {
     let words = vec![outgoing(ChatRef::telegram(user_id), "welcome")];

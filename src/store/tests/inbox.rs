@@ -1,8 +1,7 @@
+use reveille_base::types::ChatRef;
+
 use super::*;
-use crate::{
-    store::{Accepted, Batch, NewIncoming},
-    types::ChatRef,
-};
+use crate::store::{Accepted, Batch, NewIncoming};
 
 fn update(chat: ChatRef, update_id: i64, text: &str) -> NewIncoming {
     NewIncoming { chat, text: text.to_owned(), update_id: Some(update_id), ..NewIncoming::default() }

@@ -1,5 +1,6 @@
+use reveille_base::schedule::Slot;
+
 use super::*;
-use crate::schedule::Slot;
 
 fn slot(hour: u32) -> Slot {
     let civil = chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap().and_hms_opt(hour, 0, 0).unwrap();

@@ -1,8 +1,7 @@
+use reveille_base::types::ChatRef;
+
 use super::*;
-use crate::{
-    store::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf, sql},
-    types::ChatRef,
-};
+use crate::store::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf, sql};
 
 /// A message of chat 7, numbered as its update, sent so many seconds after the agreed moment.
 fn said(id: i64, seconds: i64, text: &str) -> NewIncoming {

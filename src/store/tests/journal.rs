@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 
+use reveille_base::types::{Stop, Usage};
+
 use super::*;
 use crate::store::sql;
-use crate::types::{Stop, Usage};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![

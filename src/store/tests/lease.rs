@@ -1,10 +1,9 @@
 use std::collections::BTreeSet;
 
+use reveille_base::types::{BoundFiles, ChatRef};
+
 use super::*;
-use crate::{
-    store::{HeldInRows, ModelFault, NewApproval, Reservation, Spent, Undo, UpkeepKind},
-    types::{BoundFiles, ChatRef},
-};
+use crate::store::{HeldInRows, ModelFault, NewApproval, Reservation, Spent, Undo, UpkeepKind};
 
 #[test]
 fn each_holder_gets_the_next_fence_and_is_written_down() {
@@ -56,7 +55,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         }),
         ("set_next_slot", |s| {
             let civil = at(9).naive_utc();
-            s.set_next_slot(1, crate::schedule::Slot { civil, at: at(9) })
+            s.set_next_slot(1, reveille_base::schedule::Slot { civil, at: at(9) })
         }),
         ("plan_jobs", |s| s.plan_jobs(&[], ("k", "v"))),
         ("set_next_job_slot", |s| s.set_next_job_slot("a", None)),

@@ -1,5 +1,6 @@
+use reveille_base::types::Usage;
+
 use super::*;
-use crate::types::Usage;
 
 const CYCLE: (&str, &str) = ("c1", "m");
 

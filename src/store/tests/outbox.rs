@@ -1,5 +1,7 @@
+use reveille_base::types::ChatRef;
+
 use super::*;
-use crate::{store::outbox::attempts::LONGEST_ATTEMPT, types::ChatRef};
+use crate::store::outbox::attempts::LONGEST_ATTEMPT;
 
 /// A text of several parts.
 fn long() -> String {

@@ -1,8 +1,9 @@
 //! Whose words our messages and theirs hold, and what a reply may quote.
 
+use reveille_base::types::ChatRef;
+
 use super::*;
 use crate::store::sql;
-use crate::types::ChatRef;
 
 fn outcome(taint: Option<&str>) -> Entry {
     Entry::Outcome {

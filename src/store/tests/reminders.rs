@@ -1,10 +1,11 @@
 use chrono::NaiveDateTime;
 
-use super::*;
-use crate::schedule::{
+use reveille_base::schedule::{
     Missed, Slot,
     due::{DueTurn, Passed},
 };
+
+use super::*;
 
 const DAILY: &str = "INSERT INTO reminders (chat_id, text, rule, zone, slot, next_at, created_at) VALUES
     (7, 'stretch', '{\"every\": \"daily\", \"at\": \"09:00\"}', 'UTC', '2026-11-22T09:00:00', '2026-11-22T09:00:00.000Z',

@@ -2,11 +2,10 @@
 
 use MessageOutcome::{Answered, Dead, Dropped, Refused};
 
+use reveille_base::types::ChatRef;
+
 use super::*;
-use crate::{
-    store::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming, sql},
-    types::ChatRef,
-};
+use crate::store::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming, sql};
 
 const ROWS: u32 = 200;
 

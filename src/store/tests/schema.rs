@@ -2,11 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use reveille_base::{clock::FixedClock, types::ChatRef};
+
 use super::{
     tests::{World, at, me},
     *,
 };
-use crate::{clock::FixedClock, types::ChatRef};
 
 fn mode(path: &std::path::Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777

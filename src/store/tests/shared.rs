@@ -1,12 +1,11 @@
 //! What only a database with several at work can show. Without PostgreSQL these are not run, which is said.
 
+use reveille_base::types::AssistantName;
+
 use super::*;
-use crate::{
-    store::{
-        DatabaseAddress,
-        sql::{Postgres, SqlConnection},
-    },
-    types::AssistantName,
+use crate::store::{
+    DatabaseAddress,
+    sql::{Postgres, SqlConnection},
 };
 
 fn address() -> Option<DatabaseAddress> {

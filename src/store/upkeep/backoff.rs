@@ -2,12 +2,11 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{
-    clock::{is_over, parse_time, rfc3339},
-    store::{
-        FencedStore, Result, Store,
-        sql::{self, OptionalExtension as _, Transaction},
-    },
+use reveille_base::clock::{is_over, parse_time, rfc3339};
+
+use crate::store::{
+    FencedStore, Result, Store,
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// The first wait after a failure, in seconds; it doubles with each further one.

@@ -5,13 +5,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::clock::{is_over, parse_time, rfc3339};
+
 use super::backoff::wait_after;
-use crate::{
-    clock::{is_over, parse_time, rfc3339},
-    store::{
-        FencedStore, Result, Store,
-        sql::{self, OptionalExtension as _, Row},
-    },
+use crate::store::{
+    FencedStore, Result, Store,
+    sql::{self, OptionalExtension as _, Row},
 };
 
 /// What is wrong with a model.

@@ -16,13 +16,12 @@
 
 use rusqlite::types::{Value, ValueRef};
 
-use crate::{
-    store::{
-        FencedStore, Result, Store, json,
-        outcome::{OPEN, PUT_ASIDE},
-        sql::{self, SqlConnection, Transaction},
-    },
-    types::ChatRef,
+use reveille_base::types::ChatRef;
+
+use crate::store::{
+    FencedStore, Result, Store, json,
+    outcome::{OPEN, PUT_ASIDE},
+    sql::{self, SqlConnection, Transaction},
 };
 
 /// Whether a text holds what is to be forgotten; `true` as second argument: the text is JSON.

@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use crate::{
+use reveille_base::{
     clock::{parse_time, rfc3339},
-    store::{
-        Result, Store,
-        sql::{self, OptionalExtension as _},
-    },
     types::ChatRef,
+};
+
+use crate::store::{
+    Result, Store,
+    sql::{self, OptionalExtension as _},
 };
 
 /// Under such a key and a day stands that the days before it were looked back at.

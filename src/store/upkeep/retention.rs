@@ -16,13 +16,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::rfc3339,
-    store::{
-        FencedStore, Result, Store,
-        outcome::PUT_ASIDE,
-        sql::{self, OptionalExtension as _, Transaction},
-    },
+use reveille_base::clock::rfc3339;
+
+use crate::store::{
+    FencedStore, Result, Store,
+    outcome::PUT_ASIDE,
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// Slots of an active reminder that stay however old: a clock that was wrong for a while must not fire them again.

@@ -8,8 +8,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use reveille_base::approval_text::{hides_something, is_hidden, visible};
+
 use crate::{
-    approval_text::{hides_something, is_hidden, visible},
     config::VARIABLES,
     memory::{CLAUDE, job, view},
     tool::Refusal,

@@ -2,6 +2,8 @@
 
 use chrono::NaiveDate;
 
+use reveille_base::schedule::{RelativeTime, Rule, Slot, TimeTrouble, task_time};
+
 use super::{taint_of, visible};
 use crate::{
     memory::{
@@ -10,7 +12,6 @@ use crate::{
         others,
         tasks::TaskList,
     },
-    schedule::{RelativeTime, Rule, Slot, TimeTrouble, task_time},
     tool::{Refusal, World},
 };
 

@@ -2,11 +2,10 @@
 
 use serde_json::json;
 
+use reveille_base::types::ChatRef;
+
 use super::Scene;
-use crate::{
-    store::{Attachment, FileState, NewAttachment},
-    types::ChatRef,
-};
+use crate::store::{Attachment, FileState, NewAttachment};
 
 fn file(id: i64, path: &str) -> Attachment {
     Attachment {

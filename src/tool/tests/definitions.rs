@@ -74,11 +74,11 @@ fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
     let all: Vec<Value> = serde_json::from_str(&all).unwrap();
     let groups: Vec<Value> =
         all.into_iter().filter(|tool| VerbGroup::of(tool["name"].as_str().unwrap()).is_some()).collect();
-    assert_eq!(groups.len(), crate::types::VERB_GROUPS.len());
+    assert_eq!(groups.len(), reveille_base::types::VERB_GROUPS.len());
     for tool in &groups {
         let group = VerbGroup::of(tool["name"].as_str().unwrap()).unwrap();
         let described = tool["description"].as_str().unwrap();
-        let mut named: BTreeSet<&str> = BTreeSet::from([crate::types::VERB]);
+        let mut named: BTreeSet<&str> = BTreeSet::from([reveille_base::types::VERB]);
         for (verb, of) in group.verbs {
             let said = described.lines().find(|line| line.starts_with(&format!("{verb}: "))).unwrap();
             let takes = registry.get(of).unwrap().schema["properties"].as_object().unwrap();

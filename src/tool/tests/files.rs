@@ -6,12 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reveille_base::types::ChatRef;
+
 use super::*;
 use crate::{
     memory::view::View,
     policy::{Decision, Reach},
     repo::Repo,
-    types::ChatRef,
 };
 
 /// Where relative paths begin.

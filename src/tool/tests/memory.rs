@@ -1,5 +1,7 @@
 //! `remember`, `forget`, `note`, `context_update`, `memory_read`, `memory_search`, `read_skill`, `quote`, `recall`.
 
+use reveille_base::types::ChatRef;
+
 use super::*;
 use crate::{
     memory::{
@@ -8,7 +10,6 @@ use crate::{
         view::View,
     },
     policy::Decision,
-    types::ChatRef,
 };
 
 const FACTS: &str = "# Semantic memory\n\n## Home\n- the wifi code is 1234 <!-- wake w1 message 5 -->\n";

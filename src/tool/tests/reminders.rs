@@ -1,11 +1,12 @@
 use proptest::prelude::*;
 
-use super::*;
-use crate::{
+use reveille_base::{
     schedule::{Nth, Rule},
-    store::{NewReminder, Reminder},
     types::ChatRef,
 };
+
+use super::*;
+use crate::store::{NewReminder, Reminder};
 
 #[track_caller]
 fn reminder(done: &Done) -> &NewReminder {

@@ -2,8 +2,10 @@
 
 use chrono::NaiveTime;
 
+use reveille_base::types::ChatRef;
+
 use super::*;
-use crate::{config::QuietHours, types::ChatRef};
+use crate::config::QuietHours;
 
 #[test]
 fn a_plan_changes_nothing_but_is_bounded() {

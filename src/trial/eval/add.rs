@@ -9,20 +9,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reveille_base::{
+    clock::rfc3339,
+    redact::Redactor,
+    words::{one_line, shortened},
+};
+
 use super::case::EvalCase;
 use crate::{
     account::{
         read, shown,
         story::{JournalKept, StoryCall, WakeStory},
     },
-    clock::rfc3339,
     config::{Config, OFFLINE_MODEL},
     memory::{self, changes::changes, templates::templates, view},
-    redact::Redactor,
     repo::{Oid, Repo, RepoError},
     store::{CycleRow, Incoming, Store, StoreError},
     tool::Registry,
-    words::{one_line, shortened},
 };
 
 /// Stands where a secret stood.

@@ -9,7 +9,9 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
-use crate::{clock::parse_time, config::Autonomy, memory, tool::Registry, zone::Tz};
+use reveille_base::{clock::parse_time, zone::Tz};
+
+use crate::{config::Autonomy, memory, tool::Registry};
 
 /// A case.
 #[derive(Debug, Clone, Deserialize)]

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use reveille_base::words::{one_line, shortened};
+
 use super::case::{Expected, ExpectedFile, ExpectedReceipt, named};
-use crate::{
-    cycle::decide::machine::Receipt,
-    tool::Registry,
-    words::{one_line, shortened},
-};
+use crate::{cycle::decide::machine::Receipt, tool::Registry};
 
 /// Characters of a text that are shown where it isn't what was expected.
 const MAX_SHOWN_CHARS: usize = 300;

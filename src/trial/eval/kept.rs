@@ -9,8 +9,9 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::clock::{parse_time, rfc3339};
+
 use super::CaseScore;
-use crate::clock::{parse_time, rfc3339};
 
 /// Runs that are kept, the newest.
 const MAX_RUNS: usize = 50;
@@ -121,7 +122,7 @@ mod tests {
     fn score(case: &str, passed: bool, cost_usd: f64) -> CaseScore {
         let about = String::new();
         let (why, model) = (Vec::new(), "m".to_owned());
-        let (rounds, tokens) = (1, crate::types::Usage::default());
+        let (rounds, tokens) = (1, reveille_base::types::Usage::default());
         CaseScore { case: case.to_owned(), about, passed, why, model, rounds, tokens, cost_usd }
     }
 

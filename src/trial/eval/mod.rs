@@ -16,6 +16,13 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{
+    clock::FixedClock,
+    json::canonical,
+    redact::Secret,
+    types::{ChatRef, Usage},
+};
+
 pub use self::{
     add::{AddCaseError, AddedCase, add},
     case::EvalCase,
@@ -29,7 +36,6 @@ use self::{
 };
 use super::booked::{Booked, TrialModelError};
 use crate::{
-    clock::FixedClock,
     config::{Config, OFFLINE_MODEL},
     cycle::{
         self,
@@ -37,13 +43,10 @@ use crate::{
         decide::machine::Cycle,
         workspace,
     },
-    json::canonical,
     memory::templates::templates,
-    redact::Secret,
     repo::{Repo, RepoError},
     store::{Batch, NewIncoming, Store, StoreError},
     tool::{Done, Outcome, Refusal, Registry, StandIn},
-    types::{ChatRef, Usage},
 };
 
 /// What starts the wakes of a case, and what stands before the model's name in the ledger.

@@ -7,11 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 
+use reveille_base::types::{Stop, Usage};
+
 use super::case::{CaseTurn, arguments};
-use crate::{
-    model::{Conversation, Model, ModelError, Progress, Turn, TurnFuture},
-    types::{Stop, Usage},
-};
+use crate::model::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 
 /// Its name.
 pub(super) const SCRIPTED: &str = "scripted";

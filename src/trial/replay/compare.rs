@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::types::Usage;
+
 use super::{Ran, ReplayEnd, files::Made, recorded::Recorded};
 use crate::{
     cycle::decide::machine::Cycle,
@@ -9,7 +11,6 @@ use crate::{
     model::Model as _,
     store::{CycleRow, Spent},
     trial::booked::Booked,
-    types::Usage,
 };
 
 /// What became of a call.

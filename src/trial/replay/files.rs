@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use reveille_base::{types::Effect, words::one_line};
+
 use super::recorded::ActedCall;
 use crate::{
     cycle::{context::Context, run::outside},
@@ -13,8 +15,6 @@ use crate::{
     repo::{Oid, Repo},
     store::{Change, CycleRow, StagedFile, Store},
     tool::{Chat, Documents, Registry, World},
-    types::Effect,
-    words::one_line,
 };
 
 /// Where the memory of back then would stand: nothing is there, and nothing is written.

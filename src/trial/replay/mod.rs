@@ -11,6 +11,8 @@ mod tell;
 
 use std::time::Duration;
 
+use reveille_base::words::count;
+
 pub use self::{
     compare::{CallFate, ComparedCall, ComparedFile, ReplayReport, RunFigures},
     tell::on_terminal,
@@ -37,7 +39,6 @@ use crate::{
     repo::{Oid, Repo, RepoError},
     store::{CycleRow, Entry, MessageOutcome, Store, StoreError},
     tool::Registry,
-    words::count,
 };
 
 /// Steps of the machine that one replay takes at most.

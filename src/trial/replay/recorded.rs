@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::json::canonical;
+
 use crate::{
     cycle::decide::machine::{Cycle, ToolRequest},
-    json::canonical,
     model::content::{text_of, tool_calls},
     store::{CycleRow, Entry, JournalLine},
     tool::{Registry, unwrapped},

@@ -1,11 +1,12 @@
 //! A replay for people: both sides, a call a line, and where they part.
 
-use super::{CallFate, ReplayEnd, ReplayReport, RunFigures};
-use crate::{
-    account::shown,
+use reveille_base::{
     redact::Redactor,
     words::{count, one_line, shortened},
 };
+
+use super::{CallFate, ReplayEnd, ReplayReport, RunFigures};
+use crate::account::shown;
 
 /// Characters of a call's arguments that are shown; all of them where they differ.
 const MAX_INPUT_CHARS: usize = 100;

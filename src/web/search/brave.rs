@@ -6,11 +6,10 @@ use reqwest::{
 };
 use serde::Deserialize;
 
+use reveille_base::redact::Secret;
+
 use super::WebHit;
-use crate::{
-    redact::Secret,
-    web::{WebError, html::PageTree},
-};
+use crate::web::{WebError, html::PageTree};
 
 pub(super) const URL: &str = "https://api.search.brave.com/res/v1/web/search";
 

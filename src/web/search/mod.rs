@@ -8,6 +8,8 @@ mod duckduckgo;
 
 use reqwest::{Url, header::HeaderMap};
 
+use reveille_base::redact::Secret;
+
 use super::{
     Gate, Web, WebError, charset,
     clean::line,
@@ -15,7 +17,6 @@ use super::{
     html::PageTree,
     page::{off_thread, origin},
 };
-use crate::redact::Secret;
 
 /// Results that are shown.
 const MAX_RESULTS: usize = 10;

@@ -4,11 +4,10 @@ use chrono::TimeDelta;
 use fastrand::Rng;
 use reveille::{
     cycle::decide::machine::{Cycle, ToolRequest},
-    schedule::Rule,
     store::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
-    types::ChatRef,
-    types::Stop,
 };
+
+use reveille_base::{schedule::Rule, types::ChatRef, types::Stop};
 
 use super::{
     command::Temper,
@@ -92,7 +91,7 @@ pub(super) fn outcome(
                 zone,
                 slot,
                 next_at: at,
-                missed: reveille::schedule::Missed::Run,
+                missed: reveille_base::schedule::Missed::Run,
             })]
         }
         "reminder_done" => {

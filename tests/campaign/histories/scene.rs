@@ -8,13 +8,13 @@ use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use reveille::{
     cycle::decide::situation::Reason,
-    process::Identity,
     store::{
         Batch, Claimed, Fence, NewCycle, NewIncoming, Ordered, OutgoingKind, PartOf, PartOutcome, PartState, Pick,
         Store,
     },
-    types::ChatRef,
 };
+
+use reveille_base::{process::Identity, types::ChatRef};
 
 use super::{
     check,

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::TimeDelta;
 use fastrand::Rng;
 use reveille::{
-    clock::FixedClock,
     cycle::{
         Uptake,
         decide::{
@@ -19,15 +18,14 @@ use reveille::{
         },
         uptake,
     },
-    process::Identity,
     store::FencedStore,
     store::{
         Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, ModelFault, NO_MODEL, NewCycle, NewOutgoing,
         OutgoingKind, PartOutcome, Reminder, Round,
     },
-    types::Usage,
-    zone::Tz,
 };
+
+use reveille_base::{clock::FixedClock, process::Identity, types::Usage, zone::Tz};
 
 use super::{
     mind::{self, Answer},

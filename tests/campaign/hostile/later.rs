@@ -2,8 +2,9 @@
 //! Once one of them reads what is withheld, or is shown it as a quotation, it has to ask again.
 
 use reveille::store::{Batch, NewIncoming};
-use reveille::types::ChatRef;
 use serde_json::json;
+
+use reveille_base::types::ChatRef;
 
 use super::{
     Answer,
@@ -83,7 +84,7 @@ fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
         ..NewIncoming::default()
     };
     let batch = Batch { bot_id: 99, next_offset: 77_002, messages: vec![message], ..Batch::default() };
-    let now = reveille::clock::parse_time("2026-11-21T14:00:00Z").ok_or("no time")?;
+    let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").ok_or("no time")?;
     scene.env.store().accept(&batch, now).map_err(|error| error.to_string())?;
     scene.claude.answer_with(|request| match turns_of(request) {
         0 => Reply::tools(vec![set("quoted", THEIRS)]),

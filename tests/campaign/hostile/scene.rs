@@ -97,7 +97,7 @@ impl Template {
             page,
             logs: String::new(),
             before: BTreeMap::new(),
-            now: reveille::clock::parse_time(NOW).unwrap(),
+            now: reveille_base::clock::parse_time(NOW).unwrap(),
             origin,
             agreed: 0,
         };

@@ -206,13 +206,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let refused = found.iter().copied().find_map(why_not_public).filter(|_| !target.is_granted && false);",
     ),
     story(
-        "reveille::process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else",
+        "reveille_base::process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else",
         "a number that somebody else has by now passes for the dead one",
         "number-somebody-else-now",
         "Self::of(self.pid).is_some_and(|living| living.boot_id == self.boot_id)",
     ),
     story(
-        "reveille::process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else",
+        "reveille_base::process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else",
         "a number of another boot passes for one of this",
         "number-another-boot-passes",
         "Self::of(self.pid).is_some_and(|living| living.started == self.started)",
@@ -236,7 +236,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let is_before = questions.iter().all(|question| question.date <= sent_at || true);",
     ),
     story(
-        "reveille::redact::tests::what_is_secret_alone_of_a_secret_is_masked_and_never_leaves",
+        "reveille_base::redact::tests::what_is_secret_alone_of_a_secret_is_masked_and_never_leaves",
         "half of a bot's token is no secret",
         "half-bots-token-secret",
         "if let Some(password) = password_behind_name(secret).filter(|_| false) {",
@@ -416,13 +416,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "\"0 NOT IN (SELECT to_id FROM moved_chats WHERE is_listed = 0)\";",
     ),
     story(
-        "reveille::redact::tests::base64_is_masked_at_each_alignment_inside_longer_text",
+        "reveille_base::redact::tests::base64_is_masked_at_each_alignment_inside_longer_text",
         "base64 is known at one alignment alone",
         "base64-known-alignment-alone",
         "let coded = (0..1).flat_map(|alignment| {",
     ),
     story(
-        "reveille::redact::tests::none_of_two_thousand_planted_secrets_survives_in_any_form",
+        "reveille_base::redact::tests::none_of_two_thousand_planted_secrets_survives_in_any_form",
         "hexadecimal isn't known",
         "hexadecimal-isnt-known",
         "let hexes = [hex(\"\", \":\"), hex(\"\", \":\"), hex(\"\\\\x\", \"\"), hex(\"0x\", \",\")];",

@@ -11,14 +11,13 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use reveille::{
-    clock::{parse_time, rfc3339},
-    model::offline::transcript,
-    process::{self, Identity},
-    setup::install::PROGRAMS,
-    wake_lock,
-};
+use reveille::{model::offline::transcript, setup::install::PROGRAMS, wake_lock};
 use serde_json::json;
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    process::{self, Identity},
+};
 
 use super::growth::Size;
 use crate::support::{

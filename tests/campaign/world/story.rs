@@ -1,10 +1,11 @@
 //! The stories: what a world holds before it is harmed, and what an undisturbed run makes of it.
 
-use std::cell::Cell;
-
-use reveille::{clock, cycle, store::Order};
+use reveille::{cycle, store::Order};
 use rustix::process::Signal;
 use serde_json::json;
+use std::cell::Cell;
+
+use reveille_base::clock;
 
 use super::{
     Program, STORY_BEGINS_MIN, Word, World,

@@ -48,7 +48,7 @@ fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
         assert!(shown == "Sat" || open.contains(shown), "{shown}: {open}");
     }
     let bytes = env.wake(&["approvals", "bytes", "1"]).ok().stdout;
-    assert!(open.contains(&reveille::approval_text::sha256(&bytes)), "{open}");
+    assert!(open.contains(&reveille_base::approval_text::sha256(&bytes)), "{open}");
     assert_eq!(state(&env), "pending", "looking decides nothing");
 
     claude.expect(Reply::text("It is written down."));

@@ -1,10 +1,9 @@
 //! What was done: found, told turn by turn, and undone.
 
-use reveille::{
-    store::{Batch, NewIncoming},
-    types::ChatRef,
-};
+use reveille::store::{Batch, NewIncoming};
 use serde_json::json;
+
+use reveille_base::types::ChatRef;
 
 use super::{
     super::{
@@ -220,7 +219,7 @@ fn words_of_others_are_named_and_not_quoted() {
         update_id: Some(1),
         ..NewIncoming::default()
     };
-    let now = reveille::clock::parse_time(env.now()).unwrap();
+    let now = reveille_base::clock::parse_time(env.now()).unwrap();
     env.store()
         .accept(&Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Batch::default() }, now)
         .unwrap();

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use reveille::process::Leashed;
+use reveille_base::process::Leashed;
 
 use super::world::World;
 

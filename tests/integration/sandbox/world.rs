@@ -13,9 +13,10 @@ use std::{
 
 use reveille::{
     config::Config,
-    process::{self, Spec},
     sandbox::{Confined, Confinement, Sandbox},
 };
+
+use reveille_base::process::{self, Spec};
 
 use crate::support::env::seen_inside;
 

@@ -9,7 +9,8 @@ use std::{
 };
 
 use reveille::store::{Batch, Incoming, NewIncoming, Store};
-use reveille::types::ChatRef;
+
+use reveille_base::types::ChatRef;
 
 use super::{
     claude::{API_KEY, FakeClaude},
@@ -331,7 +332,7 @@ impl TestEnv {
             update_id: Some(1_000 + n),
             ..NewIncoming::default()
         };
-        let now = reveille::clock::parse_time(&self.vars["REVEILLE_NOW"]).unwrap();
+        let now = reveille_base::clock::parse_time(&self.vars["REVEILLE_NOW"]).unwrap();
         let batch = Batch { bot_id: 99, next_offset: 1_001 + n, messages: vec![message], ..Batch::default() };
         let accepted = store.accept(&batch, now).unwrap();
         accepted.stored[0]

@@ -8,6 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json, value::RawValue};
 
+use reveille_base::{
+    types::ChatRef,
+    words::{count, one_line},
+    zone::Tz,
+};
+
 use super::{
     blocks::{text_block, with_blocks},
     memories,
@@ -20,9 +26,6 @@ use crate::{
     },
     model::conversation::{ContentBlock, SpokenMessage},
     tool::Documents,
-    types::ChatRef,
-    words::{count, one_line},
-    zone::Tz,
 };
 
 /// Messages that are answered are kept up to so many bytes: the first, for it says what the work is, and the newest.

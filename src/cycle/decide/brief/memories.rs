@@ -3,14 +3,17 @@
 //! What is small and concerns every wake comes whole: the context, the active tasks, the working memory. Of facts, backlog and log only
 //! as much comes as has room, or else what fits (`recalled`). A cut is named, with what shows the rest.
 
+use reveille_base::{
+    types::ChatRef,
+    words::{count, shortened},
+};
+
 use super::{super::tokens::TokenRate, text::escape};
 use crate::{
     memory::{
         self, DocKind, episodic, others, sections::Document, templates::without_explanation, unsettled::unsettled,
     },
     tool::Documents,
-    types::ChatRef,
-    words::{count, shortened},
 };
 
 /// Those that most wakes leave as they are: they come first, so that the next wake's prompt begins as this one's.

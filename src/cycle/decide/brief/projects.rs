@@ -1,6 +1,11 @@
 //! The projects that a cycle's words speak of, in its opening: each one's document, with its open tasks beside it. What isn't spoken of
 //! is found by searching. Pure.
 
+use reveille_base::{
+    types::ChatRef,
+    words::{one_line, shortened},
+};
+
 use super::{
     super::tokens::TokenRate,
     memories::{UNSETTLED, head},
@@ -14,8 +19,6 @@ use crate::{
         unsettled::unsettled,
     },
     tool::{Documents, known_projects},
-    types::ChatRef,
-    words::{one_line, shortened},
 };
 
 /// Projects that are shown at once.

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 
+use reveille_base::{clock::parse_time, types::ChatRef};
+
 use super::*;
 use crate::memory;
 use crate::model::offline::transcript::{ShownMessage, shown};
-use crate::{clock::parse_time, types::ChatRef};
 
 fn now() -> DateTime<Utc> {
     parse_time("2026-11-21T14:00:00Z").unwrap()
@@ -36,7 +37,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         is_short: false,
         wake_id: "20261121T140000Z-812",
         now: now(),
-        tz: Tz::of("Europe/Berlin"),
+        tz: "Europe/Berlin".parse::<Tz>().unwrap(),
         reasons: &[],
         done_already: &[],
         person_commits: &[],
@@ -56,7 +57,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
 #[test]
 fn what_was_kept_long_says_when_it_was_said() {
     let kept = Incoming { received_at: parse_time("2026-11-02T13:06:00Z"), ..message(5, "why is the sky blue?") };
-    let raw = joined(&[&kept, &message(6, "and now?")], &[], now(), Tz::of("Europe/Berlin"));
+    let raw = joined(&[&kept, &message(6, "and now?")], &[], now(), "Europe/Berlin".parse::<Tz>().unwrap());
     let shown_now = blocks(&raw).join("\n");
     let when = "kept=\"said on Mon 2 Nov 2026 at 14:06, 19 days ago: answer with that in mind\"";
     assert_eq!((shown_now.matches(when).count(), shown_now.matches("kept=").count()), (1, 1), "{shown_now}");
@@ -129,7 +130,12 @@ fn albums_corrections_and_forwards_are_told_apart() {
     let late = of_kind(3, "continuation", "[goes on from the message before]\nremind me at 7");
     let forward = Incoming { forwarded_from: Some("Bo".to_owned()), ..message(4, "remind me at 8") };
     let unsupported = of_kind(5, "unsupported", "[unsupported message: hologram]\nremind me at 9");
-    let raw = joined(&[&album, &correction, &late, &forward, &unsupported], &[], now(), Tz::of("Europe/Berlin"));
+    let raw = joined(
+        &[&album, &correction, &late, &forward, &unsupported],
+        &[],
+        now(),
+        "Europe/Berlin".parse::<Tz>().unwrap(),
+    );
     insta::assert_snapshot!(blocks(&raw)[1], @r#"
     <messages>
     <message id="1" at="2026-11-21T15:00:00+01:00" kind="album">
@@ -164,7 +170,7 @@ fn albums_corrections_and_forwards_are_told_apart() {
 #[test]
 fn a_joined_message_says_the_time_and_is_read_back() {
     let late = message(6, "wait, not that one");
-    let raw = joined(&[&late], &[], now(), Tz::of("Europe/Berlin"));
+    let raw = joined(&[&late], &[], now(), "Europe/Berlin".parse::<Tz>().unwrap());
     assert!(blocks(&raw)[0].starts_with("It is 15:00 now."));
     assert_eq!(shown(&raw)[0].text, late.text);
 }
@@ -407,7 +413,7 @@ proptest! {
             .collect();
         for raw in [
             opening(&brief(&documents, &sent, &exchanges)),
-            joined(&sent, &[], now(), Tz::of("Asia/Kolkata")),
+            joined(&sent, &[], now(), "Asia/Kolkata".parse::<Tz>().unwrap()),
         ] {
             let read: Vec<ShownMessage> = shown(&raw);
             let expected: Vec<ShownMessage> = sent

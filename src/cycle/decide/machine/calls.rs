@@ -1,6 +1,8 @@
 //! The calls of one turn: what each waits for, and the message that takes their results back. Pure.
 
-use crate::{model::content::ToolCall, policy::Decision, tool::unwrapped, types::Effect};
+use reveille_base::types::Effect;
+
+use crate::{model::content::ToolCall, policy::Decision, tool::unwrapped};
 
 /// What is told of a call that may have happened.
 const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncertain whether it happened. It was not run again. Find out \

@@ -1,5 +1,7 @@
 //! A conversation that is folded, or handed to another model: a new one begins, and the rest of the state holds on.
 
+use reveille_base::{types::Stop, words::last_chars};
+
 use super::{
     Cycle, Phase,
     calls::Pending,
@@ -12,8 +14,6 @@ use crate::{
     },
     model::{Conversation, conversation::SpokenMessage},
     store::FoldAsk,
-    types::Stop,
-    words::last_chars,
 };
 
 /// What is said when the context's limit was reached.

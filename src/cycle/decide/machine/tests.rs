@@ -4,13 +4,14 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use reveille_base::types::Effect;
+
 use super::*;
 use crate::{
     cycle::decide::{fold::Window, limits::Stretch},
     policy::{Risk, Verdict},
     store::FoldAsk,
     tool::Complexity,
-    types::Effect,
 };
 
 const LIMITS: Limits = Limits { background: Stretch::of(20, None), ..Limits::alike(Stretch::of(12, Some(60)), 3) };

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::{clock::is_over, types::ChatRef, zone::Tz};
+
 use crate::{
-    clock::is_over,
     config::OFFLINE_MODEL,
     cycle::decide::{
         brief::MAX_MESSAGES,
@@ -15,8 +16,6 @@ use crate::{
         stale,
     },
     store::{Cap, CycleRow, Incoming, NewCycle},
-    types::ChatRef,
-    zone::Tz,
 };
 
 /// Whether somebody can be given this message now: a model, or where none can be asked the grammar that stands in.

@@ -1,6 +1,8 @@
 //! Which cycles are work that nobody waits for.
 
-use crate::{memory::reflect::REFLECTION, store::NewCycle, types::OwnWork};
+use reveille_base::types::OwnWork;
+
+use crate::{memory::reflect::REFLECTION, store::NewCycle};
 
 /// Whether a cycle is work that nobody waits for: it has no other reason then.
 pub fn is_own_work(cycle: &NewCycle) -> bool {

@@ -2,6 +2,11 @@
 
 use chrono::{DateTime, NaiveDate, Timelike as _, Utc};
 
+use reveille_base::{
+    schedule::{self, Missed, Slot, due::was_missed, task_time},
+    types::ChatRef,
+};
+
 use crate::{
     cycle::decide::situation::{Observed, Reason},
     memory::{
@@ -9,8 +14,6 @@ use crate::{
         tasks::Task,
         view,
     },
-    schedule::{self, Missed, Slot, due::was_missed, task_time},
-    types::ChatRef,
 };
 
 /// From this hour on a task's last day is spoken of, on the person's wall.

@@ -2,9 +2,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 
+use reveille_base::{clock::parse_time, types::ChatRef, words::count, zone::Tz};
+
 use super::*;
 use crate::{
-    clock::parse_time,
     config::QuietHours,
     cycle::decide::brief::MAX_MESSAGES,
     memory::{
@@ -13,9 +14,6 @@ use crate::{
         tasks::{Task, TaskList},
     },
     store::{Cap, Incoming, NewCycle, NewReminder, Reminder},
-    types::ChatRef,
-    words::count,
-    zone::Tz,
 };
 
 const ACTIVE: &str = "\
@@ -45,7 +43,7 @@ struct Scene {
 fn scene() -> Scene {
     Scene {
         now: parse_time("2026-11-21T14:00:00Z").unwrap(),
-        tz: Tz::of("Europe/Berlin"),
+        tz: "Europe/Berlin".parse::<Tz>().unwrap(),
         model: ModelState::of("claude"),
         messages: Vec::new(),
         open_cycles: Vec::new(),
@@ -339,7 +337,7 @@ fn a_tasks_own_time_and_its_decay_are_due_once_each() {
 fn a_tasks_time_is_its_local_time() {
     let check = |at: &str, utc: Option<&str>| {
         assert_eq!(
-            crate::schedule::task_time(at, Tz::of("Europe/Berlin")),
+            reveille_base::schedule::task_time(at, "Europe/Berlin".parse::<Tz>().unwrap()),
             utc.map(|utc| parse_time(utc).unwrap()),
             "{at}"
         );

@@ -1,11 +1,10 @@
 //! A look for something worth doing that nobody asked for: after everything else, and by rule alone where nothing is worth it.
 
-use crate::{
-    cycle::decide::{
-        orient::own_work::is_own_work,
-        situation::{DueWork, Observed, Reason},
-    },
-    types::OwnWork,
+use reveille_base::types::OwnWork;
+
+use crate::cycle::decide::{
+    orient::own_work::is_own_work,
+    situation::{DueWork, Observed, Reason},
 };
 
 /// Why nobody was asked for a slot: the model couldn't be.

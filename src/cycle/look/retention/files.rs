@@ -2,7 +2,7 @@
 //! beside them and files that came with messages are removed. Only plain files that stand directly in `logs/`, `logs/plans/`,
 //! `voice/` and `files/`; links are left alone.
 //!
-//! Our programs cut their own logs ([`crate::logs`]). What a starter wrote for them (`bot.err.log`) may have somebody who appends to
+//! Our programs cut their own logs ([`reveille_base::logs`]). What a starter wrote for them (`bot.err.log`) may have somebody who appends to
 //! it, so it is never removed or renamed: they would go on writing into what nobody sees.
 
 use std::{
@@ -14,9 +14,10 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_base::logs;
+
 use crate::{
     config::Config,
-    logs,
     store::{Store, StoreError},
 };
 

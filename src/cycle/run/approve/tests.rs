@@ -1,5 +1,7 @@
+use reveille_base::{clock::parse_time, types::ChatRef};
+
 use super::*;
-use crate::{clock::parse_time, policy::Risk, types::ChatRef};
+use crate::policy::Risk;
 
 fn asked(action: &str) -> NewApproval {
     NewApproval {
@@ -136,7 +138,7 @@ fn no_two_reasons_together_hide_what_stands_between_them() {
 
 #[test]
 fn a_mask_hides_nothing_from_who_is_asked() {
-    let redactor = Redactor::new([&crate::redact::Secret::new("hunter2&co")]);
+    let redactor = Redactor::new([&reveille_base::redact::Secret::new("hunter2&co")]);
     let judged = |decision, sends, input: String| {
         let request = ToolRequest { id: "k".to_owned(), name: "shell".to_owned(), input };
         let verdict = Verdict { risk: Risk::Dangerous, decision, reasons: vec!["Why.".to_owned()] };

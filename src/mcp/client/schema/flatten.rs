@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use reveille_base::words::shortened;
+
 use super::target;
-use crate::words::shortened;
 
 /// Schemas that are looked at in all: references may lead in a circle.
 const MAX_SCHEMAS: usize = 128;

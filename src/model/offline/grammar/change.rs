@@ -3,14 +3,15 @@
 
 use chrono::{DateTime, NaiveTime, TimeDelta};
 
-use super::{Moment, OfflineCommand, Reading, ThingKind, Which, ask, sentence::Sentence};
-use crate::{
+use reveille_base::{
     schedule::{
         Slot, When, is_distance, parse_when,
         words::{Cursor, tokenize},
     },
     zone::Tz,
 };
+
+use super::{Moment, OfflineCommand, Reading, ThingKind, Which, ask, sentence::Sentence};
 
 /// What is done with the thing.
 #[derive(Clone, Copy)]

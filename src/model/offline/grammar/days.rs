@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta};
 
-use super::{OfflineCommand, Reading, sentence::Sentence};
-use crate::{
+use reveille_base::{
     schedule::{Missed, TimeTrouble, When, parse_only_day, parse_only_time},
     zone::Tz,
 };
+
+use super::{OfflineCommand, Reading, sentence::Sentence};
 
 /// Places that a person names though their zone has another name.
 const PLACES: &[(&str, &str)] = &[

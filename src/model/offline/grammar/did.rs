@@ -3,8 +3,9 @@
 
 use chrono::DateTime;
 
+use reveille_base::zone::Tz;
+
 use super::{OfflineCommand, Reading, lists, sentence::Sentence};
-use crate::zone::Tz;
 
 /// What was done, and the task that it was.
 const DID: &[(&str, &str)] = &[

@@ -4,10 +4,11 @@
 
 use chrono::{DateTime, Timelike as _};
 
+use reveille_base::{schedule::When, zone::Tz};
+
 use super::{
     OfflineCommand, ParsedMessage, Which, language_of, parse, sentence, sentence::Sentence, spelling::tokens_of,
 };
-use crate::{schedule::When, zone::Tz};
 
 /// Words of the longest message that leans on another.
 const MAX_WORDS: usize = 12;
@@ -565,14 +566,14 @@ fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> 
     let count: i64 = match count {
         "a" | "an" | "one" => 1,
         "half" => 30,
-        count => count.parse().ok().or_else(|| crate::schedule::words::number_word(count).map(i64::from))?,
+        count => count.parse().ok().or_else(|| reveille_base::schedule::words::number_word(count).map(i64::from))?,
     };
     let before = match unit.trim_end_matches('s') {
         "minute" | "min" => chrono::TimeDelta::try_minutes(count)?,
         "hour" | "hr" => chrono::TimeDelta::try_hours(count)?,
         _ => return None,
     };
-    let found = crate::schedule::parse_when(what, at)?;
+    let found = reveille_base::schedule::parse_when(what, at)?;
     let named = what.get(found.span)?;
     let When::At(slot) = found.when.ok()? else { return None };
     // A day alone has no time before which it could be.
@@ -694,7 +695,7 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
             .split_once(' ')
             .filter(|(count, _)| {
                 count.starts_with(|c: char| c.is_ascii_digit())
-                    || crate::schedule::words::number_word(&count.to_lowercase()).is_some()
+                    || reveille_base::schedule::words::number_word(&count.to_lowercase()).is_some()
             })
             .map_or(old.as_str(), |(_, rest)| rest);
         return fits(format!("take {old} off the {name}. Add {number} {bare} to the {name}"));
@@ -714,7 +715,7 @@ mod tests {
     const LIST: &str = "Shopping list";
 
     fn now() -> DateTime<Tz> {
-        Tz::of("Europe/Berlin").with_ymd_and_hms(2026, 11, 21, 14, 0, 0).unwrap()
+        "Europe/Berlin".parse::<Tz>().unwrap().with_ymd_and_hms(2026, 11, 21, 14, 0, 0).unwrap()
     }
 
     fn full(earlier: &str, said: &str, list: Option<&str>) -> Option<String> {

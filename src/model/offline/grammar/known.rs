@@ -2,8 +2,9 @@
 
 use chrono::DateTime;
 
+use reveille_base::zone::Tz;
+
 use super::{OfflineCommand, Reading, Small, Which, ask, sentence::Sentence};
-use crate::zone::Tz;
 
 #[derive(Clone, Copy)]
 enum Whole {

@@ -2,8 +2,9 @@
 
 use chrono::DateTime;
 
+use reveille_base::zone::Tz;
+
 use super::{OfflineCommand, Reading, sentence::Sentence};
-use crate::zone::Tz;
 
 /// The list that is meant where a shop is.
 const SHOPPING: &str = "Shopping list";

@@ -2,11 +2,12 @@
 
 use chrono::DateTime;
 
-use super::{OfflineCommand, ParsedMessage, is_foreign, parse, sentence, spelling, stated};
-use crate::{
+use reveille_base::{
     schedule::{When, parse_when},
     zone::Tz,
 };
+
+use super::{OfflineCommand, ParsedMessage, is_foreign, parse, sentence, spelling, stated};
 
 /// What is said of a message that isn't understood.
 #[derive(Debug, Clone, PartialEq, Eq)]

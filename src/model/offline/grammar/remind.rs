@@ -2,14 +2,15 @@
 
 use chrono::DateTime;
 
-use super::{Missing, OfflineCommand, Reading, Which, ask, ask_for, sentence::Sentence};
-use crate::{
+use reveille_base::{
     schedule::{
         Missed, RelativeTime, parse_relative, parse_when,
         words::{Cursor, tokenize},
     },
     zone::Tz,
 };
+
+use super::{Missing, OfflineCommand, Reading, Which, ask, ask_for, sentence::Sentence};
 
 /// What begins a reminder; `true` where the words alone are no proof and a thing to do must follow.
 const OPENERS: &[(&str, Opener)] = &[

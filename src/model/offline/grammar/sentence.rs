@@ -1,7 +1,8 @@
 //! One sentence of a message: a run of its tokens, with what all readers ask of it.
 
+use reveille_base::schedule::words::{Cursor, Token};
+
 use super::Which;
-use crate::schedule::words::{Cursor, Token};
 
 /// Copies are cheap; parts of a sentence are sentences too.
 #[derive(Clone, Copy)]

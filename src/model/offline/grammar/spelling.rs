@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::schedule::words::{Token, tokenize};
+use reveille_base::schedule::words::{Token, tokenize};
 
 /// Words that begin commands. Short ones are too near to other words.
 const OPENING: &[&str] = &[

@@ -4,8 +4,9 @@
 
 use chrono::DateTime;
 
+use reveille_base::zone::Tz;
+
 use super::{OfflineCommand, Reading, ask, sentence::Sentence};
-use crate::zone::Tz;
 
 /// Tokens that a statement has at most.
 const MAX_TOKENS: usize = 32;

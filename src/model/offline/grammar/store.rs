@@ -2,8 +2,9 @@
 
 use chrono::DateTime;
 
+use reveille_base::zone::Tz;
+
 use super::{OfflineCommand, Reading, ask, sentence::Sentence};
-use crate::zone::Tz;
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     know(sentence).or_else(|| {

@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, NaiveDate};
 
-use super::{Missing, OfflineCommand, Reading, ask, ask_for, sentence::Sentence};
-use crate::{
+use reveille_base::{
     schedule::{parse_only_day, parse_when},
     zone::Tz,
 };
+
+use super::{Missing, OfflineCommand, Reading, ask, ask_for, sentence::Sentence};
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let command = several(sentence, now)

@@ -14,7 +14,7 @@ fn local(tz: Tz, text: &str) -> DateTime<Tz> {
 }
 
 fn saturday() -> DateTime<Tz> {
-    local(Tz::of("Europe/Berlin"), "2026-11-21 14:00")
+    local("Europe/Berlin".parse::<Tz>().unwrap(), "2026-11-21 14:00")
 }
 
 fn form(parsed: &ParsedMessage) -> String {
@@ -700,7 +700,7 @@ fn reminders_at_the_hours_that_clocks_change() {
         let [OfflineCommand::Remind { when: When::At(slot), .. }] = &commands[..] else { panic!("{commands:?}") };
         assert_eq!((slot.civil, slot.at.naive_utc()), (civil(key), civil(utc)), "{text}");
     };
-    let (berlin, new_york) = (Tz::of("Europe/Berlin"), Tz::of("America/New_York"));
+    let (berlin, new_york) = ("Europe/Berlin".parse::<Tz>().unwrap(), "America/New_York".parse::<Tz>().unwrap());
     let spring = local(berlin, "2026-03-28 14:00");
     check(spring, "remind me tomorrow at 02:30 to look at the clock", "2026-03-29 02:30", "2026-03-29 01:30");
     check(spring, "remind me on 29 March at 2:30 in the morning to look", "2026-03-29 02:30", "2026-03-29 01:30");

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-use crate::types::Usage;
+use reveille_base::types::Usage;
 
 /// More tokens than any answer has: what a server says beyond that is taken for that.
 const MOST_TOKENS: u64 = 1 << 40;

@@ -1,10 +1,9 @@
 //! What retention and `health` do with files: under the wake lock, with its fence. A row stays; its path goes when its file does.
 
+use reveille_base::clock::rfc3339;
+
 use super::{Attachment, SOUND};
-use crate::{
-    clock::rfc3339,
-    store::{FencedStore, Result, Store, outcome::PUT_ASIDE, sql},
-};
+use crate::store::{FencedStore, Result, Store, outcome::PUT_ASIDE, sql};
 
 /// Files that one look names at most.
 const MAX_NAMED: u32 = 1_000;

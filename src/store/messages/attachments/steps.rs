@@ -4,9 +4,10 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::clock::{LONGEST_WAIT, rfc3339};
+
 use super::{Attachment, SOUND, retell};
 use crate::{
-    clock::{LONGEST_WAIT, rfc3339},
     media::Transcript,
     store::{
         NewOutgoing, Result, Store, UpkeepKind,
@@ -50,7 +51,7 @@ impl Store {
              WHERE m.processed = 0 AND a.not_before > ?1 AND (a.state = 'wanted' OR a.state = 'kept' AND a.kind IN {SOUND})"
         );
         let at: Option<String> = self.conn.prepare(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?;
-        Ok(at.as_deref().and_then(crate::clock::parse_time))
+        Ok(at.as_deref().and_then(reveille_base::clock::parse_time))
     }
 
     /// `step` holds for files that wait for the step, `done` for those that have it behind them.

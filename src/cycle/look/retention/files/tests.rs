@@ -1,7 +1,8 @@
 use std::{collections::BTreeMap, os::unix::fs::symlink};
 
+use reveille_base::{clock::parse_time, types::ChatRef};
+
 use super::*;
-use crate::{clock::parse_time, types::ChatRef};
 
 struct Place {
     config: Config,

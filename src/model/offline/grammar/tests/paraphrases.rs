@@ -19,7 +19,7 @@ fn of_fresh_sentences_four_in_five_are_right_and_none_is_silently_wrong() {
     let all: Vec<Paraphrase> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
     let (mut right, mut wrong) = (0, Vec::new());
     for Paraphrase { now, say, text, any } in &all {
-        let now = local(Tz::of("Europe/Berlin"), &now.replace('T', " "));
+        let now = local("Europe/Berlin".parse::<Tz>().unwrap(), &now.replace('T', " "));
         let (when, what) = match parse(say, now) {
             ParsedMessage::Commands(commands) => match commands.as_slice() {
                 [OfflineCommand::Remind { what, when: When::At(slot), .. }] => {

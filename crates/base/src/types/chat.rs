@@ -2,6 +2,7 @@
 
 use std::{fmt, num::ParseIntError, str::FromStr};
 
+#[cfg(feature = "sql")]
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 /// By which channel a chat is reached.
@@ -105,12 +106,14 @@ impl FromStr for ChatRef {
     }
 }
 
+#[cfg(feature = "sql")]
 impl ToSql for ChatRef {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(self.number().into())
     }
 }
 
+#[cfg(feature = "sql")]
 impl FromSql for ChatRef {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         i64::column_result(value).map(Self::from_number)

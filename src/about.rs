@@ -2,10 +2,9 @@
 //!
 //! Names alone: no key, no address, no number of a chat.
 
-use crate::{
-    config::{Config, EmbedModel, OFFLINE_MODEL},
-    embed, voice,
-};
+use reveille_config::{Config, EmbedModel, OFFLINE_MODEL};
+
+use crate::{embed, voice};
 
 /// The version, with the commit that was built where that is known.
 pub const VERSION: &str = env!("REVEILLE_VERSION");

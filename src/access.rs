@@ -2,11 +2,9 @@
 //! rest of the program is handed settings that hold both.
 
 use reveille_base::types::ChatRef;
+use reveille_config::Config;
 
-use crate::{
-    config::Config,
-    store::{Store, StoreError},
-};
+use crate::store::{Store, StoreError};
 
 /// The settings with everybody who paired by now among [`Config::allowed_chats`]. Where the settings name no owner, the first
 /// who paired is it.

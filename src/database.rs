@@ -1,9 +1,8 @@
 //! Which store the settings name: the workspace's own file, or a database that several machines share.
 
-use crate::{
-    config::Config,
-    store::{Store, StoreError, StorePlace},
-};
+use reveille_config::Config;
+
+use crate::store::{Store, StoreError, StorePlace};
 
 /// Where the store is.
 ///

@@ -1,9 +1,10 @@
 //! The settings that are in force: what was configured, joined with the people who paired ([`crate::access`]) and with what the owner
 //! has chosen in a chat.
 
+use reveille_config::Config;
+
 use crate::{
     access,
-    config::Config,
     store::{Store, StoreError},
 };
 

@@ -40,7 +40,6 @@ pub mod backup;
 pub mod bot;
 pub mod channel;
 pub mod cli;
-pub mod config;
 pub mod cycle;
 pub mod database;
 pub mod delivery;

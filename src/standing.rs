@@ -8,9 +8,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use reveille_base::{approval_text::fenced, types::Effect, words::shortened};
+use reveille_config::Config;
 
 use crate::{
-    config::Config,
     policy::{
         self, Access, Circumstances, Decision, Reach, Risk, Rules, SHELL, Subject, What,
         amend::{self, AmendError, ListedRule},

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, Utc};
 
 use reveille_base::{types::ChatRef, words::count, zone::Tz};
+use reveille_config::Config;
 
 use super::{
     parts::{self, PromptParts},
@@ -14,7 +15,6 @@ use super::{
     units::{share, thousands, tokens, usd},
 };
 use crate::{
-    config::Config,
     cycle::{decide::budget::Budget, month_begin},
     memory::reflect::REFLECTION,
     model::{content::tool_calls, offered},

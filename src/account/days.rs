@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Days, NaiveDate, Utc};
 
 use reveille_base::types::Usage;
+use reveille_config::Config;
 
 use super::{
     cost::{self, FORECAST_DAYS, Forecast},
     since::day_begin,
 };
 use crate::{
-    config::Config,
     cycle::decide::budget::Budget,
     store::{CycleState, ModelDay, StateDay, Store, StoreError, TurnTimes},
 };

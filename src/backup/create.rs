@@ -10,6 +10,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::clock::rfc3339;
+use reveille_config::{Config, SaidSettings, VARIABLES};
 
 use super::{
     BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, SCRATCH, Scratch,
@@ -19,7 +20,6 @@ use super::{
     restore, sync_folder,
 };
 use crate::{
-    config::{Config, SaidSettings, VARIABLES},
     repo::{Repo, RepoError, Uncommitted},
     store::Store,
 };

@@ -11,6 +11,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::disk;
+use reveille_config::Config;
 
 use super::{
     BackupError, BackupManifest, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Scratch,
@@ -21,7 +22,6 @@ use super::{
     sync_folder,
 };
 use crate::{
-    config::Config,
     repo::{Repo, RepoError, UncommittedFile},
     store::{SetAside, Store, StoreError},
     wake_lock::{LockError, WakeLock},

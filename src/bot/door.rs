@@ -6,6 +6,8 @@ use std::{io::Write as _, time::Duration};
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
+use reveille_config::Config;
+
 use super::{
     BotContext,
     pairing::{self, CODE_LIFE, Code},
@@ -13,7 +15,6 @@ use super::{
 use crate::{
     access,
     channel::telegram::{Me, Speakers},
-    config::Config,
     in_force::in_force,
     store::{CodeState, Store, StoreError},
 };

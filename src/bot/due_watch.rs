@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use reveille_config::Config;
+
 use super::{
     nudge::{NudgeAction, NudgeEvent, Nudger, StoreLook},
     wake,
 };
-use crate::{
-    config::Config, cycle, database, in_force::in_force, store::StoreError, wake_lock, wake_lock::waker::Starting,
-};
+use crate::{cycle, database, in_force::in_force, store::StoreError, wake_lock, wake_lock::waker::Starting};
 
 /// Knows when to look, and the wake that it has started.
 #[derive(Debug)]

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words::local_day_and_time};
+use reveille_config::Config;
 
-use crate::{
-    config::Config,
-    store::{KEPT_BY_CHANNEL, NewOutgoing},
-};
+use crate::store::{KEPT_BY_CHANNEL, NewOutgoing};
 
 /// The notices of such a stretch: one to the owner, and one to each private chat that may speak and of which something was `heard`
 /// before. Theirs may be lost just as well.

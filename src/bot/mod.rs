@@ -42,6 +42,7 @@ use std::{cell::RefCell, path::PathBuf, rc::Rc};
 use tokio::sync::{mpsc, watch};
 
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor};
+use reveille_config::Config;
 
 pub use commands::terminal::{AtTerminal, at_terminal};
 pub use due_watch::DueWatch;
@@ -53,7 +54,6 @@ pub use wake::{start_fleet, start_wake};
 
 use crate::{
     channel::telegram::{Inbox, Telegram, TelegramError},
-    config::Config,
     cycle::{self, context::WakeError},
     store::{Displaced, Store, StoreError, Tap},
     wake_lock::{Holder, LockError, WakeLock},

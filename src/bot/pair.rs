@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use reveille_base::clock::Clock;
+use reveille_config::Config;
 
 use super::{
     BotError, door,
     pairing::{CODE_LIFE, Code},
 };
 use crate::{
-    config::Config,
     store::{CodeState, Paired},
     wake_lock,
 };

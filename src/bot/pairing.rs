@@ -12,10 +12,10 @@ use reveille_base::{
     random::{self, NoRandomness, hex},
     types::ChatRef,
 };
+use reveille_config::Config;
 
 use crate::{
     channel::telegram::{RawUpdate, Speakers, private_text},
-    config::Config,
     store::{NewOutgoing, NewPaired},
 };
 

@@ -12,9 +12,9 @@ use reveille_base::{
     clock::{Clock, parse_time, rfc3339},
     redact::Redactor,
 };
+use reveille_config::Config;
 
 use crate::{
-    config::Config,
     cycle::{self, context::WakeError, decide::situation::OWN_WORK},
     lease::{Handed, Keeper, Lease, LeasePart, RemoteLease},
     store::{REFLECTED, Store},

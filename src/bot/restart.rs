@@ -9,11 +9,9 @@
 use std::time::Duration;
 
 use reveille_base::process::{self, Spec};
+use reveille_config::{Config, SaidSettings, SettingChanges};
 
-use crate::{
-    channel::telegram::{Telegram, TelegramError},
-    config::{Config, SaidSettings, SettingChanges},
-};
+use crate::channel::telegram::{Telegram, TelegramError};
 
 /// How long a program may take to say which version it is, and Telegram whether it knows a token.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);

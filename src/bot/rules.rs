@@ -4,9 +4,9 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, types::ButtonChoice};
+use reveille_config::Config;
 
 use crate::{
-    config::Config,
     policy::amend::TIME,
     standing,
     store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap},

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, types::ChatRef};
+use reveille_config::Config;
 
 use super::{AtTerminal, at_terminal, rules::carry_out_rules};
 use crate::{
-    config::Config,
     in_force::in_force,
     store::{LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, StoreError, TerminalSession},
 };

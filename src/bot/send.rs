@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
+use reveille_config::Config;
 
 use super::BotError;
 use crate::{
     channel::Channel,
-    config::Config,
     delivery,
     store::{NewOutgoing, PartState, Stopped, Store, StoreError, Undelivered},
 };

@@ -9,10 +9,10 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
 use reveille_base::approval_text;
+use reveille_config::Config;
 
 use super::{complain, failed, out::prompt, print, print_exactly, print_json, values};
 use crate::{
-    config::Config,
     cycle,
     policy::amend::TIME,
     standing,

@@ -9,11 +9,11 @@ use reveille_base::{
     disk,
     words::{self, in_shell, local},
 };
+use reveille_config::Config;
 
 use super::{complain, failed, print, print_json};
 use crate::{
     backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup},
-    config::Config,
     cycle::workspace,
     store::SetAside,
 };

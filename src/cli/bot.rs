@@ -5,6 +5,7 @@ use std::{io::Read as _, num::NonZeroU32, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use reveille_base::{process, types::ChatRef, words::local};
+use reveille_config::Config;
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments,
@@ -19,7 +20,6 @@ use crate::{
     access,
     bot::{self, BotContext, BotEnd, BotError, BotMode, Sending},
     channel::{Channel, telegram::Telegram},
-    config::Config,
     cycle, database,
     store::StoreError,
 };

@@ -23,6 +23,7 @@ use pause::Interrupts;
 use steps::Steps;
 
 use reveille_base::{process::Identity, types::ChatRef, words::count};
+use reveille_config::{Config, OFFLINE_MODEL};
 
 use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
@@ -33,7 +34,6 @@ use super::{
 };
 use crate::{
     bot::{DueWatch, MAX_SAID_BYTES, Put},
-    config::{Config, OFFLINE_MODEL},
     cycle::{
         self,
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},

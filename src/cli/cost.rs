@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
+use reveille_config::Config;
+
 use super::{EXIT_FAILED, complain, failed, print, print_json};
 use crate::{
     account::cost::{self, CostBy, CostQuery},
-    config::Config,
     database,
 };
 

@@ -12,13 +12,13 @@ use reveille_base::{
     clock::{Clock as _, SystemClock},
     redact::{Redactor, Secret},
 };
+use reveille_config::{Config, SaidSettings, SettingChanges, VARIABLES, is_secret};
 
 use super::{
     EXIT_FAILED, SettingsArguments, complain, config_failure, failed, health_fix, log, out, print, print_exactly,
     print_json, redactor,
 };
 use crate::{
-    config::{Config, SaidSettings, SettingChanges, VARIABLES, is_secret},
     cycle::workspace,
     database,
     health::{

@@ -13,6 +13,7 @@ use reveille_base::{
     process::{self, Spec},
     words::one_line,
 };
+use reveille_config::Config;
 
 use super::{
     complain, health, install,
@@ -22,7 +23,6 @@ use super::{
     redactor, runtime, telegram, wake,
 };
 use crate::{
-    config::Config,
     health::{HealthReport, Remedy, TIDY_UP},
     index::Index,
     outside,

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 
 use reveille_base::types::ChatRef;
+use reveille_config::Config;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, provenance, values};
 use crate::{
     account::log::{self, LogQuery},
-    config::Config,
     database, outside,
     provenance::hand,
     repo::{Commit, CommitInFull, Created, Repo},

@@ -3,10 +3,10 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use reveille_base::words::{count, in_shell, list};
+use reveille_config::{Config, OldSetting};
 
 use super::{failed, print, print_json, provenance::refused};
 use crate::{
-    config::{Config, OldSetting},
     import::{
         self, ImportError, ImportKind, ImportTools,
         account::{ImportAccount, ImportCounts, LeftOutFor, SetReminder},

@@ -11,15 +11,14 @@ use std::{
     process::ExitCode,
 };
 
+use reveille_config::{Config, SaidSettings, SettingChanges, is_secret};
+
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed,
     out::Working,
     prompt::{Prompter, Unanswered},
 };
-use crate::{
-    config::{Config, SaidSettings, SettingChanges, is_secret},
-    setup::{self, AssistantNames, CheckTools, Checked, SetupStep},
-};
+use crate::setup::{self, AssistantNames, CheckTools, Checked, SetupStep};
 
 /// What follows the help.
 pub(super) const HELP: &str = "\
@@ -304,7 +303,7 @@ impl Wizard {
 
 /// A value without what may be secret in it.
 fn shown(name: &str, value: &str) -> String {
-    if name == "REPO_URL" { crate::config::RepoUrl::new(value).to_string() } else { value.to_owned() }
+    if name == "REPO_URL" { reveille_config::RepoUrl::new(value).to_string() } else { value.to_owned() }
 }
 
 /// Writes the changed settings. Says why not.

@@ -10,12 +10,10 @@ use std::{
 };
 
 use reveille_base::process::{self, Spec};
+use reveille_config::{Config, SaidSettings, SettingChanges};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, SettingsArguments, complain, print};
-use crate::{
-    config::{Config, SaidSettings, SettingChanges},
-    setup::install::{self, InstallStep, Installation, Starter, Versions, perform},
-};
+use crate::setup::install::{self, InstallStep, Installation, Starter, Versions, perform};
 use trial::Trial;
 
 pub(super) const HELP: &str = "\

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use reveille_config::Config;
+
 use super::{complain, failed, print_json, show, task::refused};
 use crate::{
-    config::Config,
     cycle::workspace,
     database,
     orders::{OrderError, jobs},

@@ -28,9 +28,9 @@ use reveille_base::{
     logs::{LogFile, MAX_LINE_BYTES},
     redact::Redactor,
 };
+use reveille_config::{Config, LogFormat};
 
 use super::out::LogWriter;
-use crate::config::{Config, LogFormat};
 
 /// The target of lines whose words stand on standard error already: they go to the files alone.
 pub(super) const TOLD: &str = "reveille::told";

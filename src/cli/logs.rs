@@ -3,9 +3,9 @@
 use std::{process::ExitCode, thread, time::Duration};
 
 use reveille_base::logs::{Follower, LOGGED, LogFilter, LoggedLine, newest};
+use reveille_config::{Config, LogFormat};
 
 use super::{EXIT_USAGE, complain, out, print, since};
-use crate::config::{Config, LogFormat};
 
 pub(super) const HELP: &str = "\
 The files are logs/wake.log, logs/bot.log and so on in the workspace: five of 10 MB a program. REVEILLE_LOG and RUST_LOG say how \

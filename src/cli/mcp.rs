@@ -4,9 +4,10 @@ use std::{net::SocketAddr, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
+use reveille_config::Config;
+
 use super::{WakeSettings, complain, failed, print};
 use crate::{
-    config::Config,
     cycle::{
         self,
         context::{Context, Terminal},

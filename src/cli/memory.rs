@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value};
 
 use reveille_base::{disk::size, words::shortened};
+use reveille_config::Config;
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, failed, history,
@@ -14,7 +15,6 @@ use super::{
     print, print_json, provenance, values,
 };
 use crate::{
-    config::Config,
     embed::BackfillError,
     index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed},
     orders::search::{self, IndexWait, MemoryFound, MemoryQuestion, MemorySearchError},

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use reveille_config::Config;
+
 use super::{EXIT_CONFIG, complain, failed, print, runtime};
 use crate::{
-    config::Config,
     cycle::{self, decide::budget::Budget},
     database,
     embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, price},

@@ -62,11 +62,11 @@ use reveille_base::{
     process,
     redact::{Redactor, Secret},
 };
+use reveille_config::{Config, ConfigError, RepoUrl};
 
 use crate::{
     account::since,
     channel::telegram::Telegram,
-    config::{Config, ConfigError, RepoUrl},
     cycle::context::Context,
     in_force::in_force,
     mcp::{client::settings::Settings, server as mcp_server},

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use reveille_config::Config;
+
 use super::{
     EXIT_USAGE, complain, failed, print,
     provenance::{self, told_commit, with_hand},
 };
 use crate::{
-    config::Config,
     memory::{CLAUDE, own_name},
     provenance::ProvenanceError,
     repo::FileChange,

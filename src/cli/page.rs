@@ -16,9 +16,10 @@ use std::{
 
 use clap::Args;
 
+use reveille_config::Config;
+
 use super::{EXIT_FAILED, complain, failed, out, print};
 use crate::{
-    config::Config,
     loopback,
     page::{self, PageSite, TICKET_LASTS, socket},
 };

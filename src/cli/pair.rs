@@ -7,13 +7,13 @@ use reveille_base::{
     types::ChatRef,
     words::{count, local},
 };
+use reveille_config::Config;
 
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
 use crate::{
     access,
     bot::{self, Pairing, pairing::CODE_LIFE},
     channel::telegram::Command as TelegramCommand,
-    config::Config,
     cycle::workspace,
     database,
     store::{Paired, Store, StoreError},

@@ -11,10 +11,10 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
 use reveille_base::types::Effect;
+use reveille_config::{Autonomy, Config};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
 use crate::{
-    config::{Autonomy, Config},
     cycle,
     exec::Shelter,
     mcp::client::{self, settings::Settings},

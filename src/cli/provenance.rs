@@ -6,6 +6,7 @@ mod why;
 use std::process::ExitCode;
 
 use reveille_base::words::count;
+use reveille_config::Config;
 
 pub(super) use self::{
     forget::{ForgetArguments, forget},
@@ -13,7 +14,6 @@ pub(super) use self::{
 };
 use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
 use crate::{
-    config::Config,
     database,
     memory::forgetting::{MIN_CHARS, SoughtWords},
     provenance::{

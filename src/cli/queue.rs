@@ -6,10 +6,10 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
 use reveille_base::{types::ChatRef, words::local};
+use reveille_config::Config;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
-    config::Config,
     cycle::workspace,
     database,
     store::{Incoming, Store, StoreError},

@@ -9,10 +9,10 @@ use reveille_base::{
     types::ChatRef,
     words::{count, local, one_line, shortened},
 };
+use reveille_config::Config;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
-    config::Config,
     cycle::workspace,
     database,
     store::{RecordedCall, Recording},

@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use reveille_base::{approval_text::without_hidden, types::ChatRef};
+use reveille_config::Config;
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, failed, log,
@@ -12,7 +13,6 @@ use super::{
 };
 use crate::{
     channel::desktop,
-    config::Config,
     cycle::{
         self,
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},

@@ -4,8 +4,10 @@ use std::{fs, process::ExitCode};
 
 use clap::Subcommand;
 
+use reveille_config::Config;
+
 use super::{EXIT_FAILED, complain, print};
-use crate::{config::Config, cycle::workspace, database, wake_lock::WakeLock};
+use crate::{cycle::workspace, database, wake_lock::WakeLock};
 
 /// What stands for the workspace's own file.
 const FILE: &str = "file";

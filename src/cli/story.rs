@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use reveille_config::Config;
+
 use super::{EXIT_FAILED, complain, failed, history::WholeCommit, out, print, print_json};
 use crate::{
     account::{
@@ -10,7 +12,6 @@ use crate::{
         tell::{self, StoryTelling},
         whole::{KeptRequests, WakeSources},
     },
-    config::Config,
     database,
     repo::CommitInFull,
     store::CycleRow,

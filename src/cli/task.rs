@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use reveille_base::types::ChatRef;
+use reveille_config::Config;
 
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
-    config::Config,
     cycle::is_step_held,
     database,
     memory::{

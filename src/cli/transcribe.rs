@@ -8,12 +8,10 @@ use std::{
 use serde::Serialize;
 
 use reveille_base::words::count;
+use reveille_config::Config;
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, print};
-use crate::{
-    config::Config,
-    voice::{Transcriber, Transcript, VoiceError},
-};
+use crate::voice::{Transcriber, Transcript, VoiceError};
 
 /// Arguments of `bot transcribe`.
 #[derive(Debug, clap::Args)]

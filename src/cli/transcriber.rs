@@ -6,6 +6,7 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use reveille_base::process;
+use reveille_config::Config;
 
 use super::{
     SettingsArguments, complain, failed,
@@ -13,7 +14,7 @@ use super::{
     out,
     transcribe::{TranscribeArguments, transcribe},
 };
-use crate::{bot::media, config::Config};
+use crate::bot::media;
 
 /// Understands speech, for `bot`; `bot transcribe` is the same by hand.
 #[derive(Debug, Parser)]

@@ -4,9 +4,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use reveille_base::clock::rfc3339;
+use reveille_config::Config;
 
 use super::print_json;
-use crate::{channel::telegram::Inbox, config::Config, cycle, database, in_force::in_force, store::StoreError};
+use crate::{channel::telegram::Inbox, cycle, database, in_force::in_force, store::StoreError};
 
 /// What waits for the next turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use std::{cell::Cell, path::Path, process::ExitCode};
 use tokio::sync::watch;
 
 use reveille_base::{types::ChatRef, words::count};
+use reveille_config::{Config, OFFLINE_MODEL};
 
 use super::{
     WakeSettings, approvals,
@@ -20,7 +21,6 @@ use super::{
 };
 use crate::{
     channel::Channel,
-    config::{Config, OFFLINE_MODEL},
     cycle::{
         self,
         context::{Context, Report, Terminal, WakeError, WakeOutcome},

@@ -10,10 +10,10 @@ use reveille_base::{
     redact::Redactor,
     types::{ChatRef, Usage},
 };
+use reveille_config::Config;
 
 use crate::{
     channel::Channel,
-    config::Config,
     model::Model,
     repo::RepoError,
     store::{Store, StoreError},

@@ -3,8 +3,9 @@
 
 use std::{cell::RefCell, rc::Rc};
 
+use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
+
 use crate::{
-    config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
     cycle::context::Context,
     mcp::client::{self, settings::Settings},
     model::ModelChain,

@@ -9,9 +9,9 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::disk;
+use reveille_config::Config;
 
 use crate::{
-    config::Config,
     cycle::context::WakeError,
     database, repo,
     store::{Store, StoreError},

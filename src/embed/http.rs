@@ -53,7 +53,7 @@ impl EmbedServer {
 
     /// Whether it is on this machine.
     pub(super) fn is_here(&self) -> bool {
-        crate::config::is_loopback(self.url.host_str().unwrap_or_default())
+        reveille_config::is_loopback(self.url.host_str().unwrap_or_default())
     }
 
     /// Sends a request, and reads its answer.

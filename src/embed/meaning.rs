@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use reveille_base::redact::Redactor;
+use reveille_config::Config;
 
 use super::{EmbedDesk, EmbedError, TextRole, embed, of};
 use crate::{
-    config::Config,
     database,
     index::{Index, QueryVector},
     store::SpendCap,

@@ -23,6 +23,8 @@ mod vector;
 
 use std::{future::Future, pin::Pin};
 
+use reveille_config::{Config, EmbedModel};
+
 pub use backfill::{BackfillError, Backfilled, backfill, is_of_texts};
 #[cfg(feature = "embed")]
 pub use encoder::Encoder;
@@ -33,8 +35,6 @@ pub use meaning::{Meaning, Meant};
 pub use not_built::NoEncoder as Encoder;
 pub use paid::{EmbedDesk, embed};
 pub use vector::{from_text, to_text};
-
-use crate::config::{Config, EmbedModel};
 
 /// Whether the program that embeds on this machine has an encoder in it.
 pub const IS_BUILT: bool = cfg!(feature = "embed");

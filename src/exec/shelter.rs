@@ -10,6 +10,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::disk::Reserve;
+use reveille_config::Config;
 
 use super::{
     copies::{Copies, CopyError, CopyScope, CopyTaken},
@@ -17,7 +18,6 @@ use super::{
     room::CommandRoom,
 };
 use crate::{
-    config::Config,
     policy::{Access, Rules},
     sandbox::{ConfinedHome, Confinement, Layout, Sandbox, looks_empty},
 };

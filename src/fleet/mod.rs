@@ -27,10 +27,10 @@ use reveille_base::{
     redact::Secret,
     types::AssistantName,
 };
+use reveille_config::{Config, ConfigError};
 
 use self::turn::TurnBox;
 use crate::{
-    config::{Config, ConfigError},
     database,
     store::{FleetRegistry, StoreError, StorePlace},
 };

@@ -19,15 +19,14 @@ pub mod told;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, words};
+use reveille_config::Config;
 
 pub use about::ABOUT;
 pub use checks::IDS;
-pub use finding::{Finding, Status};
-pub use remedy::{Remedy, TIDY_UP};
-
-use crate::config::Config;
 use checks::{CHECKS, Check};
+pub use finding::{Finding, Status};
 use reach::OthersSaid;
+pub use remedy::{Remedy, TIDY_UP};
 use scene::Scene;
 
 /// How one check ended.

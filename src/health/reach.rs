@@ -5,10 +5,10 @@
 use std::time::{Duration, Instant};
 
 use reveille_base::approval_text::without_hidden;
+use reveille_config::{Config, Provider};
 
 use crate::{
     channel::telegram::{Telegram, TelegramError},
-    config::{Config, Provider},
     setup::{self, CheckTools, Checked, SetupStep},
 };
 

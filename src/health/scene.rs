@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 
 use reveille_base::redact::Redactor;
+use reveille_config::Config;
 
 use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
-
 use crate::{
-    config::Config,
     cycle::{
         self,
         decide::{budget::Budget, lineup::ModelState},

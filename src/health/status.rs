@@ -10,6 +10,7 @@ use reveille_base::{
     disk::{self, Reserve},
     redact::Redactor,
 };
+use reveille_config::Config;
 
 pub use files::OpenFile;
 pub use questions::OpenQuestion;
@@ -20,7 +21,6 @@ use super::{
     scene::Scene,
 };
 use crate::{
-    config::Config,
     cycle::decide::orient::is_answerable,
     embed,
     repo::Repo,

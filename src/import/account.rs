@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use chrono::NaiveDateTime;
 
 use reveille_base::words::{count, in_shell, one_line, shortened};
+use reveille_config::OldSetting;
 
 use super::{ImportKind, found::ImportLeftOut};
-use crate::config::OldSetting;
 
 /// Of what was left out for one reason, how many are named.
 const MAX_NAMED: usize = 3;

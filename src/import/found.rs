@@ -3,8 +3,9 @@
 use chrono::NaiveDate;
 
 use reveille_base::redact::Secret;
+use reveille_config::OldSetting;
 
-use crate::{config::OldSetting, memory::tasks::TaskDraft};
+use crate::memory::tasks::TaskDraft;
 
 /// All that a source holds.
 #[derive(Debug, Default)]

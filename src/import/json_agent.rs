@@ -10,6 +10,7 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::Value;
 
 use reveille_base::{clock::parse_time, schedule::resolve, zone::Tz};
+use reveille_config::OldSetting;
 
 use super::{
     ImportError,
@@ -22,7 +23,7 @@ use super::{
     source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry, UNREADABLE, is_beyond_bound},
     stores::{list_of, text_of, time_of},
 };
-use crate::{config::OldSetting, memory::imported::harmless};
+use crate::memory::imported::harmless;
 
 const FOLDER: &str = "json-agent";
 /// The longest log of what was said, in bytes.

@@ -1,6 +1,8 @@
 //! An assistant that keeps its memory in Markdown: `memory/*.md`, flat or in `agent-memory/` and `project-memory/`, `claude.md`,
 //! `.claude/skills/` and `.env`. Facts and tasks become facts and tasks, all else is kept as it came.
 
+use reveille_config::OldSetting;
+
 use super::{
     ImportError,
     boxes::{BoxState, TaskBox, read_boxes},
@@ -9,12 +11,9 @@ use super::{
     notes,
     source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry},
 };
-use crate::{
-    config::OldSetting,
-    memory::{
-        facts::Facts,
-        tasks::{Task, TaskDraft, TaskList},
-    },
+use crate::memory::{
+    facts::Facts,
+    tasks::{Task, TaskDraft, TaskList},
 };
 
 const FOLDER: &str = "markdown-agent";

@@ -8,10 +8,10 @@ use std::{
 };
 
 use reveille_base::zone::Tz;
+use reveille_config::Config;
 
 use super::{Index, IndexError, Ready, Refreshed, Sources};
 use crate::{
-    config::Config,
     database,
     store::{Store, StoreError, StorePlace},
 };

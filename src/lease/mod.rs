@@ -24,16 +24,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::since_boot, process::Identity};
+use reveille_config::{Config, Duty};
 
 pub use self::{
     keeper::{Handed, Keeper},
     record::{LastSeenLease, LeaseRecord},
     remote::RemoteLease,
 };
-use crate::{
-    config::{Config, Duty},
-    repo::{Beside, Pushed, RemoteError},
-};
+use crate::repo::{Beside, Pushed, RemoteError};
 
 /// What a lease is for: a bot holds one for its life, a wake another one for minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::config::MAX_TERM_S;
+use reveille_config::MAX_TERM_S;
 
 /// A waiting machine waits this part of the term longer: for clocks that don't run at the same pace.
 const MARGIN_PART: u32 = 4;

@@ -16,9 +16,9 @@ use reveille_base::{
     clock::{parse_time, rfc3339},
     random,
 };
+use reveille_config::MAX_NAME_CHARS;
 
 use super::protocol::LeaseWatch;
-use crate::config::MAX_NAME_CHARS;
 
 /// How much of the file is read, in bytes; a longer one is damage.
 const MAX_BYTES: u64 = 64 << 10;

@@ -15,16 +15,14 @@ use reveille_base::{
     process::{self, Identity},
     random,
 };
+use reveille_config::{Config, RepoUrl};
 
 use super::{
     Acquired, Lease, LeaseError, LeasePart,
     protocol::{BootTime, LeaseNote, LeaseStep, SeenLease, SwapFate, Tenure, decide, millis},
     record::{LastSeenLease, LeaseRecord, RecordFile},
 };
-use crate::{
-    config::{Config, RepoUrl},
-    repo::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError},
-};
+use crate::repo::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError};
 
 /// How long one question to the remote may take: an answer may wait for it.
 const ASK_BOUND: Duration = Duration::from_secs(5);

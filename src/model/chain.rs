@@ -2,8 +2,9 @@
 
 use std::cell::OnceCell;
 
+use reveille_config::{Config, OFFLINE_MODEL};
+
 use super::{Model, configured};
-use crate::config::{Config, OFFLINE_MODEL};
 
 /// A model, or which setting can't work.
 type MadeModel = Result<Box<dyn Model>, String>;

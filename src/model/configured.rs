@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use reveille_config::{Config, Provider};
+
 use super::{
     Model,
     anthropic::{Anthropic, AnthropicOptions, AwsKeys, BedrockLogin, ClaudeRoute, Effort},
@@ -9,7 +11,6 @@ use super::{
     offline::Offline,
     openai::{OpenAi, OpenAiOptions},
 };
-use crate::config::{Config, Provider};
 
 /// The longest answer that is asked for, in tokens, thinking included.
 const MAX_TOKENS: u64 = 16_000;

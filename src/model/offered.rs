@@ -1,10 +1,10 @@
 //! The models that a person can choose by name, what each costs, and whether it can be used as things are set.
 
 use reveille_base::{process, words};
+use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
 
 use super::anthropic::price;
 pub use super::anthropic::price::PRICES_READ_ON;
-use crate::config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
 
 /// Stands behind a price that isn't known.
 const A_GUESS: &str = "which is a guess: its price isn't known";

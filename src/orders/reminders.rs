@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use reveille_base::{redact::Redactor, schedule::is_distance, types::ChatRef, zone::Tz};
+use reveille_config::Config;
 
 use super::{OrderError, world};
 use crate::{
-    config::Config,
     model::offline::{
         grammar::{self, OfflineCommand, ParsedMessage},
         time,

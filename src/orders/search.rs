@@ -5,9 +5,9 @@ use std::cell::OnceCell;
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 
 use reveille_base::redact::Redactor;
+use reveille_config::Config;
 
 use crate::{
-    config::Config,
     cycle::decide::budget::Budget,
     database,
     embed::{Meaning, Meant},

@@ -8,13 +8,13 @@ use reveille_base::{
     words::{count, one_line, shortened, when},
     zone::Tz,
 };
+use reveille_config::Config;
 
 use super::{
     lists::{self, ListedTask},
     tasks,
 };
 use crate::{
-    config::Config,
     store::{Approval, Incoming, Store, StoreError},
     tool::{Documents, slot_on},
 };

@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_config::Config;
+
 use crate::{
-    config::Config,
     cycle::{Choice, undoable, what_it_did, what_they_did, which_change},
     repo::Committed,
     store::{CycleRow, Order, PersonsStep, Proposal, Store, StoreError, UndoStep},

@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, rc::Rc};
 use chrono::{DateTime, Utc};
 
 use reveille_base::types::ChatRef;
+use reveille_config::Config;
 
 use crate::{
     about::About,
-    config::Config,
     embed::Meaning,
     index::IndexPlace,
     mcp::client::{self, settings::Settings},

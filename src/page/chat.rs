@@ -34,6 +34,7 @@ use reveille_base::{
     types::ChatRef,
     words::{one_line, shortened, when},
 };
+use reveille_config::OFFLINE_MODEL;
 
 use super::{
     error::PageError,
@@ -47,7 +48,6 @@ use super::{
 };
 use crate::{
     bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said},
-    config::OFFLINE_MODEL,
     cycle::{self, stop},
     store::{Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession, names_others},
     tool::Plan,

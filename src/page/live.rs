@@ -19,8 +19,10 @@ use axum::{
 use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use reveille_config::Config;
+
 use super::{chat, error::stand_in, site::PageSite};
-use crate::{config::Config, database, store::Store};
+use crate::{database, store::Store};
 
 /// Pages that are open at a time; a further one isn't renewed.
 pub(super) const MAX_LISTENERS: usize = 16;

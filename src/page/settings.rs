@@ -6,16 +6,14 @@ use axum::{Router, extract::State, routing::get};
 use maud::{Markup, html};
 
 use reveille_base::words::in_shell;
+use reveille_config::SaidSettings;
 
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
     site::{PageDesk, PageSite},
 };
-use crate::{
-    config::SaidSettings,
-    setup::{SettingGroup, ShownSetting, changed_since, shown_settings},
-};
+use crate::setup::{SettingGroup, ShownSetting, changed_since, shown_settings};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/settings", get(show))

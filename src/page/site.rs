@@ -11,10 +11,10 @@ use reveille_base::{
     random::{self, NoRandomness},
     redact::{Redactor, Secret},
 };
+use reveille_config::Config;
 
 use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes};
 use crate::{
-    config::Config,
     database, outside,
     repo::Repo,
     store::{Store, StoreError},

@@ -6,13 +6,13 @@ use std::path::{Component, Path};
 use chrono::{DateTime, Utc};
 
 use reveille_base::types::Effect;
+use reveille_config::Autonomy;
 
 use super::{
     Access, Circumstances, Decision, NO_SANDBOX, Reach, Risk, Rules, Subject, Verdict, What,
     classify::{self, Line, places},
     rules::{self, RuleQuestion},
 };
-use crate::config::Autonomy;
 
 /// Why an application asks, whatever the level and the rules.
 const APP: &str = "It would run as you, outside the sandbox, as if you had started it. I can't see what it does then.";

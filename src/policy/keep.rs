@@ -11,8 +11,9 @@ use std::{
 
 use rustix::fs::FlockOperation;
 
+use reveille_config::{MAX_BYTES, read_private};
+
 use super::{amend::AmendError, load};
-use crate::config::{MAX_BYTES, read_private};
 
 /// Where the new text is written first, beside the file.
 const NEW: &str = ".policy.toml.new";

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
+use reveille_config::read_private;
+
 use super::{Rules, RulesProblem, amend};
-use crate::config::read_private;
 
 /// What `policy.toml` says.
 #[derive(Debug, Clone)]

@@ -21,6 +21,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use reveille_base::types::Effect;
+use reveille_config::Autonomy;
 
 use self::classify::places;
 pub use self::{
@@ -32,7 +33,6 @@ pub use self::{
     rules::{Host, Rules, RulesProblem, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };
-use crate::config::Autonomy;
 
 /// A `policy.toml` to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../docs/policy.toml");

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
+use reveille_config::{Config, RepoUrl};
 
 use super::ProvenanceError;
 use crate::{
-    config::{Config, RepoUrl},
     cycle::{self, Teller, merge_texts, workspace},
     index::{Index, Sources},
     memory::templates::templates,

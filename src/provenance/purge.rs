@@ -12,13 +12,13 @@ use std::{
 };
 
 use reveille_base::words::count;
+use reveille_config::Config;
 
 use super::{
     ProvenanceError,
     hand::{Hand, HandTools},
 };
 use crate::{
-    config::Config,
     cycle::merge_texts,
     memory::forgetting::SoughtWords,
     repo::{Oid, OldLine, REMOTE_TIMEOUT, RemoteError},

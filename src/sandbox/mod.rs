@@ -21,10 +21,10 @@ use std::{
 };
 
 use reveille_base::process::{self, Spec};
+use reveille_config::Config;
 
 use self::proxy::Proxy;
 pub use self::{layout::Layout, places::looks_empty, proxy::Grant};
-use crate::config::Config;
 
 /// How long trying a sandbox out may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,6 +10,7 @@ use reveille_base::{
     process::{self, Spec},
     words::{count, one_line, shortened},
 };
+use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
 
 use super::{
     SetupStep,
@@ -17,7 +18,6 @@ use super::{
 };
 use crate::{
     channel::telegram::{Telegram, TelegramError},
-    config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
     model::{
         ModelError,
         anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},

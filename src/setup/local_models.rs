@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    config::{SaidSettings, is_passed_on},
-    model::openai::{OpenAi, OpenAiOptions, PREFIX},
-};
+use reveille_config::{SaidSettings, is_passed_on};
+
+use crate::model::openai::{OpenAi, OpenAiOptions, PREFIX};
 
 /// Where they usually listen, and what does.
 const PORTS: [(u16, &str); 2] = [(11434, "Ollama"), (8080, "llama.cpp")];

@@ -1,10 +1,9 @@
 //! Services with an OpenAI-compatible API that a person may have a key for. The table is only a help for `wake init`: any other
 //! address works as well.
 
-use crate::{
-    config::{Config, DEFAULT_OPENAI_BASE_URL, Provider},
-    model::openai,
-};
+use reveille_config::{Config, DEFAULT_OPENAI_BASE_URL, Provider};
+
+use crate::model::openai;
 
 /// A service of the table.
 #[derive(Debug, PartialEq, Eq)]

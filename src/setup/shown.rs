@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use reveille_base::redact::Secret;
-
-use crate::config::{Config, EmbedModel, SaidSettings, SettingChanges, Source, VARIABLES, is_secret};
+use reveille_config::{Config, EmbedModel, SaidSettings, SettingChanges, Source, VARIABLES, is_secret};
 
 /// What a setting is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,7 +114,7 @@ pub fn shown_settings(said: &SaidSettings) -> (Vec<ShownSetting>, Vec<String>) {
     let (config, mut problems) = said.with_what_is_right(&SettingChanges::new());
     let mut all: Vec<ShownSetting> = Vec::new();
     for (name, group) in VARIABLES.into_iter().filter_map(|name| Some((name, SettingGroup::of(name)?))) {
-        let file = crate::config::file_setting(name);
+        let file = reveille_config::file_setting(name);
         let mut own = Vec::new();
         problems.retain(|problem| {
             let is_own = problem.subject == name || file.is_some_and(|file| problem.subject == file);

@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 
 use reveille_base::zone::Tz;
+use reveille_config::{
+    Autonomy, Config, InitiativeLevel, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES, check_value,
+    file_setting,
+};
 
 use super::{
     local_models::FoundServer,
@@ -10,14 +14,7 @@ use super::{
     names::{AssistantNames, DEFAULT_NAME, check_name},
     servers::{EXAMPLE_URL, KnownServer, is_elsewhere, only_model},
 };
-use crate::{
-    config::{
-        Autonomy, Config, InitiativeLevel, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES,
-        check_value, file_setting,
-    },
-    model::openai,
-    voice,
-};
+use crate::{model::openai, voice};
 
 /// What is answered for having none.
 const NONE: &str = "none";

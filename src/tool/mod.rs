@@ -48,6 +48,7 @@ use reveille_base::{
     types::{Effect, VerbGroup},
     words::{one_line, shortened},
 };
+use reveille_config::Autonomy;
 
 pub use assignment::{Assignment, StepInHand};
 pub use attachment::{Attachments, LastPdf, MAX_KNOWN as MAX_ATTACHMENTS};
@@ -81,7 +82,6 @@ use serde_json::Value;
 
 use self::schema::schema_of;
 use crate::{
-    config::Autonomy,
     exec::Exec,
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,

@@ -154,7 +154,7 @@ pub(crate) struct Asking {
     pub(crate) owner_chat: ChatRef,
     pub(crate) now: chrono::DateTime<chrono::Utc>,
     pub(crate) tz: reveille_base::zone::Tz,
-    pub(crate) quiet_hours: Option<crate::config::QuietHours>,
+    pub(crate) quiet_hours: Option<reveille_config::QuietHours>,
     /// Whether the day has room for it.
     pub(crate) may_ask: bool,
 }

@@ -36,7 +36,7 @@ impl Scene {
             is_local: false,
             other_local_chats: Vec::new(),
             about: crate::about::About::default(),
-            autonomy: crate::config::Autonomy::Smart,
+            autonomy: reveille_config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
             assignment: None,
             taint: None,

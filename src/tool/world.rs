@@ -13,11 +13,11 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use reveille_base::{disk, types::ChatRef, zone::Tz};
+use reveille_config::{Autonomy, QuietHours};
 
 use super::{Assignment, Attachments, Done, Undoable};
 use crate::{
     about::About,
-    config::{Autonomy, QuietHours},
     embed::Meaning,
     exec::Shelter,
     index::IndexPlace,

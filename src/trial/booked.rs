@@ -4,9 +4,9 @@
 use std::cell::{Cell, RefCell};
 
 use reveille_base::{clock::Clock, types::Usage};
+use reveille_config::{Config, OFFLINE_MODEL, Provider};
 
 use crate::{
-    config::{Config, OFFLINE_MODEL, Provider},
     cycle::{decide::budget::Budget, workspace},
     model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, configured},
     store::{Reservation, Spent, Store, StoreError},

@@ -21,8 +21,9 @@ use reveille_base::{
     process,
     words::{in_shell, local_day_and_time},
 };
+use reveille_config::Config;
 
-use crate::{config::Config, wake_lock};
+use crate::wake_lock;
 
 /// A look that is longer ago isn't one of a series: cron looks every quarter of an hour at the least.
 const RECENT: TimeDelta = TimeDelta::minutes(30);

@@ -1,5 +1,10 @@
 //! Embedding, against servers that refuse what the real ones refuse, and with the real program on this machine.
 
+use reveille::{
+    embed::{self, EmbedDesk, EmbedError, TextRole},
+    store::Store,
+};
+use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     io::{BufRead as _, BufReader, Write as _},
@@ -8,14 +13,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use reveille::{
-    config::Config,
-    embed::{self, EmbedDesk, EmbedError, TextRole},
-    store::Store,
-};
-use serde_json::{Value, json};
-
 use reveille_base::redact::{Redactor, Secret};
+use reveille_config::Config;
 
 use crate::support::{
     env::{TestEnv, eventually},

@@ -4,6 +4,7 @@ use reveille_base::{
     redact::Redactor,
     types::{Stop, Usage},
 };
+use reveille_config::Config;
 
 use super::{
     approvals::{press, question},
@@ -16,7 +17,6 @@ use super::{
     },
 };
 use reveille::{
-    config::Config,
     cycle::context::{Context, Terminal, WakeOutcome},
     model::{Conversation, Model, Progress, Turn, TurnFuture},
 };

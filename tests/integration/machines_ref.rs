@@ -9,12 +9,10 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use reveille::{
-    config::Config,
-    lease::{Acquired, Lease, LeaseError, LeasePart, RemoteLease},
-};
+use reveille::lease::{Acquired, Lease, LeaseError, LeasePart, RemoteLease};
 
 use reveille_base::clock::{parse_time, since_boot};
+use reveille_config::Config;
 
 use super::support::env::{NOW, TestEnv, eventually};
 

@@ -1,6 +1,7 @@
 //! A wake that is ended in the middle: what was paid for is not paid again, what was done is not done again.
 
 use reveille_base::{redact::Redactor, types::Usage};
+use reveille_config::Config;
 
 use super::{
     mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
@@ -12,7 +13,6 @@ use super::{
     },
 };
 use reveille::{
-    config::Config,
     cycle::context::{Context, Terminal, WakeOutcome},
     model::{Conversation, Model, Progress, TurnFuture},
 };

@@ -129,7 +129,7 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
 #[test]
 fn the_table_of_wrong_settings_is_complete() {
     let this = include_str!("settings.rs");
-    for name in reveille::config::VARIABLES {
+    for name in reveille_config::VARIABLES {
         assert!(this.contains(&format!("(\"{name}\", ")), "{name} has no row");
     }
 }
@@ -148,7 +148,7 @@ fn all_wrong_settings_are_named_at_once() {
 #[test]
 fn an_empty_setting_counts_as_none() {
     let mut env = TestEnv::new();
-    for name in reveille::config::VARIABLES {
+    for name in reveille_config::VARIABLES {
         if !["WORKSPACE_DIR", "REVEILLE_NOW", "TIMEZONE"].contains(&name) {
             env.set(name, "");
         }

@@ -16,7 +16,6 @@ use std::{
 
 use chrono::DateTime;
 use reveille::{
-    config::Autonomy,
     exec::{Exec, Shelter},
     policy::Rules,
     sandbox::Confinement,
@@ -26,6 +25,7 @@ use reveille::{
 use serde_json::json;
 
 use reveille_base::{redact::Secret, types::ChatRef};
+use reveille_config::Autonomy;
 
 use super::support::{
     env::TestEnv,

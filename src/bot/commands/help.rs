@@ -1,10 +1,8 @@
 //! `/help` and `/start`: what can be said. And what a slip of the pen was meant to be.
 
-use crate::{
-    channel::telegram::Command,
-    config::{Config, OFFLINE_MODEL},
-    model::offline,
-};
+use reveille_config::{Config, OFFLINE_MODEL};
+
+use crate::{channel::telegram::Command, model::offline};
 
 /// What those are told who aren't the owner: where their words go.
 const KEPT_FOR_THE_OWNER: &str =

@@ -1,12 +1,10 @@
 //! `/local [off]`: from now on this chat is answered on this machine alone, or by cloud models again. What can't be is said.
 
 use reveille_base::words;
+use reveille_config::{Config, OFFLINE_MODEL};
 
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::{
-    config::{Config, OFFLINE_MODEL},
-    store::Order,
-};
+use crate::store::Order;
 
 /// What lifts it.
 const OFF: &str = "off";

@@ -31,11 +31,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words};
+use reveille_config::Config;
 
 use super::batch::Asked;
 use crate::{
     channel::telegram::Command,
-    config::Config,
     repo::{Committed, RepoError},
     store::{Order, Result, Stopped, Store},
 };

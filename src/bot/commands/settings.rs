@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use reveille_config::{SaidSettings, Source};
+
 use super::Desk;
-use crate::{
-    config::{SaidSettings, Source},
-    setup::{SettingGroup, ShownSetting, changed_since, shown_settings},
-};
+use crate::setup::{SettingGroup, ShownSetting, changed_since, shown_settings};
 
 pub(super) fn answer(desk: &Desk<'_>) -> String {
     let said = SaidSettings::gather(desk.config.named_env_file.as_deref());

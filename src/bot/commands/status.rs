@@ -8,10 +8,10 @@ use reveille_base::{
     words::{count, when},
     zone::Tz,
 };
+use reveille_config::OFFLINE_MODEL;
 
 use super::{super::batch::Asked, Desk};
 use crate::{
-    config::OFFLINE_MODEL,
     cycle::{self, decide::budget::Budget},
     store::{Approval, CycleRow, CycleState, Outstanding, Result},
     wake_lock,

@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words};
+use reveille_config::Config;
 
 use super::{CommandReply, Desk};
 use crate::{
     bot::batch::Asked,
     channel::telegram::{Command, NewMessage},
-    config::Config,
     store::{Order, Result, Store},
 };
 

@@ -6,12 +6,12 @@ use reveille_base::{
     redact::Redactor,
     types::ChatRef,
 };
+use reveille_config::Config;
 
 use super::*;
 use crate::{
     bot::batch,
     channel::telegram::{Me, RawUpdate, Speakers},
-    config::Config,
     memory::{self, templates::templates},
     repo::{self, Publish, Repo},
     store::{

@@ -8,10 +8,10 @@ use reveille_base::{
     process::{self, Identity, Spec},
     redact::Redactor,
 };
+use reveille_config::Config;
 
 use super::words;
 use crate::{
-    config::Config,
     media::Transcript,
     store::{Attachment, Store, StoreError, wait_after},
     voice::{Transcriber, VoiceError},

@@ -13,8 +13,10 @@ use rustyline::{
     validate::{ValidationContext, ValidationResult, Validator},
 };
 
+use reveille_config::Config;
+
 use super::News;
-use crate::{cli::approvals, config::Config};
+use crate::cli::approvals;
 
 /// What stands before a message.
 const PROMPT: &str = "> ";

@@ -10,10 +10,11 @@ use std::{
     time::Duration,
 };
 
+use reveille_config::Config;
+
 use super::on_page;
 use crate::{
     bot::DueWatch,
-    config::Config,
     cycle,
     store::{Store, StoreError, TerminalSession},
 };

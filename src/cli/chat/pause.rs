@@ -13,10 +13,10 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::watch;
 
 use reveille_base::types::ChatRef;
+use reveille_config::Config;
 
 use super::complain;
 use crate::{
-    config::Config,
     cycle::{self, stop},
     store::Order,
     wake_lock,

@@ -8,13 +8,13 @@ use reveille_base::{
     process::{self, Identity},
     words::in_shell,
 };
+use reveille_config::Config;
 
 use super::{Ended, Unanswered, Wizard, complain};
 use crate::{
     access,
     bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
     cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
-    config::Config,
     cycle, database,
     memory::{CLAUDE, templates::templates},
     repo::Repo,
@@ -215,7 +215,7 @@ fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
     drop(cycle::open_store(config).map_err(|error| said(&error))?);
     let now = config.clock().now();
     let lock = WakeLock::try_acquire(&config.lock_path(), &Identity::current(), now).map_err(|error| said(&error))?;
-    let url = config.repo_url.as_ref().map(crate::config::RepoUrl::expose);
+    let url = config.repo_url.as_ref().map(reveille_config::RepoUrl::expose);
     Repo::open_or_create(&config.repo_dir(), url, &templates(), now).map_err(|error| said(&error))?;
     let path = config.repo_dir().join(CLAUDE);
     let orders = fs::read_to_string(&path).map_err(|error| said(&error))?;

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use reveille_config::{SaidSettings, SettingChanges, SettingProblem};
+
 use super::{
     super::{EXIT_FAILED, EXIT_OK, print, print_json},
     tools,
 };
 use crate::{
-    config::{SaidSettings, SettingChanges, SettingProblem},
     database,
     setup::{self, Checked, SetupStep},
 };

@@ -10,11 +10,11 @@ use std::{
 use chrono::TimeDelta;
 
 use reveille_base::process::{self, Identity, Spec};
+use reveille_config::Config;
 
 use super::{complain, run_systemctl, user_id};
 use crate::{
     cli::{EXIT_CONFIG, telegram},
-    config::Config,
     database,
     setup::install::{InstallStep, Installation, Starter, Versions, bot_command, perform, restart_step},
     store::{BotReport, Store},

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use reveille_base::words::{count, local, one_line, shortened};
+use reveille_config::Config;
 
 use super::{MAX_SHOWN_CHARS, database, memory, refused};
 use crate::{
     cli::{EXIT_FAILED, complain, print, print_json},
-    config::Config,
     index::IndexPlace,
     memory::imported,
     provenance::why::{self, LineStory, LineWriter, SaidMessage, Stories},

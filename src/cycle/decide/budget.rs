@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
 
 use reveille_base::{schedule, types::ChatRef, zone::Tz};
+use reveille_config::Config;
 
-use crate::{
-    config::Config,
-    store::{Cap, SpendCap, Store, StoreError},
-};
+use crate::store::{Cap, SpendCap, Store, StoreError};
 
 /// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].
 const NO_ROOM: &str = "budget-no-room/";

@@ -10,9 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_base::types::ChatRef;
+use reveille_config::OFFLINE_MODEL;
 
 use crate::{
-    config::OFFLINE_MODEL,
     model::offline::Offline,
     store::{Cap, Incoming},
 };

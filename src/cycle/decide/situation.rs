@@ -12,10 +12,10 @@ use reveille_base::{
     words::{count, day_and_time},
     zone::Tz,
 };
+use reveille_config::QuietHours;
 
 use super::{initiative::DueInitiative, lineup::ModelState};
 use crate::{
-    config::QuietHours,
     memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
     store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo},
 };

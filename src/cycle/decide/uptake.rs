@@ -1,9 +1,8 @@
 //! What becomes of a cycle that was cut off: it is taken up again, ended, or given up.
 
-use crate::{
-    config::OFFLINE_MODEL,
-    store::{CycleRow, Entry},
-};
+use reveille_config::OFFLINE_MODEL;
+
+use crate::store::{CycleRow, Entry};
 
 /// The model of such a cycle, as its row and its commit name it.
 pub(crate) const OUTSIDE: &str = "mcp";

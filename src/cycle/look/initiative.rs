@@ -4,9 +4,9 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::approval_text::sha256;
+use reveille_config::Config;
 
 use crate::{
-    config::Config,
     cycle::decide::{
         initiative::{DueInitiative, slot_due},
         situation::DueWork,

@@ -6,9 +6,9 @@ use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 use chrono::{DateTime, Utc};
 
 use reveille_base::approval_text::sha256;
+use reveille_config::Config;
 
 use crate::{
-    config::Config,
     cycle::context::Context,
     lease,
     memory::job::{JOBS_DIR, MAX_JOBS},

@@ -10,9 +10,9 @@ use std::{
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 use reveille_base::{schedule::due::is_set_back, types::ChatRef};
+use reveille_config::{Config, OFFLINE_MODEL, RepoUrl};
 
 use crate::{
-    config::{Config, OFFLINE_MODEL, RepoUrl},
     cycle::{
         context::{Context, WakeError},
         decide::{

@@ -6,11 +6,9 @@ use std::ops::Range;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 
 use reveille_base::schedule;
+use reveille_config::Config;
 
-use crate::{
-    config::Config,
-    store::{Store, StoreError},
-};
+use crate::store::{Store, StoreError};
 
 /// The most days that one look back takes together: what is older was never summed up.
 const DAYS_MAX: u64 = 14;

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
+use reveille_config::Config;
+
 use super::{jobs, observe, own_work, reflecting};
 use crate::{
-    config::Config,
     cycle::decide::{
         orient::{self, Standing},
         situation::{Observed, Reason},

@@ -11,9 +11,9 @@ use reveille_base::{
     words::day_and_time,
     zone::Tz,
 };
+use reveille_config::Autonomy;
 
 use crate::{
-    config::Autonomy,
     cycle::{
         context::WakeError,
         decide::watched::{self, Compared, Sighting},

@@ -40,7 +40,7 @@ pub(in crate::cycle) fn clear_plan_files(session: &mut Session<'_>) -> Result<()
 
 pub(in crate::cycle) fn open_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
     let config = session.context.config;
-    let url = config.repo_url.as_ref().map(crate::config::RepoUrl::expose);
+    let url = config.repo_url.as_ref().map(reveille_config::RepoUrl::expose);
     let (repo, created) = Repo::open_or_create(&config.repo_dir(), url, &templates(), session.now())?;
     let how = match created {
         Created::Existing => return Ok(repo),

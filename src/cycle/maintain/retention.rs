@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
+use reveille_config::Config;
+
 use crate::{
-    config::Config,
     cycle::{
         context::WakeError,
         look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},

@@ -8,9 +8,9 @@ use std::{
 };
 
 use reveille_base::{disk, words::count};
+use reveille_config::{OFFLINE_MODEL, Provider};
 
 use crate::{
-    config::{OFFLINE_MODEL, Provider},
     cycle::{
         context::WakeError,
         decide::brief::{File, FileView},

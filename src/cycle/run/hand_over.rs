@@ -6,9 +6,9 @@
 //! Whoever asked is told once for each stretch of trouble.
 
 use reveille_base::types::ChatRef;
+use reveille_config::OFFLINE_MODEL;
 
 use crate::{
-    config::OFFLINE_MODEL,
     cycle::{
         context::{WakeError, WakeOutcome},
         decide::{

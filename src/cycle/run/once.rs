@@ -1,9 +1,9 @@
 //! One wake from outside: look, lock, work, unlock, look again.
 
 use reveille_base::disk;
+use reveille_config::Config;
 
 use crate::{
-    config::Config,
     cycle::{
         context::{Context, Report, WakeError, WakeOutcome},
         look::observe,

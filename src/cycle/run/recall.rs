@@ -2,9 +2,9 @@
 //! where it comes from. Where nobody can look, the opening tells what it told before there was an index.
 
 use reveille_base::words::shortened;
+use reveille_config::OFFLINE_MODEL;
 
 use crate::{
-    config::OFFLINE_MODEL,
     cycle::{decide::brief::Recollection, session::Session},
     embed::Meant,
     index::Recalled,

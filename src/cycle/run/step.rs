@@ -4,10 +4,10 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{words, zone::Tz};
+use reveille_config::OFFLINE_MODEL;
 
 use super::attached::Allowance;
 use crate::{
-    config::OFFLINE_MODEL,
     cycle::{
         context::WakeError,
         decide::{

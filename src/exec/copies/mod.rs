@@ -20,10 +20,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use reveille_base::disk::{self, Reserve};
+use reveille_config::Config;
 
 pub use self::back::GivenBack;
 use self::walk::{Measure, TreeEntry};
-use crate::config::Config;
 
 /// What is copied byte by byte at most, of all folders together. Where the disk can share the bytes of two files there is no such bound.
 const MAX_BYTES: u64 = 200 << 20;

@@ -26,16 +26,11 @@ use reveille_base::{
     logs::{self, LOGGED, LogFilter},
     redact::Redactor,
 };
+use reveille_config::{Config, SaidSettings, SettingProblem};
 
 use self::phrases::Phrases;
 use super::check;
-use crate::{
-    about::VERSION,
-    config::{Config, SaidSettings, SettingProblem},
-    database, embed,
-    store::Store,
-    voice,
-};
+use crate::{about::VERSION, database, embed, store::Store, voice};
 
 /// Lines of a program's log.
 const MAX_LOG_LINES: usize = 20_000;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::config::{SaidSettings, SettingProblem, Source, VARIABLES, check_value};
+use reveille_config::{SaidSettings, SettingProblem, Source, VARIABLES, check_value};
 
 /// Settings whose values are told if they can be values of theirs at all: somebody may have pasted a key into the wrong line.
 const TOLD: [&str; 30] = [

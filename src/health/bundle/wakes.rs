@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use reveille_base::types::{Stop, VerbGroup};
+use reveille_config::Config;
 
 use super::is_plain_name;
 use crate::{
-    config::Config,
     mcp::client::{self, settings::Settings},
     store::{CycleShape, Entry, JournalLine, PaidRequest, Store, StoreError},
     tool::Registry,

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use reveille_base::process;
+use reveille_config::OFFLINE_MODEL;
 
 use crate::{
-    config::OFFLINE_MODEL,
     health::{
         finding::{Finding, Trouble},
         scene::Scene,

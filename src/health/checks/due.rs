@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_config::Config;
+
 use crate::{
-    config::Config,
     health::{
         Status,
         finding::{Finding, Trouble},

@@ -8,9 +8,10 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_config::Config;
+
 use crate::{
     bot::media::PART,
-    config::Config,
     health::{
         finding::{Finding, Trouble},
         repair::RepairTools,

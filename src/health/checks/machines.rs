@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_config::{Config, Duty};
+
 use crate::{
-    config::{Config, Duty},
     health::{
         checks::remote::failure,
         finding::{Finding, Trouble},

@@ -5,10 +5,10 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 
 use reveille_base::process;
+use reveille_config::{CLAUDE_CODE, OFFLINE_MODEL};
 
 use super::remote::failure;
 use crate::{
-    config::{CLAUDE_CODE, OFFLINE_MODEL},
     cycle::decide::budget::Budget,
     health::{
         finding::{Finding, Trouble},

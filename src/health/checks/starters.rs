@@ -9,9 +9,9 @@ use reveille_base::{
     process::{self, Spec},
     words::in_shell,
 };
+use reveille_config::{CLAUDE_CODE, Config};
 
 use crate::{
-    config::{CLAUDE_CODE, Config},
     health::{
         finding::{Finding, Trouble},
         remedy::Remedy,

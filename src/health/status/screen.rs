@@ -8,10 +8,10 @@ use reveille_base::{
     words::{ago, count, local, one_line, shortened, size},
     zone::Tz,
 };
+use reveille_config::OFFLINE_MODEL;
 
 use super::{Overview, files, questions};
 use crate::{
-    config::OFFLINE_MODEL,
     cycle::decide::budget,
     store::{Cap, Prospect, Undelivered},
 };

@@ -16,6 +16,7 @@ mod talk;
 mod tools;
 
 use reveille_base::process;
+use reveille_config::Config;
 
 pub use connection::Connection;
 pub use tools::{Servers, described, look, tools, try_out};
@@ -23,7 +24,6 @@ pub use tools::{Servers, described, look, tools, try_out};
 use self::settings::Settings;
 use super::RpcError;
 use crate::{
-    config::Config,
     exec::{KeyFiles, Shelter},
     policy::Rules,
 };

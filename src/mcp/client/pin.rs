@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use reveille_base::approval_text::fenced;
+use reveille_config::read_private;
 
 use super::{schema::ToolArguments, settings::Server};
-use crate::config::read_private;
 
 /// Tools that are taken of one server.
 pub const MAX_TOOLS: usize = 64;

@@ -10,12 +10,9 @@ use std::{
 use serde::Deserialize;
 
 use reveille_base::redact::{self, Secret};
+use reveille_config::{Config, read_private};
 
-use crate::{
-    config::{Config, read_private},
-    policy::Risk,
-    sandbox::Grant,
-};
+use crate::{policy::Risk, sandbox::Grant};
 
 /// A file to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../../docs/mcp.toml");

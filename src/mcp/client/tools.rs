@@ -14,6 +14,7 @@ use std::{
 use serde_json::{Value, json};
 
 use reveille_base::types::Effect;
+use reveille_config::Config;
 
 use super::{
     ClientError, Connection,
@@ -24,7 +25,6 @@ use super::{
     settings::{Server, ServerPlace, Settings},
 };
 use crate::{
-    config::Config,
     exec::Shelter,
     policy::Reach,
     tool::{Acting, Done, Foreign, Outcome, Refusal, Tool, World},

@@ -11,8 +11,7 @@ use reveille_base::{
     random::{self, NoRandomness},
     redact::Secret,
 };
-
-use crate::config::read_private;
+use reveille_config::read_private;
 
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;

@@ -23,10 +23,10 @@ use reveille_base::{
     random,
     redact::{Redactor, Secret},
 };
+use reveille_config::{read_private, safe_server_url};
 
 use super::{connection_fault, read_bounded, transient};
 use crate::{
-    config::{read_private, safe_server_url},
     model::ModelError,
     outside::{Origin, Outside},
 };

@@ -19,10 +19,10 @@ use reveille_base::{
     redact::{Redactor, Secret},
     types::Usage,
 };
+use reveille_config::CLAUDE_CODE;
 
 use self::run::Run;
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, anthropic::price};
-use crate::config::CLAUDE_CODE;
 
 /// What Claude Code adds to a prompt of ours: its own opening words, and longer names of tools, in bytes.
 const OVERHEAD_BYTES: usize = 8_192;

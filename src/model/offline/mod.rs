@@ -165,7 +165,7 @@ impl Model for Offline {
     }
 
     fn name(&self) -> &str {
-        crate::config::OFFLINE_MODEL
+        reveille_config::OFFLINE_MODEL
     }
 
     fn cost_usd(&self, _: &Usage) -> f64 {

@@ -28,6 +28,7 @@ use reveille_base::{
     redact::Secret,
     types::{Usage, VerbGroup},
 };
+use reveille_config as config;
 
 pub(super) use self::call_ids::CallIds;
 pub use self::look_up::ServedModel;
@@ -37,7 +38,6 @@ use self::{
     stream::{ChatStream, Finishing},
 };
 use super::{Conversation, Model, ModelError, Progress, TOO_LONG, Turn, TurnFuture, anthropic::price};
-use crate::config;
 
 /// How names of these models begin, as `MODEL` has them.
 pub const PREFIX: &str = "openai:";

@@ -81,7 +81,7 @@ impl ChatServer {
 
     /// Whether its address is this machine's, wherever its models work.
     pub(super) fn is_beside(&self) -> bool {
-        crate::config::is_loopback(self.base.host_str().unwrap_or_default())
+        reveille_config::is_loopback(self.base.host_str().unwrap_or_default())
     }
 
     /// Whether it is OpenAI's own.

@@ -9,9 +9,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use reveille_base::approval_text::{hides_something, is_hidden, visible};
+use reveille_config::VARIABLES;
 
 use crate::{
-    config::VARIABLES,
     memory::{CLAUDE, job, view},
     tool::Refusal,
 };

@@ -1,8 +1,10 @@
+use reveille_config::Autonomy;
+
 use super::{
     registry::{SMALL_TOOLS, cut},
     *,
 };
-use crate::{config::Autonomy, memory::SEMANTIC_MEMORY, policy::Decision, store::Exchange};
+use crate::{memory::SEMANTIC_MEMORY, policy::Decision, store::Exchange};
 
 fn definitions(registry: &Registry) -> Vec<Value> {
     serde_json::from_str(&registry.definitions()).unwrap()

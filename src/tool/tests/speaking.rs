@@ -3,9 +3,9 @@
 use chrono::NaiveTime;
 
 use reveille_base::types::ChatRef;
+use reveille_config::QuietHours;
 
 use super::*;
-use crate::config::QuietHours;
 
 #[test]
 fn a_plan_changes_nothing_but_is_bounded() {

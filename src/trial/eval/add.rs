@@ -14,6 +14,7 @@ use reveille_base::{
     redact::Redactor,
     words::{one_line, shortened},
 };
+use reveille_config::{Config, OFFLINE_MODEL};
 
 use super::case::EvalCase;
 use crate::{
@@ -21,7 +22,6 @@ use crate::{
         read, shown,
         story::{JournalKept, StoryCall, WakeStory},
     },
-    config::{Config, OFFLINE_MODEL},
     memory::{self, changes::changes, templates::templates, view},
     repo::{Oid, Repo, RepoError},
     store::{CycleRow, Incoming, Store, StoreError},

@@ -10,8 +10,9 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use reveille_base::{clock::parse_time, zone::Tz};
+use reveille_config::Autonomy;
 
-use crate::{config::Autonomy, memory, tool::Registry};
+use crate::{memory, tool::Registry};
 
 /// A case.
 #[derive(Debug, Clone, Deserialize)]

@@ -22,6 +22,7 @@ use reveille_base::{
     redact::Secret,
     types::{ChatRef, Usage},
 };
+use reveille_config::{Config, OFFLINE_MODEL};
 
 pub use self::{
     add::{AddCaseError, AddedCase, add},
@@ -36,7 +37,6 @@ use self::{
 };
 use super::booked::{Booked, TrialModelError};
 use crate::{
-    config::{Config, OFFLINE_MODEL},
     cycle::{
         self,
         context::{Context, Terminal, WakeError, WakeOutcome},

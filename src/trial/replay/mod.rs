@@ -12,6 +12,7 @@ mod tell;
 use std::time::Duration;
 
 use reveille_base::words::count;
+use reveille_config::OFFLINE_MODEL;
 
 pub use self::{
     compare::{CallFate, ComparedCall, ComparedFile, ReplayReport, RunFigures},
@@ -23,7 +24,6 @@ use self::{
 };
 use super::booked::Booked;
 use crate::{
-    config::OFFLINE_MODEL,
     cycle::{
         WakeError,
         context::Context,

@@ -1,5 +1,6 @@
 //! A person's machine in small: a home with keys, a workspace with its brain, a granted directory, and others' files.
 
+use reveille::sandbox::{Confined, Confinement, Sandbox};
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hasher},
@@ -11,12 +12,8 @@ use std::{
     time::Duration,
 };
 
-use reveille::{
-    config::Config,
-    sandbox::{Confined, Confinement, Sandbox},
-};
-
 use reveille_base::process::{self, Spec};
+use reveille_config::Config;
 
 use crate::support::env::seen_inside;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::is_over, types::ChatRef, zone::Tz};
+use reveille_config::OFFLINE_MODEL;
 
 use crate::{
-    config::OFFLINE_MODEL,
     cycle::decide::{
         brief::MAX_MESSAGES,
         gate::waiting_for_files,

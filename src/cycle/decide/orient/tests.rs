@@ -3,10 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 
 use reveille_base::{clock::parse_time, types::ChatRef, words::count, zone::Tz};
+use reveille_config::QuietHours;
 
 use super::*;
 use crate::{
-    config::QuietHours,
     cycle::decide::brief::MAX_MESSAGES,
     memory::{
         decay::Stage,

@@ -40,7 +40,7 @@ use reveille_base::{
     zone::Tz,
 };
 
-pub(crate) use self::resolve::DEFAULT_OPENAI_BASE_URL;
+pub use self::resolve::DEFAULT_OPENAI_BASE_URL;
 pub use self::{
     cloud::{BedrockSettings, VertexSettings},
     env_file::EditError,
@@ -53,7 +53,7 @@ pub use self::{
     said::{SaidSettings, SettingChanges, check_value, file_setting, is_secret},
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
 };
-pub(crate) use {
+pub use {
     files::{MAX_BYTES, read_private},
     lease::{MAX_NAME_CHARS, MAX_TERM_S},
     values::{is_loopback, is_passed_on, server_url as safe_server_url, works_here},

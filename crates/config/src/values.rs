@@ -106,7 +106,7 @@ pub(super) fn owner_chat(value: &str) -> Result<ChatRef, String> {
 }
 
 /// A server that is sent secrets: encrypted, or on this machine.
-pub(crate) fn server_url(value: &str) -> Result<String, String> {
+pub fn server_url(value: &str) -> Result<String, String> {
     let expected = || "a URL such as https://example.org, without user name, query or fragment".to_owned();
     let url = reqwest::Url::parse(value).map_err(|_| expected())?;
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(expected)?;
@@ -130,18 +130,18 @@ pub(super) fn is_loopback_url(url: &str) -> bool {
 
 /// Whether a model of an OpenAI-compatible server works on this machine: then it costs nothing, and nothing leaves. An address alone
 /// doesn't tell: Ollama passes models of some names on to its cloud, and where a key is wanted there is perhaps a proxy to a paid one.
-pub(crate) fn works_here(base_url: &str, model: &str, has_key: bool) -> bool {
+pub fn works_here(base_url: &str, model: &str, has_key: bool) -> bool {
     is_loopback_url(base_url) && !is_passed_on(model) && !has_key
 }
 
 /// Whether a server on this machine passes a model of this name on to a cloud.
-pub(crate) fn is_passed_on(model: &str) -> bool {
+pub fn is_passed_on(model: &str) -> bool {
     let model = model.to_ascii_lowercase();
     model.ends_with("-cloud") || model.ends_with(":cloud")
 }
 
 /// Whether a host is this machine.
-pub(crate) fn is_loopback(host: &str) -> bool {
+pub fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

@@ -107,7 +107,7 @@ fn nothing_said_is_a_working_configuration() {
 
 #[test]
 fn the_example_names_every_variable_with_its_default() {
-    let text = include_str!("../../.env.example");
+    let text = include_str!("../../../.env.example");
     let named: Vec<&str> = text
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "))

@@ -6,13 +6,13 @@ use std::{fs::File, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 use rustix::fs::{Mode, OFlags};
 
 /// The largest file read here, in bytes.
-pub(crate) const MAX_BYTES: u64 = 64 * 1024;
+pub const MAX_BYTES: u64 = 64 * 1024;
 
 /// A file's text, and whether other users could read it too.
 #[derive(Debug)]
-pub(crate) struct Private {
-    pub(crate) text: String,
-    pub(crate) readable_by_others: bool,
+pub struct Private {
+    pub text: String,
+    pub readable_by_others: bool,
 }
 
 /// Reads a small text file that only we or root can have written.
@@ -21,7 +21,7 @@ pub(crate) struct Private {
 ///
 /// # Errors
 /// A sentence that says why the file isn't used.
-pub(crate) fn read_private(path: &Path) -> Result<Private, String> {
+pub fn read_private(path: &Path) -> Result<Private, String> {
     let us = rustix::process::geteuid().as_raw();
     let link = std::fs::symlink_metadata(path).map_err(cannot_read)?;
     if link.is_symlink() && !trusted_owner(link.uid(), us) {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 /// The longest term, in seconds: for so long others wait at most for a machine that is gone.
-pub(crate) const MAX_TERM_S: u64 = 3_600;
+pub const MAX_TERM_S: u64 = 3_600;
 /// The default term, in seconds. A term is renewed three times: a push every 100 seconds while a bot polls.
 const DEFAULT_TERM_S: u64 = 300;
 /// The default reference. Below it stand `bot` and `wake`.
 const DEFAULT_REFERENCE: &str = "refs/reveille/lease";
 /// The longest name of a machine, in characters.
-pub(crate) const MAX_NAME_CHARS: usize = 40;
+pub const MAX_NAME_CHARS: usize = 40;
 
 /// Where it is settled who works (`LEASE`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

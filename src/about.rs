@@ -3,8 +3,9 @@
 //! Names alone: no key, no address, no number of a chat.
 
 use reveille_config::{Config, EmbedModel, OFFLINE_MODEL};
+use reveille_speech as voice;
 
-use crate::{embed, voice};
+use crate::embed;
 
 /// The version, with the commit that was built where that is known.
 pub const VERSION: &str = env!("REVEILLE_VERSION");

@@ -14,11 +14,11 @@ use reveille_base::{
     types::{ChatRef, TextFile},
 };
 
-use super::render;
 use crate::{
     channel::{Channel, Outgoing, SendError, Sent},
     store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, wait_after},
 };
+use reveille_memory::render;
 
 /// No new part is begun after so long; one send is bounded by the channel itself.
 pub const BOUND: Duration = Duration::from_secs(30);

@@ -9,14 +9,13 @@ use serde_json::Value;
 
 use reveille_base::{approval_text::fenced, types::Effect, words::shortened};
 use reveille_config::Config;
-
-use crate::{
-    policy::{
-        self, Access, Circumstances, Decision, Reach, Risk, Rules, SHELL, Subject, What,
-        amend::{self, AmendError, ListedRule},
-    },
-    store::Approval,
+use reveille_policy as policy;
+use reveille_policy::{
+    Access, Circumstances, Decision, Reach, Risk, Rules, SHELL, Subject, What,
+    amend::{self, AmendError, ListedRule},
 };
+
+use crate::store::Approval;
 
 /// Rules that a list shows.
 const LISTED_MAX: usize = 40;

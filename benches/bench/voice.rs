@@ -35,7 +35,8 @@ mod with_voice {
         time::Duration,
     };
 
-    use reveille::voice::{self, Transcriber};
+    use reveille_speech as voice;
+    use reveille_speech::Transcriber;
     use whisper_rs::{FullParams, SamplingStrategy, WhisperContext, WhisperContextParameters};
 
     use super::{FIGURE, speech};

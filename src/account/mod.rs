@@ -1,7 +1,7 @@
 //! What was done and what it cost, for people who look back.
 //!
 //! Reading and telling are apart. `read`, `log` and `cost` make values of what the store keeps; `tell` and the values' own texts show
-//! them. The terminal, the chat and a page show the same values. Secrets are masked and the marks of [`crate::outside`] are
+//! them. The terminal, the chat and a page show the same values. Secrets are masked and the marks of [`reveille_memory::outside`] are
 //! taken out as a value is read; what others may have written is named beside their words.
 
 pub mod cost;
@@ -20,8 +20,7 @@ pub mod whole;
 use std::borrow::Cow;
 
 use reveille_base::redact::Redactor;
-
-use crate::outside;
+use reveille_memory::outside;
 
 /// A text as it may be shown: without secrets and unseen marks.
 pub fn shown(redactor: &Redactor, text: &str) -> String {

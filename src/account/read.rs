@@ -6,6 +6,7 @@ use reveille_base::{
     redact::Redactor,
     types::{Stop, Usage},
 };
+use reveille_policy::Verdict;
 
 use super::{
     shown,
@@ -17,7 +18,6 @@ use super::{
 use crate::{
     cycle::decide::limits::GO_ON,
     model::content::{text_of, tool_calls},
-    policy::Verdict,
     store::{Approval, CycleRow, Entry, NO_MODEL, PaidRequest, Spent, Store, StoreError, WrittenText},
     tool::unwrapped,
 };

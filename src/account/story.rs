@@ -6,9 +6,9 @@ use reveille_base::{
     types::{ChatRef, Stop, Usage},
     words::{one_line, shortened},
 };
+use reveille_policy::Verdict;
 
 use crate::{
-    policy::Verdict,
     store::{Incoming, RecordedCall, Spent, WrittenText},
     tool::Plan,
 };

@@ -8,15 +8,13 @@ use reveille_base::{
     words::{count, local, one_line, shortened},
     zone::Tz,
 };
+use reveille_policy::{Decision, Verdict};
 
 use super::{
     story::{AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryStep, StoryTurn, WakeStory},
     units::{tokens, took, usd},
 };
-use crate::{
-    policy::{Decision, Verdict},
-    store::WrittenText,
-};
+use crate::store::WrittenText;
 
 /// How much of a text is shown where it isn't shown whole, in characters.
 const MAX_CHARS: usize = 160;

@@ -10,12 +10,12 @@ use std::{cell::RefCell, path::Path, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 use reveille_base::redact::Redactor;
+use reveille_memory::render::{self, RenderedPart};
 
 use super::typing::{AtWork, at_work};
 use crate::{
     channel::{Outgoing, Presence, SendError},
     cycle::decide::verify,
-    render::{self, RenderedPart},
     store::{Entry, Store, StoreError},
     tool::Plan,
 };

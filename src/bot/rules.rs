@@ -5,9 +5,9 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, types::ButtonChoice};
 use reveille_config::Config;
+use reveille_policy::amend::TIME;
 
 use crate::{
-    policy::amend::TIME,
     standing,
     store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap},
 };

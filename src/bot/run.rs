@@ -14,6 +14,7 @@ use tokio::{
 };
 
 use reveille_base::{process, types::ChatRef};
+use reveille_memory::render;
 
 use self::poll::{PollRequest, Polled, UpdateSource, ask, brings_more};
 use super::{
@@ -33,7 +34,6 @@ use crate::{
         telegram::{self, Inbox, TelegramError},
     },
     cycle::workspace,
-    render,
     store::{Displaced, Store, StoreError, Tap},
 };
 

@@ -6,8 +6,7 @@ use reveille_base::{
     process::{self, Spec},
     words::shortened,
 };
-
-use crate::render;
+use reveille_memory::render;
 
 /// How long the desktop may take.
 const TIMEOUT: Duration = Duration::from_secs(3);

@@ -1,6 +1,6 @@
 //! The doors that messages come in and go out by.
 //!
-//! A reply is Markdown until it leaves: [`crate::render`] turns it into parts that Telegram takes, [`telegram`] sends one part and
+//! A reply is Markdown until it leaves: [`reveille_memory::render`] turns it into parts that Telegram takes, [`telegram`] sends one part and
 //! says what became of it. Whether and when to try again is decided by whoever keeps the outbox, so that each try is
 //! written down: a channel never waits and never sends twice on its own.
 
@@ -58,13 +58,13 @@ pub struct Outgoing {
     pub thread_id: Option<i64>,
     /// The channel's id of the message that it answers.
     pub reply_to: Option<i64>,
-    /// The text with its formatting, as [`crate::render::RenderedPart::html`].
+    /// The text with its formatting, as [`reveille_memory::render::RenderedPart::html`].
     pub html: String,
     /// The same text without formatting, for when the formatting is refused.
     pub plain: String,
     /// Delivered without a sound.
     pub silent: bool,
-    /// What goes with it as a file; the text, of [`crate::render::CAPTION_UNITS_MAX`] units at most, stands under it.
+    /// What goes with it as a file; the text, of [`reveille_memory::render::CAPTION_UNITS_MAX`] units at most, stands under it.
     pub file: Option<TextFile>,
     /// Buttons under it.
     pub question: Option<Question>,
@@ -115,7 +115,7 @@ pub enum SendError {
         /// What happened and what can be done.
         why: String,
     },
-    /// It may have arrived: a further try may be a repeat and must say so ([`crate::render::with_repeat_mark`]).
+    /// It may have arrived: a further try may be a repeat and must say so ([`reveille_memory::render::with_repeat_mark`]).
     #[error("{why}")]
     Ambiguous {
         /// What happened.

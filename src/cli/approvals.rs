@@ -10,12 +10,11 @@ use clap::Subcommand;
 
 use reveille_base::approval_text;
 use reveille_config::Config;
+use reveille_policy::amend::TIME;
 
 use super::{complain, failed, out::prompt, print, print_exactly, print_json, values};
 use crate::{
-    cycle,
-    policy::amend::TIME,
-    standing,
+    cycle, standing,
     store::{Approval, ApprovalState, Store, StoreError},
 };
 

@@ -14,6 +14,7 @@ use reveille_base::{
     words::one_line,
 };
 use reveille_config::Config;
+use reveille_memory::outside;
 
 use super::{
     complain, health, install,
@@ -25,7 +26,6 @@ use super::{
 use crate::{
     health::{HealthReport, Remedy, TIDY_UP},
     index::Index,
-    outside,
 };
 
 /// How long git may take for what mends the memory.

@@ -6,11 +6,12 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
+use reveille_memory::outside;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, provenance, values};
 use crate::{
     account::log::{self, LogQuery},
-    database, outside,
+    database,
     provenance::hand,
     repo::{Commit, CommitInFull, Created, Repo},
 };

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, process::ExitCode};
 use clap::{Args, Subcommand};
 
 use reveille_config::Config;
+use reveille_policy as policy;
 
 use super::{WakeSettings, complain, failed, print};
 use crate::{
@@ -22,7 +23,6 @@ use crate::{
         },
         server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
     },
-    policy,
     store::Store,
 };
 

@@ -3,16 +3,13 @@
 use std::process::ExitCode;
 
 use reveille_config::Config;
+use reveille_memory::{CLAUDE, own_name};
 
 use super::{
     EXIT_USAGE, complain, failed, print,
     provenance::{self, told_commit, with_hand},
 };
-use crate::{
-    memory::{CLAUDE, own_name},
-    provenance::ProvenanceError,
-    repo::FileChange,
-};
+use crate::{provenance::ProvenanceError, repo::FileChange};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct NameArguments {

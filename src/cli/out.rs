@@ -8,9 +8,9 @@ use std::{
 };
 
 use reveille_base::approval_text::without_hidden;
+use reveille_memory::{outside, render::without_escapes};
 
 use super::{EXIT_FAILED, EXIT_OK};
-use crate::{outside, render::without_escapes};
 
 /// Why standard output couldn't be written; the first reason counts.
 static FAILED: OnceLock<io::Error> = OnceLock::new();

@@ -12,15 +12,16 @@ use clap::Subcommand;
 
 use reveille_base::types::Effect;
 use reveille_config::{Autonomy, Config};
+use reveille_policy as policy;
+use reveille_policy::{
+    Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What, amend::ListedRule,
+};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
 use crate::{
     cycle,
     exec::Shelter,
     mcp::client::{self, settings::Settings},
-    policy::{
-        self, Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What, amend::ListedRule,
-    },
     sandbox::Sandbox,
     standing,
 };

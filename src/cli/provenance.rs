@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use reveille_base::words::count;
 use reveille_config::Config;
+use reveille_memory::forgetting::{MIN_CHARS, SoughtWords};
 
 pub(super) use self::{
     forget::{ForgetArguments, forget},
@@ -15,7 +16,6 @@ pub(super) use self::{
 use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
 use crate::{
     database,
-    memory::forgetting::{MIN_CHARS, SoughtWords},
     provenance::{
         ProvenanceError,
         changed::{self, DocumentFate, MemoryChanges},
@@ -60,7 +60,7 @@ struct DiffLine<'a> {
     path: &'a str,
     is: DocumentFate,
     #[serde(flatten)]
-    line: &'a crate::memory::changes::ChangedLine,
+    line: &'a reveille_memory::changes::ChangedLine,
 }
 
 fn wall(config: &Config) -> WallClock {
@@ -177,7 +177,7 @@ fn given(giving: &GivingBack, made: Option<&PersonsCommit>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     for change in &giving.changes {
-        let lines = crate::memory::changes::changes(
+        let lines = reveille_memory::changes::changes(
             change.base.as_deref().unwrap_or_default(),
             change.content.as_deref().unwrap_or_default(),
         );

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use reveille_config::Config;
+use reveille_memory::outside;
 
 use super::{EXIT_USAGE, complain, failed, print_json, show, task::refused};
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
         reminders::{self, ReminderOrder},
         today,
     },
-    outside,
 };
 
 #[derive(Debug, clap::Args)]

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use reveille_base::words::count;
+use reveille_memory::outside;
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out::Working, print, print_exactly};
 use crate::{
@@ -10,7 +11,6 @@ use crate::{
     cycle::{self, context::Context, workspace},
     database,
     model::Model as _,
-    outside,
     repo::Repo,
     store::{CycleRow, Store},
     trial::{

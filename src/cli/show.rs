@@ -5,6 +5,10 @@ use std::process::ExitCode;
 
 use reveille_base::{approval_text::without_hidden, types::ChatRef};
 use reveille_config::Config;
+use reveille_memory::{
+    outside,
+    render::{self, Looks, without_escapes},
+};
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, failed, log,
@@ -18,8 +22,6 @@ use crate::{
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
     },
     in_force::in_force,
-    outside,
-    render::{self, Looks, without_escapes},
     repo::RepoError,
     store::{Store, StoreError, TerminalSession},
 };

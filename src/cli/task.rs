@@ -6,16 +6,16 @@ use clap::Subcommand;
 
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
+use reveille_memory::{
+    ACTIVE,
+    steps::{TaskSteps, steps_path},
+    tasks::Task,
+};
 
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
     cycle::is_step_held,
     database,
-    memory::{
-        ACTIVE,
-        steps::{TaskSteps, steps_path},
-        tasks::Task,
-    },
     orders::{
         OrderError,
         lists::{self, ListLooks},

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use reveille_base::words::count;
 use reveille_config::Config;
+use reveille_speech::{Transcriber, Transcript, VoiceError};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, print};
-use crate::voice::{Transcriber, Transcript, VoiceError};
 
 /// Arguments of `bot transcribe`.
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub(super) fn transcribe(config: &Config, arguments: &TranscribeArguments) -> Ex
 }
 
 fn open(config: &Config) -> Result<Transcriber, String> {
-    if !crate::voice::IS_BUILT {
+    if !reveille_speech::IS_BUILT {
         return Err(VoiceError::NotBuilt.to_string());
     }
     let model = config.whisper_model.as_ref().ok_or(

@@ -9,6 +9,7 @@ use reveille_base::{
     process::Identity,
     types::{ChatRef, OwnWork},
 };
+use reveille_policy::Rules;
 
 use crate::{
     cycle::{
@@ -27,7 +28,6 @@ use crate::{
     index::IndexPlace,
     mcp::client,
     model::Model,
-    policy::Rules,
     store::{Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError, UpkeepKind},
     tool::World,
     wake_lock::{self, WakeLock},

@@ -12,9 +12,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use reveille_base::redact::Secret;
+use reveille_memory::outside::{Origin, Outside};
 
 use super::EmbedError;
-use crate::outside::{Origin, Outside};
 
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -24,7 +24,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::policy;
+use reveille_policy as policy;
 
 /// The longest path that is taken, in bytes.
 pub const MAX_PATH_BYTES: usize = 4096;

@@ -4,13 +4,14 @@
 use std::{path::Path, time::Duration};
 
 use reveille_base::random;
+use reveille_policy::Access;
 
 use super::{
     Exec, ExecError, MARK_BYTES,
     folders::CycleFolder,
     session::{self, End, Ran, ShellSession},
 };
-use crate::{policy::Access, sandbox::Confined};
+use crate::sandbox::Confined;
 
 /// Where its programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";

@@ -26,6 +26,8 @@ use std::{
 };
 
 use reveille_base::{process::Spec, random};
+use reveille_policy as policy;
+use reveille_policy::{Access, Rules};
 
 use self::{
     edits::Edits,
@@ -39,7 +41,6 @@ pub use self::{
     shelter::{KeyFiles, Shelter},
 };
 use crate::{
-    policy::{self, Access, Rules},
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
     web::{Grants, Web, search::Engine},
 };

@@ -13,8 +13,10 @@ use std::{
 
 use regex_lite::{Regex, RegexBuilder};
 
+use reveille_policy as policy;
+
 use super::beneath::{BeneathKind, MAX_DEPTH, Place};
-use crate::{media::content, policy};
+use crate::media::content;
 
 /// How long one search takes at most.
 pub const MAX_TIME: Duration = Duration::from_secs(10);

@@ -11,16 +11,14 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::disk::Reserve;
 use reveille_config::Config;
+use reveille_policy::{Access, Rules};
 
 use super::{
     copies::{Copies, CopyError, CopyScope, CopyTaken},
     folders::{self, CycleFolder},
     room::CommandRoom,
 };
-use crate::{
-    policy::{Access, Rules},
-    sandbox::{ConfinedHome, Confinement, Layout, Sandbox, looks_empty},
-};
+use crate::sandbox::{ConfinedHome, Confinement, Layout, Sandbox, looks_empty};
 
 /// Why there is no sandbox for somebody without a home directory.
 const NO_HOME: &str = "it isn't known where your home directory is (HOME isn't set to an absolute path), so the keys in it can't be hidden from programs";

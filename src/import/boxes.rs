@@ -6,7 +6,7 @@ use std::ops::Range;
 use chrono::NaiveDate;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use crate::memory::sections::{front_matter_length, range_at};
+use reveille_memory::sections::{front_matter_length, range_at};
 
 /// A task's due time, in characters at most.
 const MAX_DUE_CHARS: usize = 40;

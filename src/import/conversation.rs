@@ -201,7 +201,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::memory::sections::Document;
+    use reveille_memory::sections::Document;
 
     fn said(who: &str, minute: u32, text: &str) -> SaidThere {
         let day = NaiveDate::from_ymd_opt(2025, 3, 14).unwrap();

@@ -4,8 +4,7 @@ use chrono::NaiveDate;
 
 use reveille_base::redact::Secret;
 use reveille_config::OldSetting;
-
-use crate::memory::tasks::TaskDraft;
+use reveille_memory::tasks::TaskDraft;
 
 /// All that a source holds.
 #[derive(Debug, Default)]

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use reveille_base::{clock::parse_time, schedule::resolve, zone::Tz};
 use reveille_config::OldSetting;
+use reveille_memory::imported::harmless;
 
 use super::{
     ImportError,
@@ -23,7 +24,6 @@ use super::{
     source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry, UNREADABLE, is_beyond_bound},
     stores::{list_of, text_of, time_of},
 };
-use crate::memory::imported::harmless;
 
 const FOLDER: &str = "json-agent";
 /// The longest log of what was said, in bytes.

@@ -2,6 +2,10 @@
 //! `.claude/skills/` and `.env`. Facts and tasks become facts and tasks, all else is kept as it came.
 
 use reveille_config::OldSetting;
+use reveille_memory::{
+    facts::Facts,
+    tasks::{Task, TaskDraft, TaskList},
+};
 
 use super::{
     ImportError,
@@ -10,10 +14,6 @@ use super::{
     names::TakenNames,
     notes,
     source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry},
-};
-use crate::memory::{
-    facts::Facts,
-    tasks::{Task, TaskDraft, TaskList},
 };
 
 const FOLDER: &str = "markdown-agent";

@@ -3,7 +3,7 @@
 //! [`source`] opens a folder or an archive within bounds, and `recognise` tells what it is. A reader for each kind
 //! (`chatgpt`, `claude`, `notes`, `markdown_agent`, `json_agent`) gives [`found::FoundThings`], as values. [`plan`] holds
 //! these against what the memory has and against the record of what came in before, and [`carry_out`] makes one commit of the
-//! person's. Nothing that came in is known, an order or a skill before the person has confirmed it ([`crate::memory::imported`]).
+//! person's. Nothing that came in is known, an order or a skill before the person has confirmed it ([`reveille_memory::imported`]).
 
 pub mod account;
 #[cfg(test)]

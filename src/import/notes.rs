@@ -1,12 +1,13 @@
 //! A folder of Markdown notes, as it is or packed: each note as it came, under its own name.
 
+use reveille_memory::imported::harmless;
+
 use super::{
     ImportError,
     found::{DocumentSort, FoundDocument, FoundThings},
     names::{self, TakenNames},
     source::{INNER, ImportSource, SourceEntry},
 };
-use crate::memory::imported::harmless;
 
 /// How notes end.
 pub(super) const ENDINGS: &[&str] = &[".md", ".markdown"];

@@ -12,21 +12,19 @@ use reveille_base::{
     words::{count, one_line, shortened},
     zone::Tz,
 };
+use reveille_memory::{
+    ACTIVE, BACKLOG, IMPORTED_DIR, SEMANTIC_MEMORY,
+    facts::{MAX_FACT_CHARS, NewFact},
+    imported,
+    tasks::{MAX_BODY_CHARS, MAX_TITLE_CHARS, TaskDraft, TaskError, TaskList},
+};
 
 use super::{
     ImportKind,
     account::{ImportAccount, SetReminder},
     found::{CUT_SHORT, DocumentSort, FoundDocument, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
 };
-use crate::{
-    memory::{
-        ACTIVE, BACKLOG, IMPORTED_DIR, SEMANTIC_MEMORY,
-        facts::{MAX_FACT_CHARS, NewFact},
-        imported,
-        tasks::{MAX_BODY_CHARS, MAX_TITLE_CHARS, TaskDraft, TaskError, TaskList},
-    },
-    repo::{FileChange, Repo, RepoError},
-};
+use crate::repo::{FileChange, Repo, RepoError};
 
 /// Where it is written what came in. It is no Markdown, so that no search finds it.
 pub const RECORD: &str = "memory/imported/record.txt";

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use reveille_base::types::ChatRef;
+use reveille_memory::{
+    others,
+    view::{self, NOBODY, View},
+};
 
 use super::{
     chunk::{self, BETWEEN_HEADINGS, Chunk},
     days::day_in,
-};
-use crate::memory::{
-    others,
-    view::{self, NOBODY, View},
 };
 
 /// Chats that one document's parts are told apart for at most: of further ones nobody but the owner sees them.

@@ -8,11 +8,12 @@ use std::{borrow::Cow, collections::HashMap};
 
 use chrono::NaiveDate;
 
+use reveille_memory::{DocKind, templates::templates};
+
 use super::{
     blocks::{LineKind, MarkedLine, read_lines},
     days::day_in,
 };
-use crate::memory::{DocKind, templates::templates};
 
 /// Longer passages are cut where a line or a sentence ends, in bytes.
 const MAX_CHUNK_BYTES: usize = 1_200;

@@ -15,6 +15,7 @@ use reveille_base::{
     clock::{self, Clock as _},
     zone::Tz,
 };
+use reveille_memory::{episodic::without_undone, is_disguised, is_log, others};
 
 use super::{
     Index, IndexError,
@@ -24,10 +25,7 @@ use super::{
     recorded::is_of_store,
     write::{Changes, Placed},
 };
-use crate::{
-    memory::{episodic::without_undone, is_disguised, is_log, others},
-    store::Store,
-};
+use crate::store::Store;
 
 /// A larger file isn't searched, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;

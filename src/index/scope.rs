@@ -4,9 +4,9 @@ use chrono::Datelike as _;
 use rusqlite::Params;
 
 use reveille_base::types::ChatRef;
+use reveille_memory::{CONTEXT, WORKING_MEMORY, view::View};
 
 use super::{ChunkKind, Index, IndexError, SearchQuery};
-use crate::memory::{CONTEXT, WORKING_MEMORY, view::View};
 
 /// The chunks that may be found.
 pub(super) struct Scope {

@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 use rusqlite::{OptionalExtension as _, Row};
 
 use reveille_base::types::ChatRef;
+use reveille_memory::EPISODIC_MEMORY;
 
 use super::{
     ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
@@ -20,7 +21,6 @@ use super::{
     weights,
     write::day_of,
 };
-use crate::memory::EPISODIC_MEMORY;
 
 /// Candidates whose neighbours are looked at, too.
 const MAX_WITH_NEIGHBOURS: usize = 100;
@@ -300,7 +300,7 @@ fn recalled(
 fn taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
     if candidate.message.is_none() {
         return match query.reader {
-            Some(_) => candidate.is_of_others_to_guest.then(|| crate::memory::others::ORIGIN.to_owned()),
+            Some(_) => candidate.is_of_others_to_guest.then(|| reveille_memory::others::ORIGIN.to_owned()),
             None => candidate.taint.clone(),
         };
     }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use reveille_base::zone::Tz;
+use reveille_memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY};
 
 use super::*;
-use crate::memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY};
 
 fn docs(docs: &[(&str, &str)]) -> Vec<(String, String)> {
     docs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
@@ -76,7 +76,7 @@ fn a_guest_finds_their_own_and_what_is_for_all_and_the_owner_all_with_its_mark()
 fn a_guest_is_shown_no_heading_and_no_line_that_their_view_hides() {
     let facts = "# Notes\n\n## Family\n### Surgery of Anna\n- Bob drives <!-- wake 1 message 2 chat 5 -->\n";
     let tasks = "## Paint the gate\n- status: active\n- chat: 5\n- note: drives slowly <!-- wake 2 message 3 chat 7 -->\n- why: rust\n";
-    let all = docs(&[(SEMANTIC_MEMORY, facts), (crate::memory::ACTIVE, tasks)]);
+    let all = docs(&[(SEMANTIC_MEMORY, facts), (reveille_memory::ACTIVE, tasks)]);
     let mut index = Index::in_memory().unwrap();
     let mut ask = |text: &str, reader: Option<i64>| {
         let query = SearchQuery { text, limit: 10, reader: reader.map(ChatRef::telegram), ..SearchQuery::default() };

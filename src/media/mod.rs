@@ -6,7 +6,7 @@
 pub mod content;
 pub mod words;
 
-pub use crate::voice::Transcript;
+pub use reveille_speech::Transcript;
 
 /// The largest file that Telegram lets a bot fetch, in bytes.
 pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;

@@ -7,13 +7,13 @@ use reveille_base::{
     words::{day_and_time, local, one_line, shortened},
     zone::Tz,
 };
+use reveille_memory::{
+    is_job,
+    job::{Job, Jobs, job_path, with_status},
+};
 
 use super::OrderError;
 use crate::{
-    memory::{
-        is_job,
-        job::{Job, Jobs, job_path, with_status},
-    },
     provenance::hand::Hand,
     repo::FileChange,
     store::{JobRow, JobRun, JobState, Store},

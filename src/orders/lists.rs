@@ -6,16 +6,13 @@ use reveille_base::{
     types::ChatRef,
     words::{one_line, shortened},
 };
-
-use crate::{
-    memory::{
-        self,
-        decay::{quiet_days, rests},
-        tasks::{MAX_ACTIVE_TASKS, Task, TaskList, due_in_words},
-    },
-    store::ShownTask,
-    tool::also_written,
+use reveille_memory as memory;
+use reveille_memory::{
+    decay::{quiet_days, rests},
+    tasks::{MAX_ACTIVE_TASKS, Task, TaskList, due_in_words},
 };
+
+use crate::{store::ShownTask, tool::also_written};
 
 /// From so many days on it is said that a task was left alone.
 const QUIET_DAYS: i64 = 2;

@@ -9,10 +9,11 @@ use reveille_base::{
     types::ChatRef,
     zone::Tz,
 };
+use reveille_memory as memory;
+use reveille_memory::tasks::TaskList;
 
 use super::{OrderError, world};
 use crate::{
-    memory::{self, tasks::TaskList},
     provenance::hand::{Hand, HandTools, PersonsCommit},
     repo::{FileChange, LeftAlone},
     store::Change,

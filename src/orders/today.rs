@@ -212,8 +212,8 @@ fn brief(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::tasks::TaskList;
     use reveille_base::clock::parse_time;
+    use reveille_memory::tasks::TaskList;
 
     fn empty() -> Today {
         Today {

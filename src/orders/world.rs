@@ -6,13 +6,13 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
+use reveille_policy::Rules;
 
 use crate::{
     about::About,
     embed::Meaning,
     index::IndexPlace,
     mcp::client::{self, settings::Settings},
-    policy::Rules,
     store::{Result, Store},
     tool::{Attachments, Chat, Documents, World},
     wake_lock::waker::Waker,

@@ -8,9 +8,10 @@ use reveille_base::{
     words::{count, one_line, shortened, when},
     zone::Tz,
 };
+use reveille_memory::changes::ChangedLine;
 
 use super::{error::PageError, site::PageDesk};
-use crate::{memory::changes::ChangedLine, provenance::ProvenanceError, store::names_others};
+use crate::{provenance::ProvenanceError, store::names_others};
 
 /// A text is shown open up to so many characters, and so many lines; a longer one is opened by the person.
 const OPEN_CHARS: usize = 400;

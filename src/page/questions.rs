@@ -21,6 +21,7 @@ use reveille_base::{
     types::BoundFiles,
     words::count,
 };
+use reveille_policy::Risk;
 
 use super::{
     changes::agreed,
@@ -31,7 +32,6 @@ use super::{
 };
 use crate::{
     cycle,
-    policy::Risk,
     store::{Approval, ApprovalState, Store},
 };
 

@@ -12,10 +12,11 @@ use reveille_base::{
     redact::{Redactor, Secret},
 };
 use reveille_config::Config;
+use reveille_memory::outside;
 
 use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes};
 use crate::{
-    database, outside,
+    database,
     repo::Repo,
     store::{Store, StoreError},
 };

@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 
 use reveille_base::words::count;
+use reveille_memory::{
+    DocKind,
+    forgetting::{SoughtWords, without},
+    origin::origin_of,
+};
 
 use super::{
     ProvenanceError,
     hand::{Hand, PersonsCommit},
 };
 use crate::{
-    memory::{
-        DocKind,
-        forgetting::{SoughtWords, without},
-        origin::origin_of,
-    },
     repo::{FileChange, HoldingCommits, Repo},
     store::{HeldInRows, Incoming, Store},
 };

@@ -6,12 +6,12 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
 use reveille_config::{Config, RepoUrl};
+use reveille_memory::templates::templates;
 
 use super::ProvenanceError;
 use crate::{
     cycle::{self, Teller, merge_texts, workspace},
     index::{Index, Sources},
-    memory::templates::templates,
     repo::{Created, FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo},
     store::{Fence, FencedStore, HEAD_SEEN, NewStep, Store},
     wake_lock::{LockError, LockedWork, WakeLock, takeover},

@@ -13,6 +13,7 @@ use std::{
 
 use reveille_base::words::count;
 use reveille_config::Config;
+use reveille_memory::forgetting::SoughtWords;
 
 use super::{
     ProvenanceError,
@@ -20,7 +21,6 @@ use super::{
 };
 use crate::{
     cycle::merge_texts,
-    memory::forgetting::SoughtWords,
     repo::{Oid, OldLine, REMOTE_TIMEOUT, RemoteError},
     store::HEAD_SEEN,
 };

@@ -2,16 +2,14 @@
 //! What stands there now is committed first: it is never lost.
 
 use reveille_base::words::local;
+use reveille_memory::{DocKind, forgetting::SoughtWords, giving_back::give_back};
 
 use super::{
     ProvenanceError,
     hand::{Hand, PersonsCommit},
     point::{DayEdge, Point, WallClock, point},
 };
-use crate::{
-    memory::{DocKind, forgetting::SoughtWords, giving_back::give_back},
-    repo::{FileChange, Repo},
-};
+use crate::repo::{FileChange, Repo};
 
 /// What a person wants back.
 #[derive(Debug, Clone, Copy)]

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, zone::Tz};
+use reveille_memory::{
+    DocKind,
+    forgetting::SoughtWords,
+    origin::{LineOrigin, bare, origin_of},
+    sections::Document,
+};
 
 use super::ProvenanceError;
 use crate::{
     index::{IndexPlace, SearchQuery},
-    memory::{
-        DocKind,
-        forgetting::SoughtWords,
-        origin::{LineOrigin, bare, origin_of},
-        sections::Document,
-    },
     repo::{Commit, Repo, trailer},
     store::{Incoming, Store},
 };

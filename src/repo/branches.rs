@@ -3,8 +3,9 @@
 
 use git2::Repository;
 
+use reveille_memory::outside::{Origin, Outside};
+
 use super::{DEFAULT_BRANCH, REMOTE, RemoteError, RepoError, join};
-use crate::outside::{Origin, Outside};
 
 /// Has git list what [`pick_branch`] reads; the remote's address or name and [`LISTED`] follow.
 pub(super) const LIST: [&str; 4] = ["ls-remote", "--quiet", "--symref", "--"];

@@ -7,6 +7,7 @@ use std::{path::Path, thread, time::Duration};
 use git2::{ReflogEntry, Repository, RepositoryInitOptions, StatusOptions};
 
 use reveille_base::process;
+use reveille_memory::outside;
 
 use super::{
     DEFAULT_BRANCH, Repo, RepoError,
@@ -14,7 +15,6 @@ use super::{
     remote::{failure, git},
     worktree::{OnDisk, Replaced},
 };
-use crate::outside;
 
 /// How long git may take for a whole history.
 const BUNDLE_TIMEOUT: Duration = Duration::from_secs(600);

@@ -15,6 +15,7 @@ use reveille_base::{
     clock::{parse_time, rfc3339},
     process,
 };
+use reveille_memory::outside::{Origin, Outside};
 
 use super::{
     DEFAULT_BRANCH, REMOTE, RemoteError, Repo, RepoError,
@@ -26,7 +27,6 @@ use super::{
     tree::{FILE, Item},
     wake_signature,
 };
-use crate::outside::{Origin, Outside};
 
 /// How long the first clone may take; it holds the whole history.
 pub const CLONE_TIMEOUT: Duration = Duration::from_secs(120);

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use git2::{DiffFile, DiffOptions, Index, IndexEntry};
 
+use reveille_memory::merge::ByHand;
+
 use super::{
     Merge, Obstacle, Oid, Repo, RepoError, WAKE_EMAIL,
     advance::{self, FileMove, Move, StopAt},
@@ -16,7 +18,6 @@ use super::{
     tree::{self, EXECUTABLE, FILE, Item, SUBMODULE},
     wake_signature,
 };
-use crate::memory::merge::ByHand;
 
 /// How many versions of one file are kept beside it.
 const MAX_KEPT_BESIDE: usize = 100;

@@ -54,6 +54,11 @@ use std::{
 use chrono::{DateTime, Utc};
 use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 
+use reveille_memory::{
+    merge::ByHand,
+    outside::{self, Origin, Outside},
+};
+
 pub use self::{
     advance::Finished,
     ailment::{Ailment, ailment},
@@ -80,10 +85,6 @@ pub use self::{
 pub use git2::Oid;
 
 use self::{branches::our_branch, worktree::WorkTree};
-use crate::{
-    memory::merge::ByHand,
-    outside::{self, Origin, Outside},
-};
 
 /// Whom wakes commit as.
 pub const WAKE_NAME: &str = "Reveille";

@@ -6,6 +6,8 @@
 use chrono::{DateTime, Utc};
 use git2::Signature;
 
+use reveille_memory::merge::ByHand;
+
 use super::{
     IsSecret, LeftAlone, Merge, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, StopAt},
@@ -16,7 +18,6 @@ use super::{
     wake_signature,
     worktree::OnDisk,
 };
-use crate::memory::merge::ByHand;
 
 /// One file of a wake's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@
 use std::{path::Path, time::Duration};
 
 use reveille_base::process::{self, Output, ProcessError, Spec};
+use reveille_memory::outside::{Origin, Outside};
 
 use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, local_remote::LocalRemote, park::RESCUED, unpushed::Exposed};
-use crate::outside::{Origin, Outside};
 
 /// How long a fetch or a push may take.
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);

@@ -81,7 +81,7 @@ impl Repo {
                 clean.insert(new);
             // fault: file-shown-secret-show
             } else if !held.is_subset(&self.held(old, secrets_in)) {
-                return Ok(Some(crate::outside::name(path)));
+                return Ok(Some(reveille_memory::outside::name(path)));
             }
         }
         Ok(None)

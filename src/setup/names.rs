@@ -71,7 +71,7 @@ fn sentence_of(orders: &str) -> Option<(&str, AssistantNames)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::templates::templates;
+    use reveille_memory::templates::templates;
 
     fn orders() -> &'static str {
         templates().into_iter().find(|(path, _)| *path == "claude.md").unwrap().1

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use reveille_memory::reflect::PersonsDoing;
+
 use super::{World, reflect, steps};
-use crate::memory::reflect::PersonsDoing;
 
 /// The own work of a cycle, as its tools see it.
 #[derive(Debug, Clone)]

@@ -4,16 +4,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_policy as policy;
+use reveille_policy::{Access, Rules, SHELL};
 
 use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
-use crate::{
-    exec::{
-        CommandRun, Exec,
-        copies::CopyTaken,
-        held,
-        session::{self, End, Ran},
-    },
-    policy::{self, Access, Rules, SHELL},
+use crate::exec::{
+    CommandRun, Exec,
+    copies::CopyTaken,
+    held,
+    session::{self, End, Ran},
 };
 
 /// A longer command is a program that belongs into a file, in bytes.

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory as memory;
+use reveille_policy::{Reach, Risk};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, read::READ, words};
 use crate::{
-    memory,
-    policy::{Reach, Risk},
     repo::{Commit, Repo, RepoError},
     store::Change,
 };

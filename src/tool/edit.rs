@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_policy as policy;
+use reveille_policy::Risk;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
@@ -16,7 +18,6 @@ use crate::{
         edits::{self, Edit as Step},
     },
     media::content::{self, Content},
-    policy::{self, Risk},
 };
 
 /// The tool's name.

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
+use reveille_memory::others;
+use reveille_policy::Rules;
+
 use super::{Refusal, World};
-use crate::{
-    exec::{
-        Exec,
-        beneath::{PathError, Place, Roots, Whose},
-    },
-    memory::others,
-    policy::Rules,
+use crate::exec::{
+    Exec,
+    beneath::{PathError, Place, Roots, Whose},
 };
 
 /// The folders of this cycle. Another chat than the owner's has none (its calls are denied before): what lies in the scratch folder is

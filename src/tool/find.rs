@@ -6,15 +6,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory as memory;
+use reveille_memory::others;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files, read::READ, search::SEARCH};
-use crate::{
-    exec::{
-        Exec,
-        beneath::{BeneathKind, PathUse, Place, Whose},
-        search::{self, Found, Hit, Query, Wanted},
-    },
-    memory::{self, others},
+use crate::exec::{
+    Exec,
+    beneath::{BeneathKind, PathUse, Place, Whose},
+    search::{self, Found, Hit, Query, Wanted},
 };
 
 /// The tool's name.

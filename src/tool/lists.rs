@@ -5,16 +5,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory as memory;
+use reveille_memory::{
+    lists::{self, ChangedList},
+    others,
+};
+use reveille_policy::Reach;
 
 use super::{Done, Outcome, Refusal, Tool, World, remember, task, words};
-use crate::{
-    memory::{
-        self,
-        lists::{self, ChangedList},
-        others,
-    },
-    policy::Reach,
-};
 
 /// The list of what is to be bought.
 const SHOPPING: &str = "Shopping list";

@@ -9,16 +9,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory as memory;
+use reveille_memory::{ARCHIVE_DIR, DOCUMENTS, DocKind, PLANS_DIR, others, shrinks_too_much, view};
 
 use super::{
     Done, Outcome, Refusal, Tool, Touched, World, note,
     read::{self, READ},
     words,
 };
-use crate::{
-    exec::edits,
-    memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, PLANS_DIR, others, shrinks_too_much, view},
-};
+use crate::exec::edits;
 
 /// The tool's name.
 const NAME: &str = "memory";
@@ -350,12 +349,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{
-        memory::{ACTIVE, CLAUDE, SEMANTIC_MEMORY},
-        policy::{Decision, Verdict},
-        tool::{Registry, ToRead, tests::Scene},
-    };
+    use crate::tool::{Registry, ToRead, tests::Scene};
     use reveille_base::types::ChatRef;
+    use reveille_memory::{ACTIVE, CLAUDE, SEMANTIC_MEMORY};
+    use reveille_policy::{Decision, Verdict};
 
     const RECIPES: &str = "memory/project-memory/recipes.md";
 
@@ -586,7 +583,7 @@ mod tests {
                 "[[rule]]\ntool = \"memory_read\"\ndecision = {:?}\nmatch = [\"memory_read\"]",
                 decision.name()
             );
-            scene.world.rules = crate::policy::Rules::parse(&rule).unwrap();
+            scene.world.rules = reveille_policy::Rules::parse(&rule).unwrap();
             assert_eq!(judged(&scene, &view, None).decision, decision);
             assert_eq!(judged(&scene, &edit, None).decision, Decision::Allow);
         }

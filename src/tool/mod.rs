@@ -49,6 +49,8 @@ use reveille_base::{
     words::{one_line, shortened},
 };
 use reveille_config::Autonomy;
+use reveille_policy as policy;
+use reveille_policy::{Circumstances, Reach, Subject, Verdict, What};
 
 pub use assignment::{Assignment, StepInHand};
 pub use attachment::{Attachments, LastPdf, MAX_KNOWN as MAX_ATTACHMENTS};
@@ -72,7 +74,7 @@ pub(crate) use task::also_written;
 pub use touched::Touched;
 pub use world::{Catalogue, Chat, Documents, World};
 
-pub use crate::policy::Risk;
+pub use reveille_policy::Risk;
 
 use std::{borrow::Cow, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -81,11 +83,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::schema::schema_of;
-use crate::{
-    exec::Exec,
-    policy::{self, Circumstances, Reach, Subject, Verdict, What},
-    store::Change,
-};
+use crate::{exec::Exec, store::Change};
 
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
 /// what programs have left in the scratch folder, is of what the owner said.

@@ -7,14 +7,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory as memory;
+use reveille_memory::shrinks_too_much;
+use reveille_policy::Reach;
 
 use super::{Change, Done, Outcome, Refusal, Tool, World, brief, words};
-use crate::{
-    memory::{self, shrinks_too_much},
-    policy::Reach,
-    repo::Repo,
-    store::StagedFile,
-};
+use crate::{repo::Repo, store::StagedFile};
 
 /// The longest working memory or context, in characters: both are small by design.
 const MAX_CHARS: usize = 12_000;

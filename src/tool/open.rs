@@ -5,15 +5,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_policy::{Reach, Risk};
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, files};
-use crate::{
-    exec::{
-        Exec,
-        beneath::PathUse,
-        opener::{self, Target, is_address},
-    },
-    policy::{Reach, Risk},
+use crate::exec::{
+    Exec,
+    beneath::PathUse,
+    opener::{self, Target, is_address},
 };
 
 #[derive(Deserialize, JsonSchema)]

@@ -5,12 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory as memory;
+use reveille_memory::own_name;
+use reveille_policy::Reach;
 
 use super::{Done, Outcome, Refusal, Tool, World};
-use crate::{
-    memory::{self, own_name},
-    policy::Reach,
-};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,18 +4,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory::{
+    others,
+    project::{
+        MAX_PROJECT_LOG_CHARS, MAX_PROJECT_TEXT_CHARS, ProjectEdit, edited_project, project_name, project_of,
+        project_path,
+    },
+};
+use reveille_policy::Reach;
 
 use super::{Change, Documents, Done, Outcome, Refusal, Tool, World, brief, note, words};
-use crate::{
-    memory::{
-        others,
-        project::{
-            MAX_PROJECT_LOG_CHARS, MAX_PROJECT_TEXT_CHARS, ProjectEdit, edited_project, project_name, project_of,
-            project_path,
-        },
-    },
-    policy::Reach,
-};
 
 /// What writes a project's document.
 pub(super) const PROJECT_NOTE: &str = "project_note";

@@ -13,9 +13,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::{Aim, Effect, Figure, StatedEffect};
+use reveille_memory as memory;
+use reveille_memory::{CLAUDE, is_disguised, job, skill::Skill, steers};
 
 use super::{Done, Outcome, Refusal, Risk, Tool, Touched, World, brief, words};
-use crate::memory::{self, CLAUDE, is_disguised, job, skill::Skill, steers};
 pub(crate) use reveille_base::approval_text::PROPOSE_CHANGE;
 
 /// The longest title, in characters.

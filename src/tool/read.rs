@@ -10,22 +10,21 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use reveille_base::{types::Effect, words::count};
+use reveille_memory as memory;
+use reveille_memory::{
+    DocKind,
+    facts::{Fact, Facts},
+    others,
+    quoting::{self, QuotedFact},
+    unsettled::{Unsettled, unsettled},
+};
 
 use super::{
     Done, Outcome, Refusal, Tool, Touched, World,
     search::{self, SEARCH, Searched},
     words,
 };
-use crate::{
-    index::Recalled,
-    memory::{
-        self, DocKind,
-        facts::{Fact, Facts},
-        others,
-        quoting::{self, QuotedFact},
-        unsettled::{Unsettled, unsettled},
-    },
-};
+use crate::index::Recalled;
 
 /// The tool that reads the memory.
 pub(crate) const READ: &str = "memory_read";

@@ -9,17 +9,16 @@ use reveille_base::{
     schedule::{self, Missed},
     types::{ChatRef, Effect},
 };
+use reveille_memory as memory;
+use reveille_memory::{
+    others,
+    preferences::Preferences,
+    reflect::{Dispute, days_path, dispute, rewritten},
+    unsettled::unsettled,
+};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
-use crate::{
-    memory::{
-        self, others,
-        preferences::Preferences,
-        reflect::{Dispute, days_path, dispute, rewritten},
-        unsettled::unsettled,
-    },
-    store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind},
-};
+use crate::store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind};
 
 /// The tools of a look back.
 const ALLOWED: [&str; 8] =

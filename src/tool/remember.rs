@@ -7,18 +7,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory as memory;
+use reveille_memory::{
+    claim::{differs, says},
+    facts::{self, Added, FactError, Forgotten},
+    others::{self, UNCONFIRMED},
+    reflect, view,
+};
+use reveille_policy::Reach;
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
-use crate::{
-    memory::{
-        self,
-        claim::{differs, says},
-        facts::{self, Added, FactError, Forgotten},
-        others::{self, UNCONFIRMED},
-        reflect, view,
-    },
-    policy::Reach,
-};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -15,13 +15,11 @@ use reveille_base::{
     types::Effect,
     zone::Tz,
 };
+use reveille_memory::view;
+use reveille_policy::Reach;
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, task, words};
-use crate::{
-    memory::view,
-    policy::Reach,
-    store::{Change, NewReminder, Reminder},
-};
+use crate::store::{Change, NewReminder, Reminder};
 
 /// Active reminders that are kept at most.
 const MAX_REMINDERS: usize = 500;

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::{ChatRef, Effect};
+use reveille_memory::{is_job, others};
 
 use super::{Done, Outcome, Refusal, Tool, World, read, words};
 use crate::{
     embed::{EmbedError, Meant},
     index::{Index, IndexError, Recalled, SearchQuery, Sources},
-    memory::{is_job, others},
     store::Store,
 };
 

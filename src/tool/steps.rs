@@ -1,6 +1,6 @@
 //! Long tasks: steps that outlast a wake. A chat begins one and changes it; each step then has a cycle of its own, which ends by
 //! saying what came of it ([`STEP_END`]). What lasts between them stands in the task and in the document of its steps
-//! ([`crate::memory::steps`]).
+//! ([`reveille_memory::steps`]).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,17 @@ use reveille_base::{
     types::{Effect, VerbGroup},
     words::{count, usd},
 };
+use reveille_memory as memory;
+use reveille_memory::{
+    steps::{
+        STEPS_MAX, StepDraft, StepReport, StepState, TRIES_MAX, TaskStep, TaskSteps, Upcoming, steps_name, steps_path,
+    },
+    tasks::{MAX_VALUE_CHARS, TaskDraft, TaskError, TaskList},
+};
+use reveille_policy::Reach;
 
 use super::{Assignment, Done, Outcome, Refusal, StepInHand, Tool, World, brief, words};
-use crate::{
-    memory::{
-        self,
-        steps::{
-            STEPS_MAX, StepDraft, StepReport, StepState, TRIES_MAX, TaskStep, TaskSteps, Upcoming, steps_name,
-            steps_path,
-        },
-        tasks::{MAX_VALUE_CHARS, TaskDraft, TaskError, TaskList},
-    },
-    policy::Reach,
-    store::{Change, NewOutgoing, NewReminder},
-};
+use crate::store::{Change, NewOutgoing, NewReminder};
 
 /// Ends a step's cycle.
 pub(super) const STEP_END: &str = "step_end";

@@ -12,18 +12,17 @@ use reveille_base::{
     types::Effect,
     words::count,
 };
+use reveille_memory as memory;
+use reveille_memory::{
+    decay, imported, others,
+    project::project_name,
+    quoting::content_words,
+    tasks::{Prose, Task, TaskDraft, TaskError, TaskList, due_in_words},
+};
+use reveille_policy::Reach;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, reminder, words};
-use crate::{
-    memory::{
-        self, decay, imported, others,
-        project::project_name,
-        quoting::content_words,
-        tasks::{Prose, Task, TaskDraft, TaskError, TaskList, due_in_words},
-    },
-    policy::Reach,
-    store::{Change, ShownTask},
-};
+use crate::store::{Change, ShownTask};
 
 /// Lines without a heading that a list names at most.
 const MAX_PROSE: usize = 5;

@@ -4,12 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_policy::Reach;
 
 use super::{Assignment, Done, Outcome, Refusal, Risk, Tool, World, brief, words};
-use crate::{
-    policy::Reach,
-    store::{Change, NewNudge, NewOutgoing, OutgoingKind, PROPOSED},
-};
+use crate::store::{Change, NewNudge, NewOutgoing, OutgoingKind, PROPOSED};
 
 /// What speaks first.
 pub(super) const TELL: &str = "tell";

@@ -37,7 +37,7 @@ impl Scene {
             other_local_chats: Vec::new(),
             about: crate::about::About::default(),
             autonomy: reveille_config::Autonomy::Smart,
-            rules: crate::policy::Rules::default(),
+            rules: reveille_policy::Rules::default(),
             assignment: None,
             taint: None,
             exchanges: Vec::new(),

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
+use reveille_memory as memory;
+use reveille_policy::{Access, Reach, Risk, Rules, What};
+
 use super::{Documents, World};
-use crate::{
-    memory,
-    policy::{Access, Reach, Risk, Rules, What},
-};
 
 /// What a call acts on, as the policy looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]

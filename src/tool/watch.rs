@@ -9,14 +9,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_memory::{
+    is_job,
+    job::{Job, JobGate, MAX_JOBS, WatchTarget, job_name, job_path},
+};
+use reveille_policy::Reach;
 
 use super::{Done, Outcome, Refusal, Run, Tool, Touched, World, words};
 use crate::{
-    memory::{
-        is_job,
-        job::{Job, JobGate, MAX_JOBS, WatchTarget, job_name, job_path},
-    },
-    policy::Reach,
     store::Change,
     web::{self, Grants},
 };

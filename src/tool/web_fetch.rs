@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_policy::Risk;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief};
-use crate::{exec::Exec, policy::Risk, web::WebError};
+use crate::{exec::Exec, web::WebError};
 
 /// The tool's name.
 const NAME: &str = "web_fetch";

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_policy::{Reach, Risk};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     exec::Exec,
-    policy::{Reach, Risk},
     web::search::{MAX_QUERY_CHARS, WebResults},
 };
 

@@ -14,6 +14,14 @@ use serde_json::Value;
 
 use reveille_base::{disk, types::ChatRef, zone::Tz};
 use reveille_config::{Autonomy, QuietHours};
+use reveille_memory::{
+    is_disguised,
+    reflect::PersonsDoing,
+    skill::Skill,
+    steers,
+    view::{self, View},
+};
+use reveille_policy::Rules;
 
 use super::{Assignment, Attachments, Done, Undoable};
 use crate::{
@@ -22,14 +30,6 @@ use crate::{
     exec::Shelter,
     index::IndexPlace,
     media::content,
-    memory::{
-        is_disguised,
-        reflect::PersonsDoing,
-        skill::Skill,
-        steers,
-        view::{self, View},
-    },
-    policy::Rules,
     repo::{Repo, RepoError},
     store::{Change, Exchange, Reminder, ShownTask, StagedFile},
 };

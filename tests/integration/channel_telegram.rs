@@ -2,12 +2,9 @@
 
 use std::{fmt::Debug, future::Future, net::TcpListener, time::Duration};
 
-use reveille::{
-    channel::{
-        Buttons as _, Channel as _, Form, Outgoing, Presence as _, SendError,
-        telegram::{Command, RawUpdate, SetUpError, Telegram, TelegramError},
-    },
-    render,
+use reveille::channel::{
+    Buttons as _, Channel as _, Form, Outgoing, Presence as _, SendError,
+    telegram::{Command, RawUpdate, SetUpError, Telegram, TelegramError},
 };
 use serde_json::json;
 use teloxide_core::{
@@ -19,6 +16,7 @@ use reveille_base::{
     types::ChatRef,
     types::{Question, TextFile},
 };
+use reveille_memory::render;
 
 use crate::support::telegram::{FakeTelegram, Fault, TOKEN};
 

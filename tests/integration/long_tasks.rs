@@ -1,5 +1,7 @@
 //! Long tasks: steps that outlast a wake, each in a cycle of its own, none done twice whatever is killed.
 
+use reveille_memory::steps::{StepState, TaskSteps};
+
 use super::{
     mind::{asked, block_of, commits, end_well, last, minded, opening, results, sent, start_wake},
     support::{
@@ -8,7 +10,6 @@ use super::{
         http::Gate,
     },
 };
-use reveille::memory::steps::{StepState, TaskSteps};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -26,7 +26,7 @@ fn without_a_model_it_says_what_to_do() {
     let file = note(&env, "note.ogg", b"OggS");
     let ran = env.bot(&["transcribe", &file]);
     assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
-    if !reveille::voice::IS_BUILT {
+    if !reveille_speech::IS_BUILT {
         assert!(ran.stderr.contains("this build has no speech"), "{ran:#?}");
         return;
     }

@@ -17,7 +17,6 @@ use std::{
 use chrono::DateTime;
 use reveille::{
     exec::{Exec, Shelter},
-    policy::Rules,
     sandbox::Confinement,
     tool::{Attachments, Documents, Registry, World},
     web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
@@ -26,6 +25,7 @@ use serde_json::json;
 
 use reveille_base::{redact::Secret, types::ChatRef};
 use reveille_config::Autonomy;
+use reveille_policy::Rules;
 
 use super::support::{
     env::TestEnv,

@@ -1,9 +1,10 @@
 //! `/log [n]`: what the last wakes did, each with the id to undo it by. A chat that isn't the owner's sees its own.
 
+use reveille_memory::outside;
+
 use super::{super::batch::Asked, Desk};
 use crate::{
     account::log::{self, LogQuery},
-    outside,
     repo::Committed,
     store::Result,
 };

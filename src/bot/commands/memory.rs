@@ -93,7 +93,7 @@ fn quoted(words: &str, hits: &[Recalled]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY};
+    use reveille_memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY};
 
     fn found(docs: &[(&str, &str)], words: &str) -> Vec<Recalled> {
         let docs: Vec<(String, String)> =

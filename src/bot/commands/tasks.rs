@@ -1,8 +1,9 @@
 //! `/tasks`: what is in hand, and what waits.
 
+use reveille_memory::{ACTIVE, BACKLOG, tasks::TaskList};
+
 use super::{Desk, seen::Seen};
 use crate::{
-    memory::{ACTIVE, BACKLOG, tasks::TaskList},
     orders::lists::{ListLooks, text},
     repo::RepoError,
     store::ShownTask,
@@ -23,7 +24,7 @@ pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>) -> Result<(String, Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory;
+    use reveille_memory as memory;
 
     #[test]
     fn what_is_in_hand_and_what_waits() {

@@ -7,12 +7,13 @@ use reveille_base::{
     types::ChatRef,
 };
 use reveille_config::Config;
+use reveille_memory as memory;
+use reveille_memory::templates::templates;
 
 use super::*;
 use crate::{
     bot::batch,
     channel::telegram::{Me, RawUpdate, Speakers},
-    memory::{self, templates::templates},
     repo::{self, Publish, Repo},
     store::{
         Batch, Change, CycleEnd, CycleState, Entry, Fence, FencedStore, MessageOutcome, NewCycle, NewIncoming,

@@ -9,12 +9,12 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::Config;
+use reveille_speech::{Transcriber, VoiceError};
 
 use super::words;
 use crate::{
     media::Transcript,
     store::{Attachment, Store, StoreError, wait_after},
-    voice::{Transcriber, VoiceError},
     wake_lock::{LockError, WakeLock},
 };
 

@@ -7,8 +7,9 @@ use std::{error::Error as _, time::Duration};
 
 use serde_json::Value;
 
+use reveille_memory::outside::{Origin, Outside};
+
 use super::refusal::asked_wait;
-use crate::outside::{Origin, Outside};
 
 /// Waited for when a 429 names no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);

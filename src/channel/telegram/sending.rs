@@ -8,16 +8,14 @@ use teloxide_core::{
 };
 
 use reveille_base::types::{ChatRef, Question, TextFile};
+use reveille_memory::render;
 
 use super::{
     TakenMessage, Telegram, TelegramError, buttons, message,
     refusal::{MessageRefusal, Misfit, sort_refusal},
     to, topic, without_preview,
 };
-use crate::{
-    channel::{Channel, Form, Outgoing, SendError, SendFuture, Sent},
-    render,
-};
+use crate::channel::{Channel, Form, Outgoing, SendError, SendFuture, Sent};
 
 /// The name of the file that a message becomes which Telegram finds too long.
 const LONG_MESSAGE: &str = "message.txt";

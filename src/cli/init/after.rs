@@ -9,6 +9,7 @@ use reveille_base::{
     words::in_shell,
 };
 use reveille_config::Config;
+use reveille_memory::{CLAUDE, templates::templates};
 
 use super::{Ended, Unanswered, Wizard, complain};
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
     bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
     cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
     cycle, database,
-    memory::{CLAUDE, templates::templates},
     repo::Repo,
     setup::{self, AssistantNames, SetupStep},
     store::{Paired, Store},

@@ -8,11 +8,11 @@ use std::{
 
 use reveille_base::words::{count, local, one_line, shortened};
 use reveille_config::Config;
+use reveille_memory::forgetting::SoughtWords;
 
 use super::{MAX_SHOWN_CHARS, database, memory, refused, told_commit, too_short, with_hand};
 use crate::{
     cli::{EXIT_FAILED, complain, print},
-    memory::forgetting::SoughtWords,
     provenance::{
         forget::{self, Forgetting},
         hand::HandTools,

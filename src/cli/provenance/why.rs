@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use reveille_base::words::{count, local, one_line, shortened};
 use reveille_config::Config;
+use reveille_memory::imported;
 
 use super::{MAX_SHOWN_CHARS, database, memory, refused};
 use crate::{
     cli::{EXIT_FAILED, complain, print, print_json},
     index::IndexPlace,
-    memory::imported,
     provenance::why::{self, LineStory, LineWriter, SaidMessage, Stories},
     repo::Commit,
 };

@@ -26,11 +26,6 @@ pub(in crate::cycle) use text::{attribute, clip, escape};
 
 use super::{stale, tokens::TokenRate};
 use crate::{
-    memory::{
-        self, decay,
-        skill::Skill,
-        tasks::{TaskList, due_in_words},
-    },
     store::{Exchange, Incoming},
     tool::Documents,
 };
@@ -38,6 +33,12 @@ use reveille_base::{
     types::ChatRef,
     words::{count, local},
     zone::Tz,
+};
+use reveille_memory as memory;
+use reveille_memory::{
+    decay,
+    skill::Skill,
+    tasks::{TaskList, due_in_words},
 };
 
 /// Entries of the recent exchange that are shown where nothing older is found by what it says.

@@ -6,8 +6,7 @@ use chrono::{DateTime, Days, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
 use reveille_base::{schedule, types::OwnWork, zone::Tz};
 use reveille_config::{InitiativeLevel, QuietHours};
-
-use crate::memory::initiative::Weighed;
+use reveille_memory::initiative::Weighed;
 
 /// So long after its time a slot is made up for.
 const SLOT_GRACE: TimeDelta = TimeDelta::hours(2);

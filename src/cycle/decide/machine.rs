@@ -10,6 +10,7 @@ mod step;
 use std::collections::BTreeSet;
 
 use reveille_base::types::{Stop, Usage};
+use reveille_policy::Decision;
 
 use self::calls::{CallResult, Pending, results};
 pub use self::{
@@ -25,7 +26,6 @@ use crate::{
         Conversation,
         content::{assistant_message, text_of, tool_calls},
     },
-    policy::Decision,
     store::{Entry, MessageOutcome},
     tool::Plan,
 };

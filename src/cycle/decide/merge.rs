@@ -1,6 +1,6 @@
 //! Two versions of a document as one.
 
-use crate::memory::{
+use reveille_memory::{
     DocKind,
     merge::{self, ByHand},
 };

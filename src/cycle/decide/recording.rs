@@ -6,13 +6,10 @@
 use std::collections::BTreeMap;
 
 use reveille_base::redact::Redactor;
+use reveille_memory::{outside, quoting::content_words};
 
 use super::brief::clip;
-use crate::{
-    memory::quoting::content_words,
-    outside,
-    store::{Entry, NewCycle, NewRecording, RecordedCall},
-};
+use crate::store::{Entry, NewCycle, NewRecording, RecordedCall};
 
 /// Calls that one recording keeps at most: the first ones.
 const MAX_CALLS: usize = 24;

@@ -13,12 +13,10 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_config::QuietHours;
+use reveille_memory::{decay::Stage, reflect::REFLECTION, tasks::Task};
 
 use super::{initiative::DueInitiative, lineup::ModelState};
-use crate::{
-    memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
-    store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo},
-};
+use crate::store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo};
 
 /// What the gate looks at.
 pub struct Observed<'a> {

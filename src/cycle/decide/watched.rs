@@ -9,15 +9,13 @@ use reveille_base::{
     approval_text::{fenced, sha256, visible},
     words::{count, one_line, shortened},
 };
+use reveille_memory::{
+    changes::lines_changed,
+    job::{Job, JobGate, JobNotify, WatchTarget},
+};
 
 use super::feed_news::{EntryMarks, compare_entries};
-use crate::{
-    memory::{
-        changes::lines_changed,
-        job::{Job, JobGate, JobNotify, WatchTarget},
-    },
-    web::FeedEntry,
-};
+use crate::web::FeedEntry;
 
 /// How much of a text is kept for the next look, in bytes.
 pub const KEPT_BYTES: usize = 64 * 1024;

@@ -5,17 +5,17 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::approval_text::sha256;
 use reveille_config::Config;
+use reveille_memory as memory;
+use reveille_memory::{
+    initiative::{InitiativeLook, Weighed, weigh},
+    project::Project,
+    view,
+};
 
 use crate::{
     cycle::decide::{
         initiative::{DueInitiative, slot_due},
         situation::DueWork,
-    },
-    memory::{
-        self,
-        initiative::{InitiativeLook, Weighed, weigh},
-        project::Project,
-        view,
     },
     store::{Store, StoreError},
     tool::{Documents, known_projects},

@@ -7,11 +7,11 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::approval_text::sha256;
 use reveille_config::Config;
+use reveille_memory::job::{JOBS_DIR, MAX_JOBS};
 
 use crate::{
     cycle::context::Context,
     lease,
-    memory::job::{JOBS_DIR, MAX_JOBS},
     store::{Store, StoreError},
 };
 

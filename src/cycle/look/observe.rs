@@ -11,6 +11,13 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 use reveille_base::{schedule::due::is_set_back, types::ChatRef};
 use reveille_config::{Config, OFFLINE_MODEL, RepoUrl};
+use reveille_memory as memory;
+use reveille_memory::{
+    decay,
+    preferences::Preferences,
+    tasks::{Task, TaskList},
+    view,
+};
 
 use crate::{
     cycle::{
@@ -25,12 +32,6 @@ use crate::{
         look::{initiative, jobs, own_work, reflecting, retention},
     },
     lease,
-    memory::{
-        self, decay,
-        preferences::Preferences,
-        tasks::{Task, TaskList},
-        view,
-    },
     model::offline::Offline,
     repo::{Condition, Glance, Oid, Repo, RepoError},
     store::{

@@ -2,14 +2,14 @@
 //! read of it while no task has steps.
 
 use reveille_base::types::{ChatRef, OwnWork};
+use reveille_memory::{
+    steps::{TaskSteps, Upcoming, steps_path},
+    tasks::Task,
+    view,
+};
 
 use crate::{
     cycle::decide::situation::DueWork,
-    memory::{
-        steps::{TaskSteps, Upcoming, steps_path},
-        tasks::Task,
-        view,
-    },
     repo::RepoError,
     store::{Store, StoreError},
 };

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use reveille_base::approval_text;
+use reveille_memory as memory;
+use reveille_memory::{outside, unsettled::unsettled};
 
 use crate::{
     cycle::{context::WakeError, session::Session},
-    memory::{self, unsettled::unsettled},
-    outside,
     repo::{HOLDS_SECRET, LeftAlone, OldLine, RemoteError, Repo},
     store::UpkeepKind,
 };

@@ -12,6 +12,9 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_config::Autonomy;
+use reveille_memory::job::{JOBS_DIR, Job, JobGate, Jobs, WatchTarget};
+use reveille_policy as policy;
+use reveille_policy::{Access, Circumstances, Decision, Reach, Risk, SHELL, Subject, What};
 
 use crate::{
     cycle::{
@@ -28,8 +31,6 @@ use crate::{
     },
     lease,
     media::content,
-    memory::job::{JOBS_DIR, Job, JobGate, Jobs, WatchTarget},
-    policy::{self, Access, Circumstances, Decision, Reach, Risk, SHELL, Subject, What},
     repo::Repo,
     store::{JobLook, JobPlan, JobRow, JobState, NewJobRun, NewOutgoing},
     tool::EDITOR,

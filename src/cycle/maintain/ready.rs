@@ -1,5 +1,7 @@
 //! The repository, and the files beside it, brought in order before a cycle begins: whatever a killed wake had left.
 
+use reveille_memory::templates::templates;
+
 use crate::{
     cycle::{
         context::{WakeError, WakeOutcome},
@@ -8,7 +10,6 @@ use crate::{
         plan_file::{self, PlanFile},
         session::Session,
     },
-    memory::templates::templates,
     repo::{Created, Repo, RepoError},
     store::UpkeepKind,
 };

@@ -5,6 +5,8 @@ use std::{cell::OnceCell, time::Duration};
 
 use chrono::TimeDelta;
 
+use reveille_memory::outside;
+
 use crate::{
     cycle::{
         context::{Terminal, WakeError},
@@ -14,7 +16,7 @@ use crate::{
         session::Session,
         sharing::Sharing,
     },
-    delivery, outside,
+    delivery,
     repo::{
         BroughtIn, Integrated, MAINTAIN_TIMEOUT, Patience, PersonEdits, Pushed, REMOTE_TIMEOUT, RemoteError, Repo,
         RepoError,

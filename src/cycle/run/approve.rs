@@ -13,6 +13,7 @@ use reveille_base::{
     words,
     zone::Tz,
 };
+use reveille_policy::{Decision, Risk, Verdict};
 
 use crate::{
     cycle::{
@@ -27,7 +28,6 @@ use crate::{
         session::{Halt, Live, Session},
     },
     exec::held::{self, FoundFiles, HeldFiles},
-    policy::{Decision, Risk, Verdict},
     standing,
     store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, NewProposal, OutgoingKind, is_long},
     tool::{Refusal, Registry},

@@ -8,6 +8,10 @@ use reveille_base::{
     types::ChatRef,
     words::{count, day_and_time},
 };
+use reveille_memory::{
+    decay,
+    tasks::{Task, due_in_words},
+};
 
 use crate::{
     cycle::{
@@ -23,10 +27,6 @@ use crate::{
         maintain::sync,
         run::{deeds::Deeds, finish, pressed, proposal, reflect, remind},
         session::{Ending, Session},
-    },
-    memory::{
-        decay,
-        tasks::{Task, due_in_words},
     },
     repo::Repo,
     store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewNudge, NewOutgoing, OutgoingKind},

@@ -2,6 +2,8 @@
 //! long comes after all answers, and nothing is said to have happened that isn't committed.
 
 use reveille_base::types::ChatRef;
+use reveille_memory as memory;
+use reveille_memory::{episodic, others, outside, view};
 
 use crate::{
     cycle::{
@@ -13,8 +15,6 @@ use crate::{
         run::recordings,
         session::{Ending, Session},
     },
-    memory::{self, episodic, others, view},
-    outside,
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
     store::{CycleEnd, CycleState, HEAD_SEEN, NO_MODEL, StagedFile},
     tool::Documents,

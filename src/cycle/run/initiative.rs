@@ -2,6 +2,8 @@
 //! ends with.
 
 use reveille_base::words::{one_line, shortened};
+use reveille_memory::initiative::InitiativeCandidate;
+use reveille_policy::Decision;
 
 use super::deeds::Deeds;
 use crate::{
@@ -12,8 +14,6 @@ use crate::{
         run::{own_work_begun::Begun, record},
         session::{Live, Session},
     },
-    memory::initiative::InitiativeCandidate,
-    policy::Decision,
     repo::Repo,
     store::{Change, Entry},
     tool::{Documents, Refusal},

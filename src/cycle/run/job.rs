@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use reveille_base::words::{day_and_time, one_line, shortened};
+use reveille_memory::job::{Job, job_path};
 
 use super::{deeds::Deeds, record};
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
         run::own_work_begun::Begun,
         session::{Live, Session},
     },
-    memory::job::{Job, job_path},
     repo::Repo,
     store::{Change, Entry, JobEnd, JobState, NewOutgoing},
     tool::{Assignment, Documents},

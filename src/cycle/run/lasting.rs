@@ -1,8 +1,9 @@
 //! What lasts of a cycle that didn't come to its end: whoever goes on with its work must not do that again.
 
 use reveille_base::types::Effect;
+use reveille_policy as policy;
 
-use crate::{policy, store::Entry, tool::Registry};
+use crate::{store::Entry, tool::Registry};
 
 /// Tools of our own stores whose effect outlives a cycle that is given up. What acts outside them is known by its effect.
 const LASTING_TOOLS: [&str; 7] =

@@ -10,6 +10,9 @@ use std::{collections::BTreeSet, rc::Rc, time::Duration};
 use serde_json::{Value, json};
 
 use reveille_base::types::{Effect, Stop, Usage};
+use reveille_memory as memory;
+use reveille_policy as policy;
+use reveille_policy::{Circumstances, Decision, Reach, Risk, Subject, Verdict, What};
 
 use crate::{
     about::About,
@@ -34,8 +37,6 @@ use crate::{
         client::{self, settings::Settings},
         server::Unread,
     },
-    memory,
-    policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
     repo::Repo,
     store::{Entry, HEAD_SEEN, Incoming, Store},
     tool::{Attachments, Documents, Outcome, READ, Refusal, Registry, World, unwrapped},

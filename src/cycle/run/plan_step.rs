@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use reveille_base::types::OwnWork;
+use reveille_memory::steps::{StepReport, StepState, TaskStep, TaskSteps, steps_path};
 
 use super::{lasting::lasting, record};
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
         run::own_work_begun::Begun,
         session::{Live, Session},
     },
-    memory::steps::{StepReport, StepState, TaskStep, TaskSteps, steps_path},
     repo::Repo,
     store::{Entry, StoreError},
     tool::{self, Assignment, BUDGET_USD, Documents, StepInHand},

@@ -3,6 +3,12 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use reveille_base::types::ChatRef;
+use reveille_memory as memory;
+use reveille_memory::{
+    skill::Skills,
+    view::{self, View},
+};
+use reveille_policy as policy;
 
 use super::attached::Allowance;
 use crate::{
@@ -29,12 +35,6 @@ use crate::{
     },
     embed::Meaning,
     exec::Shelter,
-    memory::{
-        self,
-        skill::Skills,
-        view::{self, View},
-    },
-    policy,
     repo::{Repo, RepoError},
     store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError},
     tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World},

@@ -4,6 +4,8 @@
 use serde_json::json;
 
 use reveille_base::types::NudgeAnswer;
+use reveille_memory as memory;
+use reveille_memory::{preferences, tasks::TaskList};
 
 use super::{deeds::Deeds, prepare};
 use crate::{
@@ -12,7 +14,6 @@ use crate::{
         decide::{lineup::ModelState, verify::Account},
         session::Session,
     },
-    memory::{self, preferences, tasks::TaskList},
     repo::Repo,
     store::{Change, NewCycle, NewOutgoing, OpenNudge},
     tool::{Documents, Registry},

@@ -8,6 +8,10 @@ use reveille_base::{
     approval_text::visible,
     words::{effect_stated, measured, shortened},
 };
+use reveille_memory::{
+    changes::{ChangePlace, places},
+    job::job_name,
+};
 
 use crate::{
     cycle::{
@@ -15,10 +19,6 @@ use crate::{
         decide::{machine::ToolRequest, merge::merge_texts},
         run::{deeds::Deeds, finish},
         session::{Live, Session},
-    },
-    memory::{
-        changes::{ChangePlace, places},
-        job::job_name,
     },
     repo::{Parking, Publish, Repo},
     store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile},

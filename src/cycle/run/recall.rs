@@ -3,12 +3,12 @@
 
 use reveille_base::words::shortened;
 use reveille_config::OFFLINE_MODEL;
+use reveille_memory as memory;
 
 use crate::{
     cycle::{decide::brief::Recollection, session::Session},
     embed::Meant,
     index::Recalled,
-    memory,
     store::{Incoming, NewCycle, StoreError},
     tool::{World, hits},
 };

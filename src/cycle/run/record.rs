@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tracing::{Instrument as _, field::Empty};
 
 use reveille_base::clock::rfc3339;
+use reveille_memory::outside;
 
 use crate::{
     cycle::{
@@ -14,7 +15,6 @@ use crate::{
         session::{Halt, Live, Session, TAINTED_WRITE},
         stop,
     },
-    outside,
     store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile},
     tool::{Assignment, Done, Outcome, Refusal, Registry},
 };

@@ -1,6 +1,7 @@
 //! Recordings where they are made and used: what of a cycle is kept with its end, and what of them its opening is shown.
 
 use reveille_base::types::{ChatRef, Effect};
+use reveille_memory::view;
 
 use crate::{
     cycle::{
@@ -12,7 +13,6 @@ use crate::{
         session::Session,
     },
     embed::Meant,
-    memory::view,
     store::{NewCycle, NewRecording, Recording, StoreError},
 };
 

@@ -8,6 +8,13 @@ use reveille_base::{
     types::ChatRef,
     words::{local, one_line},
 };
+use reveille_memory as memory;
+use reveille_memory::{
+    ARCHIVE_DIR, SEMANTIC_MEMORY, others,
+    preferences::Preferences,
+    reflect::{self, CONTRADICTION, HABIT, LookBack, LookedBack, PersonsDoing, SaidBefore},
+    view,
+};
 
 use super::deeds::Deeds;
 use crate::{
@@ -15,12 +22,6 @@ use crate::{
         context::WakeError,
         decide::brief::{attribute, clip, escape},
         session::Session,
-    },
-    memory::{
-        self, ARCHIVE_DIR, SEMANTIC_MEMORY, others,
-        preferences::Preferences,
-        reflect::{self, CONTRADICTION, HABIT, LookBack, LookedBack, PersonsDoing, SaidBefore},
-        view,
     },
     repo::{Repo, trailer},
     store::{Change, NewCycle},

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words::count, zone::Tz};
+use reveille_memory::{DocKind, is_log, undo::revert};
 
 use crate::{
     cycle::{
@@ -20,7 +21,6 @@ use crate::{
         session::{Ending, Session},
     },
     exec::copies::{Copies, GivenBack},
-    memory::{DocKind, is_log, undo::revert},
     repo::{self, Repo},
     store::{CycleRow, NO_MODEL, PersonsStep, Proposal, StagedFile, TakenBack, Undo},
 };

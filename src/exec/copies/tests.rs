@@ -7,8 +7,10 @@ use std::{
 
 use rustix::fs::CWD;
 
+use reveille_policy::Rules;
+
 use super::{take::TAKING, *};
-use crate::{exec::Shelter, policy::Rules, sandbox::Confinement};
+use crate::{exec::Shelter, sandbox::Confinement};
 
 struct Scene {
     dir: tempfile::TempDir,

@@ -7,12 +7,11 @@ use std::{
 };
 
 use reveille_base::types::{BoundFile, BoundFiles};
+use reveille_policy as policy;
+use reveille_policy::{Rules, named_words};
 
 use super::{digest, fingerprint, open};
-use crate::{
-    exec::Shelter,
-    policy::{self, Rules, named_words},
-};
+use crate::exec::Shelter;
 
 /// Files that one yes is bound to.
 const MAX_FILES: usize = 24;

@@ -1,7 +1,8 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use reveille_policy::Rules;
+
 use super::*;
-use crate::policy::Rules;
 
 struct Scene {
     dir: tempfile::TempDir,

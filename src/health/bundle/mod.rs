@@ -27,10 +27,11 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::{Config, SaidSettings, SettingProblem};
+use reveille_speech as voice;
 
 use self::phrases::Phrases;
 use super::check;
-use crate::{about::VERSION, database, embed, store::Store, voice};
+use crate::{about::VERSION, database, embed, store::Store};
 
 /// Lines of a program's log.
 const MAX_LOG_LINES: usize = 20_000;

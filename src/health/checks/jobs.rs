@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use reveille_memory::job::{JOBS_DIR, Jobs};
+
 use super::wakes::MANY;
 use crate::{
     health::{
@@ -10,7 +12,6 @@ use crate::{
         scene::Scene,
         words::{count, list},
     },
-    memory::job::{JOBS_DIR, Jobs},
     store::JobRow,
 };
 

@@ -3,21 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::list,
-    },
-    memory::{
-        self, DocKind, Problem,
-        episodic::Log,
-        facts::Facts,
-        project::project_problem,
-        skill::Skills,
-        tasks::TaskList,
-        unsettled::{Unsettled, unsettled},
-    },
+use reveille_memory as memory;
+use reveille_memory::{
+    DocKind, Problem,
+    episodic::Log,
+    facts::Facts,
+    project::project_problem,
+    skill::Skills,
+    tasks::TaskList,
+    unsettled::{Unsettled, unsettled},
+};
+
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::list,
 };
 
 /// The documents that every memory has.
@@ -92,7 +92,8 @@ fn judge(problems: &[String]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{health::Status, memory::templates::templates};
+    use crate::health::Status;
+    use reveille_memory::templates::templates;
 
     #[test]
     fn the_templates_are_understood() {

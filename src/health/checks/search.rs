@@ -1,6 +1,9 @@
 //! `search`: the memory can be searched. A fact that stands in it is found by its own words, and the encoder on this machine takes a
 //! sentence for nearer to its paraphrase than to another. An embedder that is paid isn't asked for a check: how its last call went is told.
 
+use reveille_memory as memory;
+use reveille_memory::facts::Facts;
+
 use crate::{
     embed::{self, EmbedDesk, EmbedError, Embedder, TextRole},
     health::{
@@ -9,7 +12,6 @@ use crate::{
         scene::Scene,
     },
     index::{IndexError, Ready, SearchQuery, Sources},
-    memory::{self, facts::Facts},
     store::{Upkeep, UpkeepKind},
 };
 

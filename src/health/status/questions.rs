@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{approval_text, types::ChatRef, words::ago};
+use reveille_policy::Risk;
 
-use crate::{policy::Risk, store::Approval};
+use crate::store::Approval;
 
 /// A question that can still be decided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

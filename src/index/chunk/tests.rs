@@ -1,7 +1,11 @@
+#[path = "../../../crates/memory/src/strategies.rs"]
+mod strategies;
+
 use proptest::prelude::*;
 
+use reveille_memory::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY};
+
 use super::*;
-use crate::memory::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY};
 
 fn shown(path: &str, text: &str) -> Vec<String> {
     let line = |chunk: &Chunk| {
@@ -206,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn every_word_of_a_document_outside_comments_is_found(text in crate::memory::strategies::document(), canary in "[a-z]{12}") {
+    fn every_word_of_a_document_outside_comments_is_found(text in strategies::document(), canary in "[a-z]{12}") {
         // What the text has left open ends, a comment or a fence.
         let text = format!("{text}\n```\n```\n\n--> \n- {canary}\n");
         let all: String = chunks("memory/a.md", &text).iter().map(|chunk| chunk.text.clone()).collect();

@@ -17,16 +17,14 @@ mod tools;
 
 use reveille_base::process;
 use reveille_config::Config;
+use reveille_policy::Rules;
 
 pub use connection::Connection;
 pub use tools::{Servers, described, look, tools, try_out};
 
 use self::settings::Settings;
 use super::RpcError;
-use crate::{
-    exec::{KeyFiles, Shelter},
-    policy::Rules,
-};
+use crate::exec::{KeyFiles, Shelter};
 
 /// Where programs run in this workspace under these rules: out of their reach are the keys that `mcp.toml` names, too.
 pub fn shelter(config: &Config, rules: &Rules, servers: &Settings) -> Shelter {

@@ -11,8 +11,9 @@ use serde::Deserialize;
 
 use reveille_base::redact::{self, Secret};
 use reveille_config::{Config, read_private};
+use reveille_policy::Risk;
 
-use crate::{policy::Risk, sandbox::Grant};
+use crate::sandbox::Grant;
 
 /// A file to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../../docs/mcp.toml");

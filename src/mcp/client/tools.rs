@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use reveille_base::types::Effect;
 use reveille_config::Config;
+use reveille_policy::Reach;
 
 use super::{
     ClientError, Connection,
@@ -26,7 +27,6 @@ use super::{
 };
 use crate::{
     exec::Shelter,
-    policy::Reach,
     tool::{Acting, Done, Foreign, Outcome, Refusal, Tool, World},
 };
 

@@ -8,12 +8,10 @@ use chrono::DateTime;
 use serde_json::Value;
 
 use reveille_base::types::Usage;
+use reveille_memory::outside::{Origin, Outside};
 
 use super::route::{API_WORDS, RouteWords};
-use crate::{
-    model::{ModelError, TOO_LONG, complaint::Complaint},
-    outside::{Origin, Outside},
-};
+use crate::model::{ModelError, TOO_LONG, complaint::Complaint};
 
 /// How much of an error's body is read, in bytes.
 pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
@@ -276,7 +274,7 @@ mod tests {
     #[test]
     fn what_the_clouds_say_themselves_is_told_and_condemns_no_conversation() {
         let told = |body: &str| match refused(403, body) {
-            ModelError::Account { why } => crate::outside::unmarked(&why).into_owned(),
+            ModelError::Account { why } => reveille_memory::outside::unmarked(&why).into_owned(),
             other => panic!("{other:?}"),
         };
         let aws = told(r#"{"message":"The security token included in the request is invalid."}"#);
@@ -300,12 +298,12 @@ mod tests {
     fn the_message_is_the_servers_on_one_bounded_line() {
         let body = r#"{"error":{"type":"overloaded_error","message":"Over\nloaded"},"request_id":"req_1"}"#;
         assert_eq!(
-            crate::outside::unmarked(&refused(529, body).to_string()),
+            reveille_memory::outside::unmarked(&refused(529, body).to_string()),
             "Claude is overloaded (HTTP 529): `overloaded_error Over loaded` (request `req_1`)"
         );
         let twice = r#"{"error":{"type":"overloaded_error","message":"overloaded_error"}}"#;
         assert_eq!(
-            crate::outside::unmarked(&refused(529, twice).to_string()),
+            reveille_memory::outside::unmarked(&refused(529, twice).to_string()),
             "Claude is overloaded (HTTP 529): `overloaded_error`"
         );
         let long = format!(r#"{{"error":{{"type":"x","message":"{}"}}}}"#, "ü".repeat(9000));

@@ -24,12 +24,10 @@ use reveille_base::{
     redact::{Redactor, Secret},
 };
 use reveille_config::{read_private, safe_server_url};
+use reveille_memory::outside::{Origin, Outside};
 
 use super::{connection_fault, read_bounded, transient};
-use crate::{
-    model::ModelError,
-    outside::{Origin, Outside},
-};
+use crate::model::ModelError;
 
 /// Where tokens are had when the file doesn't say.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";

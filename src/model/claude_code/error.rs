@@ -6,12 +6,10 @@ use reveille_base::{
     types::Usage,
     words::{one_line, shortened},
 };
+use reveille_memory::outside::{Origin, Outside};
 
 use super::relay::Ended;
-use crate::{
-    model::{ModelError, TOO_LONG, complaint::Complaint},
-    outside::{Origin, Outside},
-};
+use crate::model::{ModelError, TOO_LONG, complaint::Complaint};
 
 /// How much of the command's words is passed on, in characters.
 const MAX_SAID_CHARS: usize = 500;

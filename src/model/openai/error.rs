@@ -7,12 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use reveille_base::types::Usage;
+use reveille_memory::outside::{Origin, Outside};
 
 use super::encode::Wording;
-use crate::{
-    model::{ModelError, TOO_LONG, anthropic::retry_after, complaint::Complaint},
-    outside::{Origin, Outside},
-};
+use crate::model::{ModelError, TOO_LONG, anthropic::retry_after, complaint::Complaint};
 
 /// Words by which servers say that an answer may not be as long.
 const TOO_LARGE: [&str; 6] =

@@ -16,10 +16,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use reveille_base::disk::size;
+use reveille_memory::{changes::changes, is_log, typed};
 
 use super::{called, document, file::repo, file_address};
 use crate::{
-    memory::{changes::changes, is_log, typed},
     page::{
         error::PageError,
         frame::{PagePlace, frame},

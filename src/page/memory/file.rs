@@ -14,16 +14,16 @@ use reveille_base::{
     approval_text::visible,
     words::{count, one_line, shortened},
 };
+use reveille_memory::{
+    changes::changes,
+    is_log,
+    origin::{bare, origin_of},
+    others,
+    sections::Document,
+};
 
 use super::{called, document, file_address};
 use crate::{
-    memory::{
-        changes::changes,
-        is_log,
-        origin::{bare, origin_of},
-        others,
-        sections::Document,
-    },
     page::{
         error::PageError,
         frame::{PagePlace, frame},

@@ -21,6 +21,8 @@ use reveille_base::{
     disk::size,
     words::{count, shortened},
 };
+use reveille_memory as memory;
+use reveille_memory::is_log;
 
 use super::{
     error::PageError,
@@ -30,7 +32,6 @@ use super::{
 };
 use crate::{
     index::Recalled,
-    memory::{self, is_log},
     orders::search::{self, IndexWait, MemoryFound, MemoryQuestion},
     repo::Repo,
 };

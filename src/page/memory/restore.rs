@@ -12,9 +12,10 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_memory::{changes::changes, is_log};
+
 use super::{called, document, file::repo, file_address};
 use crate::{
-    memory::{changes::changes, is_log},
     page::{
         error::PageError,
         frame::{PagePlace, frame},

@@ -4,12 +4,12 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
 
 use reveille_base::words::{count, one_line, shortened};
+use reveille_memory::tasks::MAX_ACTIVE_TASKS;
 
 use super::{ReminderForm, TaskForm, name, today_of};
 use crate::{
     account::units::usd,
     cycle::decide::budget::Budget,
-    memory::tasks::MAX_ACTIVE_TASKS,
     orders::{
         lists::ListedTask,
         reminders::ListedReminder,

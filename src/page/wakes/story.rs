@@ -7,6 +7,7 @@ use reveille_base::{
     approval_text::visible,
     words::{count, list, local, one_line, shortened},
 };
+use reveille_policy::Decision;
 
 use super::diff;
 use crate::{
@@ -23,7 +24,6 @@ use crate::{
         parts::{exactly, moment, others_in},
         site::PageDesk,
     },
-    policy::Decision,
     repo::CommitInFull,
     store::WrittenText,
 };

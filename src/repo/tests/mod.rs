@@ -16,9 +16,9 @@ use std::{fs, path::PathBuf, time::Duration};
 use chrono::{DateTime, Utc};
 
 use reveille_base::process::{self, Spec};
+use reveille_memory::merge::ByHand;
 
 use super::*;
-use crate::memory::merge::ByHand;
 
 pub(super) const TEMPLATES: [(&str, &str); 3] = [
     ("claude.md", "# Standing orders\n"),

@@ -17,7 +17,7 @@ fn held_back(repo: &Repo) -> Option<String> {
         Ok(_) => None,
         Err(RemoteError::HoldsSecret { place, commit }) => {
             assert_eq!(commit.len(), 40);
-            Some(crate::outside::unmarked(&place).into_owned())
+            Some(reveille_memory::outside::unmarked(&place).into_owned())
         }
         Err(error) => panic!("{error}"),
     }

@@ -10,19 +10,17 @@ use reveille_base::{
     clock::{parse_time, rfc3339},
     types::{BoundFiles, ButtonChoice, ChatRef},
 };
+use reveille_policy::{Risk, Verdict};
 
 use super::{
     journal,
     proposals::{self, NewProposal},
     rules::RuleState,
 };
-use crate::{
-    policy::{Risk, Verdict},
-    store::{
-        Entry, FencedStore, NewOutgoing, Result, Store, json,
-        outbox::{attempts, planned},
-        sql::{self, OptionalExtension as _, Row, Transaction},
-    },
+use crate::store::{
+    Entry, FencedStore, NewOutgoing, Result, Store, json,
+    outbox::{attempts, planned},
+    sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// An action that a person is asked about.

@@ -11,20 +11,18 @@ use reveille_base::{
     clock::rfc3339,
     types::{ChatRef, Stop, Usage},
 };
+use reveille_policy::Verdict;
 
 use super::{proposals, undo};
-use crate::{
-    policy::Verdict,
-    store::{
-        FencedStore, JobEnd, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
-        cycles::claims,
-        jobs::runs,
-        messages::queue,
-        outbox::{planned, shown},
-        reminders::{nudged, rows},
-        sql::{self, Transaction},
-        upkeep::backoff,
-    },
+use crate::store::{
+    FencedStore, JobEnd, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
+    cycles::claims,
+    jobs::runs,
+    messages::queue,
+    outbox::{planned, shown},
+    reminders::{nudged, rows},
+    sql::{self, Transaction},
+    upkeep::backoff,
 };
 
 /// A line of a cycle's journal.

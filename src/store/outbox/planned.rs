@@ -3,17 +3,17 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::clock::rfc3339;
-
-use super::provenance;
-use crate::{
+use reveille_memory::{
     outside,
     render::{self, Links},
-    store::{
-        NewOutgoing, OutgoingKind, Result,
-        odd_rows::text_of,
-        outbox::{questions, recipients},
-        sql::{self, OptionalExtension as _, Transaction},
-    },
+};
+
+use super::provenance;
+use crate::store::{
+    NewOutgoing, OutgoingKind, Result,
+    odd_rows::text_of,
+    outbox::{questions, recipients},
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// From so many parts on a message goes as its beginning and a file.

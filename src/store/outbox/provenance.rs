@@ -5,13 +5,11 @@
 //! message can forget to say so. What an error from outside has brought into a text stands in it with its mark (`outside`).
 
 use reveille_base::types::ChatRef;
+use reveille_memory::outside;
 
-use crate::{
-    outside,
-    store::{
-        NewOutgoing, OutgoingKind, Result, Store,
-        sql::{self, OptionalExtension as _, Transaction},
-    },
+use crate::store::{
+    NewOutgoing, OutgoingKind, Result, Store,
+    sql::{self, OptionalExtension as _, Transaction},
 };
 
 /// What the answers to commands may quote: the memory and its log, messages, the words of a wake.

@@ -2,13 +2,11 @@
 //! became of the tasks since.
 
 use reveille_base::types::ChatRef;
+use reveille_memory::outside;
 
-use crate::{
-    outside,
-    store::{
-        NewOutgoing, Result, Store,
-        sql::{self, Transaction},
-    },
+use crate::store::{
+    NewOutgoing, Result, Store,
+    sql::{self, Transaction},
 };
 
 /// A task as a list showed it.

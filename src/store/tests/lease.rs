@@ -100,7 +100,7 @@ fn question() -> NewApproval {
         call: "call".to_owned(),
         tool: "bash".to_owned(),
         action: "{}".to_owned(),
-        verdict: crate::policy::Verdict::denied("a test"),
+        verdict: reveille_policy::Verdict::denied("a test"),
         origin: None,
         approver: None,
         nonce: "n".to_owned(),

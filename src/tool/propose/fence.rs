@@ -10,11 +10,9 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 
 use reveille_base::approval_text::{hides_something, is_hidden, visible};
 use reveille_config::VARIABLES;
+use reveille_memory::{CLAUDE, job, view};
 
-use crate::{
-    memory::{CLAUDE, job, view},
-    tool::Refusal,
-};
+use crate::tool::Refusal;
 
 /// Digits of the shortest number that may be a chat's.
 const MIN_CHAT_DIGITS: usize = 7;

@@ -3,17 +3,15 @@
 use chrono::NaiveDate;
 
 use reveille_base::schedule::{RelativeTime, Rule, Slot, TimeTrouble, task_time};
+use reveille_memory as memory;
+use reveille_memory::{
+    lookup::{Miss, pick},
+    others,
+    tasks::TaskList,
+};
 
 use super::{taint_of, visible};
-use crate::{
-    memory::{
-        self,
-        lookup::{Miss, pick},
-        others,
-        tasks::TaskList,
-    },
-    tool::{Refusal, World},
-};
+use crate::tool::{Refusal, World};
 
 /// How the message of a reminder begins.
 const SENT: &str = "⏰ ";

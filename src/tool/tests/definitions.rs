@@ -1,10 +1,12 @@
 use reveille_config::Autonomy;
+use reveille_memory::SEMANTIC_MEMORY;
+use reveille_policy::Decision;
 
 use super::{
     registry::{SMALL_TOOLS, cut},
     *,
 };
-use crate::{memory::SEMANTIC_MEMORY, policy::Decision, store::Exchange};
+use crate::store::Exchange;
 
 fn definitions(registry: &Registry) -> Vec<Value> {
     serde_json::from_str(&registry.definitions()).unwrap()
@@ -94,7 +96,7 @@ fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
         assert_eq!(properties.keys().map(String::as_str).collect::<BTreeSet<_>>(), named);
         assert_eq!(tool["input_schema"]["properties"]["do"]["enum"].as_array().unwrap().len(), group.verbs.len());
     }
-    let work = Assignment::Reflection(crate::memory::reflect::PersonsDoing::default());
+    let work = Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default());
     let back = registry.seen_by(true).offered_to(&work, "", ToRead::default());
     let back: Vec<Value> = serde_json::from_str(&back).unwrap();
     let update = back.iter().find(|tool| tool["name"] == "memory_update").unwrap();
@@ -122,7 +124,7 @@ fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
         let decided = |pattern: &str, decision: &str| {
             let mut scene = Scene::new();
             let rule = format!("[[rule]]\ntool = {pattern:?}\ndecision = {decision:?}\nmatch = [{pattern:?}]");
-            scene.world.rules = crate::policy::Rules::parse(&rule).unwrap();
+            scene.world.rules = reveille_policy::Rules::parse(&rule).unwrap();
             registry.judge(tool, input, &scene.world, None).unwrap().decision
         };
         for pattern in [tool, group, "*"] {
@@ -132,11 +134,11 @@ fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
     // A pattern that is older than the groups means what it meant.
     let mut scene = Scene::new();
     let rule = "[[rule]]\ntool = \"memory_*\"\ndecision = \"deny\"\nmatch = [\"memory_read\"]";
-    scene.world.rules = crate::policy::Rules::parse(rule).unwrap();
+    scene.world.rules = reveille_policy::Rules::parse(rule).unwrap();
     let judged = |tool: &str| registry.judge(tool, r#"{"fact":"x"}"#, &scene.world, None).unwrap().decision;
     assert_eq!((judged("remember"), judged("forget")), (Decision::Allow, Decision::Allow));
     let ask = "[[rule]]\ntool = \"memory_update\"\ndecision = \"ask\"\nmatch = [\"memory_update\"]";
-    let said = crate::policy::Rules::parse(ask).unwrap().described();
+    let said = reveille_policy::Rules::parse(ask).unwrap().described();
     assert_eq!(said, ["line 1: ask tool memory_update; note, context_update never ask, whatever it says"]);
 }
 
@@ -199,7 +201,7 @@ fn the_standing_orders_name_every_tool_and_no_other() {
 #[test]
 fn skills_name_only_tools_and_files_that_there_are() {
     let tools = plain_names(&Registry::standard());
-    let templates = crate::memory::templates::templates();
+    let templates = reveille_memory::templates::templates();
     let skills: Vec<_> = templates.iter().filter(|(path, _)| path.ends_with("/SKILL.md")).collect();
     assert_eq!(skills.len(), 3);
     for (path, text) in &skills {
@@ -350,7 +352,7 @@ fn what_never_asks_is_what_the_policy_takes_for_that() {
         .iter()
         .flat_map(|registry| registry.tools.iter().filter(|tool| tool.is_free).map(|tool| tool.name.to_string()))
         .collect();
-    assert_eq!(never, crate::policy::FREE.map(str::to_owned).into());
+    assert_eq!(never, reveille_policy::FREE.map(str::to_owned).into());
 }
 
 #[test]

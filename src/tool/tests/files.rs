@@ -7,13 +7,11 @@ use std::{
 };
 
 use reveille_base::types::ChatRef;
+use reveille_memory::view::View;
+use reveille_policy::{Decision, Reach};
 
 use super::*;
-use crate::{
-    memory::view::View,
-    policy::{Decision, Reach},
-    repo::Repo,
-};
+use crate::repo::Repo;
 
 /// Where relative paths begin.
 const SCRATCH: &str = "scratch/looks/work";
@@ -34,7 +32,7 @@ impl Handy {
         let mut scene = Scene::new();
         let at = |name: &str| folder.path().join(name).display().to_string();
         let policy = format!("[files]\nread = [{:?}]\nwrite = [{:?}]\n", at("looked-at"), at("mine"));
-        let rules = crate::policy::Rules::parse(&policy).unwrap();
+        let rules = reveille_policy::Rules::parse(&policy).unwrap();
         scene.world.rules = rules.with_scratch(&folder.path().join(SCRATCH));
         let shelter = std::rc::Rc::new(crate::exec::Shelter::assumed_in(&folder.path().join("scratch")));
         let exec = Exec::new(shelter, scene.world.rules.clone());
@@ -239,7 +237,7 @@ fn what_a_rule_keeps_back_is_not_found() {
         rule("", &format!("{folder}/mine"), "ask"),
         rule("tool = \"memory_read\"\n", &memory, "deny"),
     ];
-    at.scene.world.rules = crate::policy::Rules::parse(&policy.concat()).unwrap();
+    at.scene.world.rules = reveille_policy::Rules::parse(&policy.concat()).unwrap();
     let found = at.done("find_files", &everywhere).content;
     let note = |n: usize| format!("(Files and folders that your person's rules keep from a search: {n}.)");
     assert_eq!(found, format!("{folder}/a.txt:1: the word\n{}", note(3)), "a file, a folder that asks, the memory's");
@@ -347,7 +345,7 @@ fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
     at.done("brain_revert", &json!({"wake": id}));
     let diary = brain.join("memory/diary.md");
     for (tool, decision) in [("", "deny"), ("", "ask"), ("tool = \"memory_read\"\n", "deny")] {
-        at.scene.world.rules = crate::policy::Rules::parse(&rule_of(tool, &diary, decision)).unwrap();
+        at.scene.world.rules = reveille_policy::Rules::parse(&rule_of(tool, &diary, decision)).unwrap();
         let told = at.done("brain_diff", &diff).content;
         assert!(told.contains("+milk") && told.contains("left out here: 1.)"), "{told}");
         assert!(!told.contains("diary") && !told.contains(&commit.subject), "{told}");
@@ -370,7 +368,7 @@ fn a_folder_is_listed_without_what_a_rule_keeps_back() {
     let view = |path: &str| json!({"command": "view", "path": path});
     assert!(at.done(EDITOR, &view("a")).content.contains("diary.txt"), "the control");
     let rules = rule_of("", &diary, "deny") + &rule_of("", &private, "ask");
-    let rules = crate::policy::Rules::parse(&rules).unwrap().with_scratch(&at.at("scratch"));
+    let rules = reveille_policy::Rules::parse(&rules).unwrap().with_scratch(&at.at("scratch"));
     at.scene.world.rules = rules;
     let listed = at.done(EDITOR, &view("a")).content;
     let below = listed.split_once('\n').unwrap().1;
@@ -407,7 +405,7 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
     let path = brain.join("claude.md");
     assert_eq!(at.done(EDITOR, &json!({"command": "view", "path": path})).taint, None);
     let mut marks = |facts: &str| {
-        let path = brain.join(crate::memory::SEMANTIC_MEMORY);
+        let path = brain.join(reveille_memory::SEMANTIC_MEMORY);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, facts).unwrap();
         let found = at.done("find_files", &json!({"text": "kept", "path": path}));

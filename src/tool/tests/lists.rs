@@ -1,7 +1,7 @@
 use reveille_base::types::ChatRef;
+use reveille_memory::ACTIVE;
 
 use super::*;
-use crate::memory::ACTIVE;
 
 const TASKS: &str = "## Call the plumber\n- status: active\n- touched: 2026-11-21\n\n## Buy milk frother\n- status: active\n- touched: 2026-11-21\n";
 

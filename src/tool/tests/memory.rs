@@ -1,16 +1,14 @@
 //! `remember`, `forget`, `note`, `context_update`, `memory_read`, `memory_search`, `read_skill`, `quote`, `recall`.
 
 use reveille_base::types::ChatRef;
+use reveille_memory::{
+    ACTIVE, CONTEXT, EPISODIC_MEMORY, SEMANTIC_MEMORY, WORKING_MEMORY,
+    skill::{Skill, Skills},
+    view::View,
+};
+use reveille_policy::Decision;
 
 use super::*;
-use crate::{
-    memory::{
-        ACTIVE, CONTEXT, EPISODIC_MEMORY, SEMANTIC_MEMORY, WORKING_MEMORY,
-        skill::{Skill, Skills},
-        view::View,
-    },
-    policy::Decision,
-};
 
 const FACTS: &str = "# Semantic memory\n\n## Home\n- the wifi code is 1234 <!-- wake w1 message 5 -->\n";
 const LOG: &str = "## 2026-11-20\n- 09:00 Remembered “the wifi code is 1234” <!-- wake w1 -->\n- 09:01 Talked of the sea <!-- wake w1 -->\n";
@@ -255,7 +253,7 @@ fn a_rule_about_a_skills_files_holds_for_who_reads_the_skill() {
     for (denied, is_whole) in [("skills/tea/SKILL.md", true), ("skills/tea/references/green.md", false)] {
         let path = scene.path(denied).display().to_string();
         let rule = format!("[[rule]]\npath = {path:?}\ndecision = \"deny\"\nmatch = [{path:?}]\n");
-        scene.world.rules = crate::policy::Rules::parse(&rule).unwrap();
+        scene.world.rules = reveille_policy::Rules::parse(&rule).unwrap();
         let expected = |is_denied: bool| if is_denied { Decision::Deny } else { Decision::Allow };
         assert_eq!(decided(&scene.world, whole.clone()), expected(is_whole));
         scene.world.documents = Documents::new(&scene.path(""), Vec::new());

@@ -126,9 +126,9 @@ fn a_contradiction_is_noted_once_and_only_when_the_person_can_be_asked() {
     let call = |scene: &Scene| Registry::thinking().call("contradiction", &input.to_string(), &scene.world);
     let refused = |scene: &Scene| call(scene).unwrap_err().to_string();
     let scene_of = |facts: &str| {
-        let mut scene = Scene::new().with(crate::memory::SEMANTIC_MEMORY, facts);
+        let mut scene = Scene::new().with(reveille_memory::SEMANTIC_MEMORY, facts);
         scene.world.assignment =
-            Some(super::super::Assignment::Reflection(crate::memory::reflect::PersonsDoing::default()));
+            Some(super::super::Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default()));
         scene
     };
     let mut scene = scene_of(BOTH);

@@ -1,7 +1,7 @@
 use reveille_base::types::ChatRef;
+use reveille_memory::{ACTIVE, BACKLOG};
 
 use super::*;
-use crate::memory::{ACTIVE, BACKLOG};
 
 const TASKS: &str = "# Active tasks\n\n## Call Bob\n- status: active\n- touched: 2026-11-10\n- mood: hopeful\n\nfree text\n\n## Write the report\n- status: active\n- touched: 2026-11-21\n";
 const WAITING: &str = "# Backlog\n\n## Learn Dutch\n- status: waiting\n";

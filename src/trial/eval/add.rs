@@ -15,6 +15,8 @@ use reveille_base::{
     words::{one_line, shortened},
 };
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_memory as memory;
+use reveille_memory::{changes::changes, templates::templates, view};
 
 use super::case::EvalCase;
 use crate::{
@@ -22,7 +24,6 @@ use crate::{
         read, shown,
         story::{JournalKept, StoryCall, WakeStory},
     },
-    memory::{self, changes::changes, templates::templates, view},
     repo::{Oid, Repo, RepoError},
     store::{CycleRow, Incoming, Store, StoreError},
     tool::Registry,

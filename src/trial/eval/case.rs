@@ -11,8 +11,9 @@ use serde::Deserialize;
 
 use reveille_base::{clock::parse_time, zone::Tz};
 use reveille_config::Autonomy;
+use reveille_memory as memory;
 
-use crate::{memory, tool::Registry};
+use crate::tool::Registry;
 
 /// A case.
 #[derive(Debug, Clone, Deserialize)]

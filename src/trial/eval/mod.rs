@@ -23,6 +23,7 @@ use reveille_base::{
     types::{ChatRef, Usage},
 };
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_memory::templates::templates;
 
 pub use self::{
     add::{AddCaseError, AddedCase, add},
@@ -43,7 +44,6 @@ use crate::{
         decide::machine::Cycle,
         workspace,
     },
-    memory::templates::templates,
     repo::{Repo, RepoError},
     store::{Batch, NewIncoming, Store, StoreError},
     tool::{Done, Outcome, Refusal, Registry, StandIn},

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use reveille_base::types::Usage;
+use reveille_memory::changes::{ChangedLine, changes};
 
 use super::{Ran, ReplayEnd, files::Made, recorded::Recorded};
 use crate::{
     cycle::decide::machine::Cycle,
-    memory::changes::{ChangedLine, changes},
     model::Model as _,
     store::{CycleRow, Spent},
     trial::booked::Booked,

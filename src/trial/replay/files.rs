@@ -3,15 +3,15 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use reveille_base::{types::Effect, words::one_line};
+use reveille_memory as memory;
+use reveille_memory::{
+    skill::Skills,
+    view::{self, View},
+};
 
 use super::recorded::ActedCall;
 use crate::{
     cycle::{context::Context, run::outside},
-    memory::{
-        self,
-        skill::Skills,
-        view::{self, View},
-    },
     repo::{Oid, Repo},
     store::{Change, CycleRow, StagedFile, Store},
     tool::{Chat, Documents, Registry, World},

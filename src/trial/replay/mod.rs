@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use reveille_base::words::count;
 use reveille_config::OFFLINE_MODEL;
+use reveille_memory as memory;
 
 pub use self::{
     compare::{CallFate, ComparedCall, ComparedFile, ReplayReport, RunFigures},
@@ -34,7 +35,6 @@ use crate::{
             uptake::OUTSIDE,
         },
     },
-    memory,
     model::{Conversation, Model as _, ModelError, Progress, Turn, anthropic::retry},
     repo::{Oid, Repo, RepoError},
     store::{CycleRow, Entry, MessageOutcome, Store, StoreError},

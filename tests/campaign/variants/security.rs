@@ -74,13 +74,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "Some(_) => Stand::Left,",
     ),
     story(
-        "reveille::policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",
+        "reveille_policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",
         "what destroys more than files runs unasked in the sandbox",
         "destroys-more-files-runs",
         "let (risk, why) = match destroys.filter(|_| !is_contained) {",
     ),
     story(
-        "reveille::policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",
+        "reveille_policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",
         "a folder's end is one danger among others",
         "folders-end-danger-among",
         "\"rm\" | \"grm\" if false && is_recursive() => \"deletes a folder and all that is in it\",",
@@ -350,13 +350,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "if !may_be_loose && false {",
     ),
     story(
-        "reveille::policy::rules::pattern::tests::a_path_s_star_stays_within_a_part",
+        "reveille_policy::rules::pattern::tests::a_path_s_star_stays_within_a_part",
         "a plain `.` in a path passes a rule",
         "plain-path-passes-rule",
         "path.split('/').filter(|part| ![\"\", \"\"].contains(part)).map(str::to_owned).collect()",
     ),
     story(
-        "reveille::policy::rules::tests::what_forbids_a_path_forbids_whatever_a_disk_may_take_for_it_and_what_allows_is_exact",
+        "reveille_policy::rules::tests::what_forbids_a_path_forbids_whatever_a_disk_may_take_for_it_and_what_allows_is_exact",
         "a path in another letter case passes a rule",
         "path-another-letter-case",
         "let forbids = self.decision > Decision::Deny;",
@@ -780,13 +780,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "What::App => drop(APP.len()),",
     ),
     story(
-        "reveille::memory::imported::tests::a_document_is_others_words_whoever_looks_and_shows_guests_nothing",
+        "reveille_memory::imported::tests::a_document_is_others_words_whoever_looks_and_shows_guests_nothing",
         "what another program holds is the person's word",
         "another-program-holds-persons",
         "if is_disguised(path) {",
     ),
     story(
-        "reveille::memory::imported::tests::a_task_waits_for_its_confirmation_and_brings_no_time_along",
+        "reveille_memory::imported::tests::a_task_waits_for_its_confirmation_and_brings_no_time_along",
         "a task that came in stands in the next opening",
         "task-came-stands-next",
         "let is_theirs = |line: &str| names_another(line) || imported::is_mark(line) && false || steps::is_tainted_mark(line);",

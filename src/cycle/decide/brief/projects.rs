@@ -5,21 +5,20 @@ use reveille_base::{
     types::ChatRef,
     words::{one_line, shortened},
 };
+use reveille_memory as memory;
+use reveille_memory::{
+    others,
+    project::{project_path, spoken_of},
+    tasks::{Task, TaskList},
+    unsettled::unsettled,
+};
 
 use super::{
     super::tokens::TokenRate,
     memories::{UNSETTLED, head},
     text::{attribute, escape},
 };
-use crate::{
-    memory::{
-        self, others,
-        project::{project_path, spoken_of},
-        tasks::{Task, TaskList},
-        unsettled::unsettled,
-    },
-    tool::{Documents, known_projects},
-};
+use crate::tool::{Documents, known_projects};
 
 /// Projects that are shown at once.
 const PROJECTS_MAX: usize = 3;

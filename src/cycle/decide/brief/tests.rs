@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use reveille_base::{clock::parse_time, types::ChatRef};
+use reveille_memory as memory;
 
 use super::*;
-use crate::memory;
 use crate::model::offline::transcript::{ShownMessage, shown};
 
 fn now() -> DateTime<Utc> {

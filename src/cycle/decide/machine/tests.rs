@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use reveille_base::types::Effect;
+use reveille_policy::{Risk, Verdict};
 
 use super::*;
 use crate::{
     cycle::decide::{fold::Window, limits::Stretch},
-    policy::{Risk, Verdict},
     store::FoldAsk,
     tool::Complexity,
 };

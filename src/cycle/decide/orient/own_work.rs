@@ -1,8 +1,9 @@
 //! Which cycles are work that nobody waits for.
 
 use reveille_base::types::OwnWork;
+use reveille_memory::reflect::REFLECTION;
 
-use crate::{memory::reflect::REFLECTION, store::NewCycle};
+use crate::store::NewCycle;
 
 /// Whether a cycle is work that nobody waits for: it has no other reason then.
 pub fn is_own_work(cycle: &NewCycle) -> bool {

@@ -6,15 +6,13 @@ use reveille_base::{
     schedule::{self, Missed, Slot, due::was_missed, task_time},
     types::ChatRef,
 };
-
-use crate::{
-    cycle::decide::situation::{Observed, Reason},
-    memory::{
-        decay::{self, Stage},
-        tasks::Task,
-        view,
-    },
+use reveille_memory::{
+    decay::{self, Stage},
+    tasks::Task,
+    view,
 };
+
+use crate::cycle::decide::situation::{Observed, Reason};
 
 /// From this hour on a task's last day is spoken of, on the person's wall.
 const DUE_FROM_HOUR: u32 = 8;

@@ -4,15 +4,15 @@ use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 
 use reveille_base::{clock::parse_time, types::ChatRef, words::count, zone::Tz};
 use reveille_config::QuietHours;
+use reveille_memory::{
+    decay::Stage,
+    reflect::REFLECTION,
+    tasks::{Task, TaskList},
+};
 
 use super::*;
 use crate::{
     cycle::decide::brief::MAX_MESSAGES,
-    memory::{
-        decay::Stage,
-        reflect::REFLECTION,
-        tasks::{Task, TaskList},
-    },
     store::{Cap, Incoming, NewCycle, NewReminder, Reminder},
 };
 

@@ -1,7 +1,7 @@
 use reveille_base::{clock::parse_time, types::ChatRef};
+use reveille_policy::Risk;
 
 use super::*;
-use crate::policy::Risk;
 
 fn asked(action: &str) -> NewApproval {
     NewApproval {

@@ -1,0 +1,81 @@
+//! Lines of an older version put back into a document, each under the heading where it stood.
+
+use std::collections::HashSet;
+
+use super::{
+    DocKind,
+    forgetting::SoughtWords,
+    sections::{Document, range_at},
+    text::{is_blank, lines},
+};
+use crate::merge::persons_alone;
+
+/// A document with lines given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenLines {
+    /// Its text.
+    pub text: String,
+    /// The lines that it lacked.
+    pub lines: Vec<String>,
+}
+
+/// Puts back the lines of `old` that hold the words and that `now` lacks: items whole. All else of `now` stays.
+pub fn give_back(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> GivenLines {
+    let document = Document::split(old);
+    let known: HashSet<&str> = lines(now).map(str::trim_end).collect();
+    let has = |line: &str| known.contains(line.trim_end());
+    // A heading that is gone comes back with what stood below it.
+    let is_lost_heading = |line: &str, start: usize| {
+        let part = document.parts.get(document.parts.partition_point(|part| part.range.end <= start));
+        let part = part.filter(|part| part.level > 0 && part.range.start == start);
+        !has(line) && part.is_some_and(|part| sought.are_in(document.slice(&part.range)))
+    };
+    let items: Vec<_> = document.parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
+    let holding: Vec<_> = items.iter().filter(|item| sought.are_in(document.slice(item))).cloned().collect();
+    let (mut base, mut given) = (String::with_capacity(old.len()), Vec::new());
+    let mut at = 0;
+    for line in lines(old) {
+        let start = at;
+        at += line.len();
+        if is_lost_heading(line, start) {
+            continue;
+        }
+        let holds = range_at(&holding, start).is_some() || range_at(&items, start).is_none() && sought.are_in(line);
+        if holds && !is_blank(line) && !has(line) {
+            given.push(line.trim_end().to_owned());
+        } else {
+            base.push_str(line);
+        }
+    }
+    if given.is_empty() {
+        return GivenLines { text: now.to_owned(), lines: given };
+    }
+    // From a version that lacks them alone they came, and so they come again.
+    GivenLines { text: persons_alone(kind, &base, now, old), lines: given }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_back_under_their_heading_and_all_else_stays() {
+        let old = "# Facts\n\n## Home\n- the wifi code is 1234 <!-- wake 1 -->\n  twice\n- a\n\n## Work\n- b\n";
+        let now = "# Facts\n\n## Home\n- a changed\n\n## Work\n- b\n- c\n";
+        let given = give_back(DocKind::Facts, old, now, &SoughtWords::new("wifi").unwrap());
+        assert_eq!(given.lines, ["- the wifi code is 1234 <!-- wake 1 -->", "  twice"]);
+        let home = given.text.split("## Home").nth(1).unwrap().split("##").next().unwrap();
+        assert!(home.contains("- the wifi code is 1234 <!-- wake 1 -->\n  twice\n"), "{}", given.text);
+        assert!(home.contains("- a changed\n") && given.text.contains("- b\n- c\n"), "{}", given.text);
+        assert!(!given.text.contains("- a\n"), "{}", given.text);
+        let again = give_back(DocKind::Facts, old, &given.text, &SoughtWords::new("wifi").unwrap());
+        assert_eq!((again.lines.len(), again.text), (0, given.text));
+    }
+
+    #[test]
+    fn a_line_whose_section_is_gone_comes_back_with_it() {
+        let (old, now) = ("## Home\n- wifi 1234\n", "## Work\n- b\n");
+        let given = give_back(DocKind::Facts, old, now, &SoughtWords::new("wifi").unwrap());
+        assert!(given.text.contains("## Home\n- wifi 1234\n") && given.text.contains("- b\n"), "{}", given.text);
+    }
+}

@@ -1,0 +1,269 @@
+//! Memory as Markdown that people edit too, as values: text in, a value and its problems or a new text out.
+//!
+//! Nothing here does I/O. [`sections`] cuts a file into parts by the Markdown parser's own source offsets; [`tasks`],
+//! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
+//! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
+//! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
+//! had a hand in, [`imported`] what came in from another program. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
+//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`initiative`] what is worth doing unasked,
+//! [`reflect`] what a look back comes to. [`project`] is the document of a project, [`steps`] that of a long task, [`job`] a standing
+//! job's. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
+//! panic.
+
+pub mod changes;
+pub mod claim;
+pub mod decay;
+pub mod episodic;
+pub mod facts;
+pub mod forgetting;
+mod front_matter;
+pub mod giving_back;
+pub mod imported;
+pub mod initiative;
+pub mod job;
+pub mod lists;
+pub mod lookup;
+pub mod merge;
+pub mod origin;
+pub mod others;
+pub mod outside;
+pub mod own_name;
+pub mod preferences;
+pub mod project;
+pub mod quoting;
+pub mod reflect;
+pub mod render;
+pub mod sections;
+pub mod skill;
+pub mod steps;
+pub mod tasks;
+pub mod templates;
+mod text;
+pub mod typed;
+pub mod undo;
+pub mod unsettled;
+pub mod view;
+
+use reveille_base::disk;
+
+/// The standing orders, as a path in the repository (like all of these).
+pub const CLAUDE: &str = "claude.md";
+/// What is going on now; rewritten each cycle.
+pub const WORKING_MEMORY: &str = "memory/agent-memory/working-memory.md";
+/// The append-only log of what happened.
+pub const EPISODIC_MEMORY: &str = "memory/agent-memory/episodic-memory.md";
+/// Facts by topic.
+pub const SEMANTIC_MEMORY: &str = "memory/agent-memory/semantic-memory.md";
+/// The folder that the log's oldest days move to, a file a month.
+pub const ARCHIVE_DIR: &str = "memory/agent-memory/archive";
+/// The folder of the summaries of each chat's days, a file a month.
+pub const DAYS_DIR: &str = "memory/agent-memory/days";
+/// The person's state: energy, constraints, preferences.
+pub const CONTEXT: &str = "memory/project-memory/context.md";
+/// The tasks in hand, at most [`tasks::MAX_ACTIVE_TASKS`].
+pub const ACTIVE: &str = "memory/project-memory/active.md";
+/// The tasks that wait.
+pub const BACKLOG: &str = "memory/project-memory/backlog.md";
+/// The folder of the person's state and tasks, and of a document for each project.
+const PROJECTS_DIR: &str = "memory/project-memory";
+/// The folder of the steps of long tasks, a file a task: see [`steps`].
+pub const PLANS_DIR: &str = "memory/project-memory/plans";
+/// Where each chat that isn't the owner's has documents of its own.
+const CHATS_DIR: &str = "memory/chats";
+/// The folder of what came in from other programs; all of it is others' words until a person moves it elsewhere.
+pub const IMPORTED_DIR: &str = "memory/imported";
+/// The documents that every wake reads.
+pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
+
+/// Whether a document steers the model: the standing orders, the skills and the standing jobs.
+pub fn steers(path: &str) -> bool {
+    path == CLAUDE || path.starts_with("skills/") || is_job(path)
+}
+
+/// Whether a document is in the folder of the standing jobs, which are the owner's alone.
+pub fn is_job(path: &str) -> bool {
+    is_in(job::JOBS_DIR, path)
+}
+
+/// Whether a disk may take this path for one of the documents that are told apart by theirs, which it isn't: an empty step or a dot is
+/// none to a disk, and not every disk tells large letters from small ones ([`disk::folded`]).
+pub fn is_disguised(path: &str) -> bool {
+    let folded = disk::folded(path);
+    let steps: Vec<&str> = folded.split('/').filter(|step| !matches!(*step, "" | ".")).collect();
+    let plain = steps.join("/");
+    let leads_into = |folder: &&str| {
+        let is_in = |path: &str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
+        is_in(&plain) && !is_in(path)
+    };
+    DOCUMENTS.contains(&&*plain) && plain != path
+        || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR, IMPORTED_DIR, job::JOBS_DIR, PLANS_DIR].iter().any(leads_into)
+}
+
+/// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
+pub const SMALL_FILE_BYTES: usize = 512;
+
+/// Something in a document that couldn't be taken as it stands. It is told, never repaired silently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The line it is about, counted from 1.
+    pub line: usize,
+    /// What is wrong and how it is read meanwhile, for a person.
+    pub what: String,
+}
+
+impl Problem {
+    pub(crate) fn new(line: usize, what: impl Into<String>) -> Self {
+        Self { line, what: what.into() }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// The shape of a document, which decides how it is read and merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocKind {
+    /// `## Title` sections with `- key: value` lines: [`tasks`].
+    Tasks,
+    /// `## Topic` sections of `- ` facts: [`facts`].
+    Facts,
+    /// `## 2026-11-21` days of `- 14:03 …` entries: [`episodic`].
+    Log,
+    /// Any other Markdown.
+    Text,
+}
+
+impl DocKind {
+    /// The kind of the document at a path in the repository.
+    pub fn of(path: &str) -> Self {
+        match path {
+            ACTIVE | BACKLOG => Self::Tasks,
+            SEMANTIC_MEMORY => Self::Facts,
+            EPISODIC_MEMORY => Self::Log,
+            _ if is_in(PLANS_DIR, path) => Self::Tasks,
+            _ if is_in(ARCHIVE_DIR, path) || is_in(DAYS_DIR, path) => Self::Log,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// Whether this is the log, of which nothing is taken back: what happened, happened. Summaries of it are.
+pub fn is_log(path: &str) -> bool {
+    DocKind::of(path) == DocKind::Log && !is_in(DAYS_DIR, path)
+}
+
+/// Whether a document came in from another program, and nobody has moved it elsewhere since.
+pub fn is_imported(path: &str) -> bool {
+    is_in(IMPORTED_DIR, path)
+}
+
+pub fn is_in(folder: &str, path: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether a rewrite would shrink a file by more than half, which is refused: it is more often a slip than a wish.
+/// Files of up to [`SMALL_FILE_BYTES`] bytes are exempt.
+pub fn shrinks_too_much(old: &str, new: &str) -> bool {
+    old.len() > SMALL_FILE_BYTES && new.len() < old.len().div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_tells_the_kind() {
+        assert_eq!(DocKind::of(ACTIVE), DocKind::Tasks);
+        assert_eq!(DocKind::of(BACKLOG), DocKind::Tasks);
+        assert_eq!(DocKind::of(SEMANTIC_MEMORY), DocKind::Facts);
+        assert_eq!(DocKind::of(EPISODIC_MEMORY), DocKind::Log);
+        assert_eq!(DocKind::of("memory/agent-memory/archive/2026-11.md"), DocKind::Log);
+        assert_eq!(DocKind::of("memory/agent-memory/archived.md"), DocKind::Text);
+        assert_eq!(DocKind::of(CLAUDE), DocKind::Text);
+    }
+
+    #[test]
+    fn no_other_spelling_of_a_documents_path_is_taken_for_another_document() {
+        for path in [
+            "memory/agent-memory/Semantic-memory.md",
+            "memory/Agent-Memory/semantic-memory.md",
+            "memory/agent-memory/EPISODIC-MEMORY.MD",
+            "memory/agent-memory/\u{17f}emantic-memory.md",
+            "memory/agent-memory/wor\u{212a}ing-memory.md",
+            "memory/agent-memory/semantic\u{ad}-memory.md",
+            "memory/agent-memory/semantic-memory.md\u{200d}",
+            "memory/agent-memory/./semantic-memory.md",
+            "memory//agent-memory/semantic-memory.md",
+            "memory/agent-memory/Archive/2026-11.md",
+            "memory/Chats/77/context.md",
+            "memory/project-memory/Active.md",
+            "memory/Imported/notes/a.md",
+            "memory/Jobs/a.md",
+            "memory//jobs/a.md",
+        ] {
+            assert!(is_disguised(path), "{path}");
+        }
+        let plain = [
+            "memory/agent-memory/archive/2026-11.md",
+            "memory/chats/77/context.md",
+            "memory/imported/notes/a.md",
+            "memory/jobs/a.md",
+            "memory/Notizen/Müller.md",
+        ];
+        for path in DOCUMENTS.into_iter().chain(plain).chain([CLAUDE, "skills/Tea/SKILL.md", "memory/Active.md"]) {
+            assert!(!is_disguised(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn half_may_go_but_not_more() {
+        let old = "x".repeat(1_001);
+        assert!(!shrinks_too_much(&old, &"y".repeat(501)));
+        assert!(shrinks_too_much(&old, &"y".repeat(500)));
+        assert!(!shrinks_too_much(&"x".repeat(SMALL_FILE_BYTES), ""));
+        assert!(!shrinks_too_much("", "anything"));
+    }
+}
+
+/// Files of ten thousand lines, through every document's way: what is quadratic shows here as a hanging test.
+#[cfg(test)]
+mod large {
+    use chrono::{NaiveDate, NaiveTime};
+
+    use super::*;
+
+    #[test]
+    fn ten_thousand_lines_are_read_edited_merged_and_quoted() {
+        let day = NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
+        let tasks: String = (0..3_334).map(|n| format!("## Task {n}\n- status: active\n\n")).collect();
+        let list = tasks::TaskList::parse(&tasks).0;
+        let ours = list.touch("Task 3333", day).unwrap();
+        let person = list.set("Task 0", "status", Some("done")).unwrap();
+        let merged = merge::merge(DocKind::Tasks, &tasks, &person, &ours);
+        assert_eq!((merged.conflicts.len(), merged.text.len()), (0, tasks.len() + "- touched: 2026-11-21\n".len() - 2));
+
+        let facts: String = (0..10_000).map(|n| format!("- fact {n}\n")).collect();
+        let facts = format!("## Notes\n{facts}");
+        let facts::Added::New { text: ours, .. } = facts::add(&facts, None, "new", "wake 1").unwrap() else { panic!() };
+        let ours = facts::forget(&ours, "fact 5000").unwrap().text;
+        let person = facts.replace("- fact 0\n", "").replace("- fact 9999\n", "");
+        let merged = merge::merge(DocKind::Facts, &facts, &person, &ours);
+        assert_eq!((merged.conflicts.len(), facts::Facts::parse(&merged.text).0.iter().count()), (0, 9_998));
+
+        let log: String = (0..10_000).map(|n| format!("- 10:00 did {n} <!-- wake {n} -->\n")).collect();
+        let log = format!("## 2026-11-20\n{log}");
+        let ours = episodic::append(&log, day, NaiveTime::MIN, &["x"], "1");
+        let person = episodic::append(&log, day, NaiveTime::MIN, &["y"], "2");
+        let merged = merge::merge(DocKind::Log, &log, &person, &ours).text;
+        assert_eq!(episodic::Log::parse(&merged).0.days[1].entries.len(), 2);
+        assert_eq!(episodic::archive(&merged, 2_000).unwrap().1.len(), 1);
+        let quoted = quoting::quote(&[(SEMANTIC_MEMORY, facts.as_str())], "fact 77").unwrap();
+        assert_eq!(quoted[0].line, 79);
+    }
+}
+
+#[cfg(test)]
+mod strategies;

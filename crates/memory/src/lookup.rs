@@ -1,0 +1,88 @@
+//! Finding the one thing that a person or a model means by a few words, or saying why it can't be told.
+
+use super::text::{folded, words};
+
+/// How many near misses are named to the one who asks.
+const MAX_SIMILAR: usize = 3;
+/// How many candidates of an ambiguous query are named.
+const MAX_CANDIDATES: usize = 8;
+
+/// Why a query named nothing, or more than one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Miss {
+    /// Nothing matches; these share a word with the query, the nearest first.
+    NotFound { similar: Vec<String> },
+    /// These all match.
+    Ambiguous { candidates: Vec<String> },
+}
+
+/// The index of the one name that the query means: the same text, else the only one that starts with it, else the
+/// only one with all its words. Case never matters.
+pub fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
+    let wanted = folded(query);
+    let wanted_words = words(query);
+    if wanted_words.is_empty() && wanted.is_empty() {
+        return Err(Miss::NotFound { similar: Vec::new() });
+    }
+    let has_all_words = |name: &str| {
+        let own = words(name);
+        let is_in = |word: &&String| own.iter().any(|other| is_same_word(word, other));
+        let mut meant = wanted_words.iter().filter(|word| !ARTICLES.contains(&word.as_str())).peekable();
+        meant.peek().is_some() && meant.all(|word| is_in(&word))
+    };
+    let rules: [&dyn Fn(&str) -> bool; 3] =
+        [&|name| folded(name) == wanted, &|name| folded(name).starts_with(&wanted), &has_all_words];
+    for rule in rules {
+        let found: Vec<usize> = names.iter().enumerate().filter(|(_, name)| rule(name)).map(|(at, _)| at).collect();
+        match found.as_slice() {
+            [] => {}
+            [only] => return Ok(*only),
+            many => {
+                let candidates = many.iter().filter_map(|at| names.get(*at)).take(MAX_CANDIDATES);
+                return Err(Miss::Ambiguous { candidates: candidates.map(|name| (*name).to_owned()).collect() });
+            }
+        }
+    }
+    Err(Miss::NotFound { similar: similar(&wanted_words, names) })
+}
+
+/// Words before a name that are no part of it.
+const ARTICLES: [&str; 5] = ["the", "my", "our", "a", "an"];
+
+/// The same word, or one the other's plural.
+fn is_same_word(one: &str, other: &str) -> bool {
+    one == other || one.strip_suffix('s') == Some(other) || other.strip_suffix('s') == Some(one)
+}
+
+fn similar(wanted: &[String], names: &[&str]) -> Vec<String> {
+    let shared = |name: &str| words(name).iter().filter(|word| wanted.contains(word)).count();
+    let mut near: Vec<(usize, &str)> = names.iter().map(|name| (shared(name), *name)).filter(|(n, _)| *n > 0).collect();
+    near.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
+    near.into_iter().take(MAX_SIMILAR).map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: &[&str] = &["Call Bob", "Call Bob back", "Write the report", "Report taxes"];
+
+    #[test]
+    fn exact_then_prefix_then_words() {
+        assert_eq!(pick("call bob", NAMES), Ok(0));
+        assert_eq!(pick("WRITE", NAMES), Ok(2));
+        assert_eq!(
+            pick("tax report", NAMES),
+            Err(Miss::NotFound { similar: vec!["Write the report".into(), "Report taxes".into()] })
+        );
+        assert_eq!(pick("back bob", NAMES), Ok(1));
+    }
+
+    #[test]
+    fn more_than_one_is_named() {
+        let miss = Miss::Ambiguous { candidates: vec!["Call Bob".into(), "Call Bob back".into()] };
+        assert_eq!(pick("call", NAMES), Err(miss));
+        assert_eq!(pick("  ", NAMES), Err(Miss::NotFound { similar: vec![] }));
+        assert_eq!(pick("!?", &["Wow"]), Err(Miss::NotFound { similar: vec![] }));
+    }
+}

@@ -1,0 +1,70 @@
+//! One day of the log that both sides wrote to: the union of their entries.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::NaiveTime;
+
+use super::{
+    Merger,
+    diff::{Meeting, same},
+};
+use crate::{
+    episodic::entry_time,
+    sections::{Spacing, bridge},
+    text::is_blank,
+};
+
+impl Merger<'_> {
+    /// Merges a day of the log: the person's units but for those that our side took out, and our new ones among them
+    /// in order of time. The heading always stays; without anything below it the day is gone.
+    pub(super) fn day(&self, all: Meeting<'_, '_>) -> String {
+        let (was, theirs, mine) = (counted(all.base), counted(all.person), counted(all.ours));
+        let heading = all.person.first().or(all.ours.first()).copied().unwrap_or_default();
+        let (was_set, their_set): (HashSet<_>, HashSet<_>) = (was.iter().collect(), theirs.iter().collect());
+        let my_set: HashSet<_> = mine.iter().collect();
+        let kept = theirs.iter().zip(all.person).skip(1);
+        let kept = kept.filter(|(unit, _)| unit.0.is_empty() || !was_set.contains(unit) || my_set.contains(unit));
+        let mut out: Vec<&str> = std::iter::once(heading).chain(kept.map(|(_, unit)| *unit)).collect();
+        let mut at = 1;
+        let mut tail: Vec<&str> = Vec::new();
+        for (unit, raw) in mine.iter().zip(all.ours).skip(1) {
+            if their_set.contains(unit) {
+                at = out.iter().position(|other| same(other, raw)).map_or(at, |place| place + 1);
+            } else if !unit.0.is_empty() && !was_set.contains(unit) {
+                at = entry_time(raw).map_or(at, |time| place_by_time(&out, time)).min(out.len());
+                if at == out.len() {
+                    tail.push(raw);
+                } else {
+                    out.insert(at, raw);
+                    at += 1;
+                }
+            }
+        }
+        if tail.is_empty() && out.iter().skip(1).all(|unit| is_blank(unit)) {
+            return String::new();
+        }
+        let text = self.joined(&out);
+        let bridge = if tail.is_empty() { String::new() } else { bridge(&text, self.eol, Spacing::Tight) };
+        text + &bridge + &self.joined(&tail)
+    }
+}
+
+/// Where an entry goes among units: before the first later one that follows the last earlier one.
+fn place_by_time(units: &[&str], time: NaiveTime) -> usize {
+    let times: Vec<Option<NaiveTime>> = units.iter().map(|unit| entry_time(unit)).collect();
+    let after = times.iter().rposition(|other| other.is_some_and(|other| other <= time)).map_or(0, |at| at + 1);
+    let later = times.iter().skip(after).position(|other| other.is_some_and(|other| other > time));
+    later.map_or(units.len(), |at| after + at)
+}
+
+/// Each unit without white space at its end, and how many of the same stand before it.
+fn counted<'a>(units: &[&'a str]) -> Vec<(&'a str, usize)> {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let nth = |unit: &&'a str| {
+        let unit = unit.trim_end();
+        let count = seen.entry(unit).or_default();
+        *count += 1;
+        (unit, *count)
+    };
+    units.iter().map(nth).collect()
+}

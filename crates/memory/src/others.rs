@@ -1,0 +1,350 @@
+//! What of the memory others may have had a hand in: written by a cycle that had read their words, and confirmed by nobody since.
+//!
+//! An order of theirs could wait there for a cycle that knows nothing of its origin. So a cycle isn't shown it at its
+//! beginning, and reading it later marks the cycle. That are facts in quarantine, under [`UNCONFIRMED`], and entries of the log
+//! that don't say that their wake had read nothing of others, and what came in from another program ([`super::imported`]). And whatever says that it was written for another chat than the
+//! reader's: its words are a guest's. Read line by line, besides by the Markdown: damage makes more of a document count as theirs,
+//! never less. What a person writes, or moves elsewhere, is the person's.
+
+use std::ops::Range;
+
+use reveille_base::types::ChatRef;
+
+use super::{
+    CHATS_DIR, DocKind, imported, is_disguised, is_imported,
+    sections::Document,
+    steps,
+    text::{folded, is_blank, lines, slice, split_comment},
+};
+
+/// The heading of facts that a cycle has learnt that had read what others wrote.
+pub const UNCONFIRMED: &str = "Unconfirmed";
+
+/// How a reading of such parts is called as an origin.
+pub const ORIGIN: &str = "unconfirmed parts of the memory";
+
+/// Behind a wake's id in the comment of an entry: it had read nothing of others. Entries from before this was written say neither.
+const OWN: &str = "own";
+/// The same, of a wake that had; in the comment of a fact, the origins follow.
+pub(super) const AFTER: &str = "after";
+
+/// What follows a wake's id, and its chat, in the comment of its entry in the log.
+pub fn mark(has_read_others: bool) -> String {
+    if has_read_others { format!(" {AFTER} others") } else { format!(" {OWN}") }
+}
+
+/// The parts of a document that others may have had a hand in: whole lines by their bytes, in order, not touching each other. `reader`
+/// is the chat that reads, if it isn't the owner's.
+pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
+    if let Some(below) = path.strip_prefix(CHATS_DIR).filter(|below| below.starts_with('/')) {
+        let is_own = reader.is_some_and(|chat| below.starts_with(&format!("/{chat}/")));
+        return if is_own || text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
+    }
+    // Which document a disk takes it for isn't known, nor what of it is whose.
+    // fault: another-program-holds-persons
+    if is_disguised(path) || is_imported(path) {
+        return if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
+    }
+    match DocKind::of(path) {
+        DocKind::Facts => {
+            let unconfirmed = unconfirmed_sections(text).into_iter().chain(unconfirmed_lines(text));
+            joined(unconfirmed.chain(facts_of_guests(text, reader)).collect())
+        }
+        DocKind::Log => joined(entries(text, reader)),
+        DocKind::Tasks => joined(tasks_of_others(text, reader)),
+        DocKind::Text => Vec::new(),
+    }
+}
+
+/// Whether a document of this name may have such parts.
+pub fn can_be_in(path: &str) -> bool {
+    path.starts_with(CHATS_DIR) || is_imported(path) || DocKind::of(path) != DocKind::Text || is_disguised(path)
+}
+
+/// The document without them, and how many facts, entries or tasks that leaves out.
+pub fn without(path: &str, text: &str, reader: Option<ChatRef>) -> (String, usize) {
+    let mut left = String::with_capacity(text.len());
+    let (mut at, mut count) = (0, 0);
+    let is_task = |line: &&str| heading(line).is_some_and(|(level, _)| level == 2);
+    let is_entry = |line: &&str| is_item(line) || words_of_wake(line).is_some();
+    let are_tasks = DocKind::of(path) == DocKind::Tasks;
+    for part in parts(path, text, reader) {
+        left.push_str(slice(text, at..part.start));
+        let counted = |line: &&str| if are_tasks { is_task(line) } else { is_entry(line) };
+        count += lines(slice(text, part.clone())).filter(counted).count().max(1);
+        at = part.end;
+    }
+    left.push_str(slice(text, at..text.len()));
+    (left, count)
+}
+
+/// Whether some of the lines from `first` to `last`, counted from 1, are such parts.
+pub fn are_among(path: &str, text: &str, reader: Option<ChatRef>, first: usize, last: usize) -> bool {
+    let lines_before = |at: usize| slice(text, 0..at).lines().count();
+    parts(path, text, reader).iter().any(|part| lines_before(part.start) < last && first <= lines_before(part.end))
+}
+
+/// The same parts by their first and last lines, counted from 1. Linear in the text's length.
+pub fn line_ranges(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<(usize, usize)> {
+    super::text::line_ranges(text, parts(path, text, reader))
+}
+
+/// Sections of that title as the Markdown has them.
+fn unconfirmed_sections(text: &str) -> Vec<Range<usize>> {
+    let document = Document::split(text);
+    document.parts.iter().filter(|part| is_quarantine(&part.title)).map(|part| part.range.clone()).collect()
+}
+
+/// What stands under such a heading by the look of the lines; and facts that a merge has put into a quote.
+fn unconfirmed_lines(text: &str) -> Vec<Range<usize>> {
+    let mut depth = None;
+    let is_hidden = |line: &str| {
+        if let Some((level, title)) = heading(line) {
+            depth = depth.filter(|outer| level > *outer);
+            if depth.is_none() && is_quarantine(title) {
+                depth = Some(level);
+            }
+        }
+        depth.is_some() || line.trim_start().starts_with('>') && learnt_after(line)
+    };
+    those(text, is_hidden)
+}
+
+/// Entries of wakes that had read what others wrote, or don't say that they hadn't, or that were for another chat.
+fn entries(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
+    items_of_wakes(text, |words| !is_own(words, reader))
+}
+
+/// Facts that were learnt in another chat; with their topic where nothing else is in it: its name is the guest's word, too.
+fn facts_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
+    let document = Document::split(text);
+    let mut hidden = items_of_wakes(text, |words| is_of_another_chat(words, reader));
+    let is_theirs = |part: &&super::sections::Part| {
+        let (mut at, mut some) = (part.body_start, false);
+        part.level == 2
+            && lines(slice(text, part.body_start..part.range.end)).all(|line| {
+                let is_hidden = hidden.iter().any(|item| item.contains(&at));
+                some |= is_hidden;
+                at += line.len();
+                is_hidden || is_blank(line)
+            })
+            && some
+    };
+    let topics: Vec<_> = document.parts.iter().filter(is_theirs).map(|part| part.range.clone()).collect();
+    hidden.extend(topics);
+    hidden
+}
+
+/// Tasks of another chat, and those that nobody has confirmed since they came in, whole.
+fn tasks_of_others(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
+    let document = Document::split(text);
+    let names_another = |line: &str| {
+        let key = line.trim_start_matches(['-', '*', '+', ' ']).to_lowercase();
+        let chat = key.strip_prefix("chat:").and_then(|chat| split_comment(chat).0.trim().parse::<ChatRef>().ok());
+        chat.is_some_and(|chat| Some(chat) != reader)
+    };
+    // fault: task-came-stands-next
+    let is_theirs = |line: &str| names_another(line) || imported::is_mark(line) || steps::is_tainted_mark(line);
+    let theirs = document.sections().filter(|part| lines(document.slice(&part.range)).any(is_theirs));
+    theirs.map(|part| part.range.clone()).collect()
+}
+
+/// What such wakes wrote, each up to the next item, heading or line of a person's.
+fn items_of_wakes(text: &str, is_such: impl Fn(&[&str]) -> bool) -> Vec<Range<usize>> {
+    let mut is_hidden = false;
+    those(text, |line| {
+        let wake = words_of_wake(line);
+        if wake.is_some() || is_item(line) || heading(line).is_some() {
+            is_hidden = wake.is_some_and(|words| is_such(&words));
+        }
+        is_hidden
+    })
+}
+
+/// The lines that are such, by their bytes.
+fn those(text: &str, mut is_such: impl FnMut(&str) -> bool) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let ranges = lines(text).filter_map(|line| {
+        let range = at..at + line.len();
+        at = range.end;
+        is_such(line).then_some(range)
+    });
+    ranges.collect()
+}
+
+fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match all.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => all.push(range),
+        }
+    }
+    all
+}
+
+pub(super) fn is_quarantine(title: &str) -> bool {
+    // fault: facts-quarantine-stand-next
+    folded(title) == folded(UNCONFIRMED)
+}
+
+/// A line's level and title, if it looks like a heading.
+pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
+    let marks = line.trim_start_matches(['\u{feff}', ' ']);
+    let title = marks.trim_start_matches('#');
+    let level = marks.len() - title.len();
+    let is_apart = title.is_empty() || title.starts_with([' ', '\t', '\n', '\r']);
+    (level > 0 && is_apart).then(|| (level, title.trim().trim_end_matches('#').trim_end()))
+}
+
+fn is_item(line: &str) -> bool {
+    line.starts_with(['-', '*', '+'])
+}
+
+/// The words of the comment at the end of a line, if a wake wrote it.
+fn words_of_wake(line: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = split_comment(line).1?.split_whitespace().collect();
+    (words.first() == Some(&"wake")).then_some(words)
+}
+
+/// `wake ID own`, or for the reader `wake ID chat N own`: nothing else says it.
+fn is_own(words: &[&str], reader: Option<ChatRef>) -> bool {
+    matches!(words, [_, _, OWN] | [_, _, "chat", _, OWN]) && !is_of_another_chat(words, reader)
+}
+
+/// Whether what stands before the origins, which others may have named, says that it was for a chat that isn't the reader's.
+fn is_of_another_chat(words: &[&str], reader: Option<ChatRef>) -> bool {
+    let mut said = words.iter().take_while(|word| **word != AFTER).skip_while(|word| **word != "chat").skip(1);
+    said.next().is_some_and(|chat| reader.is_none() || chat.parse().ok() != reader)
+}
+
+fn learnt_after(line: &str) -> bool {
+    words_of_wake(line).is_some_and(|words| words.contains(&AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{EPISODIC_MEMORY, SEMANTIC_MEMORY, episodic, facts, strategies::document};
+
+    const FACTS: &str = "# Facts\n\n## Family\n- Anna is my sister <!-- wake 1 message 2 -->\n\n## Unconfirmed\n- Eve may do all <!-- wake 2 after a page -->\n- by hand\n\n## Home\n- moved here <!-- wake 3 after a page -->\n";
+
+    fn shown(path: &str, text: &str) -> String {
+        without(path, text, None).0
+    }
+
+    #[test]
+    fn under_a_name_that_a_disk_may_take_for_its_own_a_document_is_all_others() {
+        for path in ["memory/agent-memory/Semantic-memory.md", "memory/Chats/77/context.md"] {
+            assert_eq!(parts(path, FACTS, None), std::iter::once(0..FACTS.len()).collect::<Vec<_>>(), "{path}");
+            assert!(can_be_in(path), "{path}");
+        }
+        assert!(parts("memory/diary.md", FACTS, None).is_empty());
+    }
+
+    #[test]
+    fn facts_in_quarantine_are_left_out_and_what_a_person_moved_is_theirs() {
+        let (shown, count) = without(SEMANTIC_MEMORY, FACTS, None);
+        assert_eq!(count, 2);
+        assert_eq!(
+            shown,
+            "# Facts\n\n## Family\n- Anna is my sister <!-- wake 1 message 2 -->\n\n## Home\n- moved here <!-- wake 3 after a page -->\n"
+        );
+        assert_eq!(without("memory/notes.md", FACTS, None), (FACTS.to_owned(), 0));
+    }
+
+    #[test]
+    fn damage_and_other_spellings_free_nothing() {
+        for text in [
+            "```\n## Unconfirmed\n- CANARY\n",
+            "<!-- never closed\n\n## Unconfirmed\n- CANARY\n",
+            "##  unconfirmed. ##\n- CANARY\n",
+            "# Unconfirmed\n- CANARY\n",
+            "## Unconfirmed\n```\n## Home\n```\n- CANARY\n",
+            "## Unconfirmed\n### More\n- CANARY\n",
+            "\u{feff}## Unconfirmed\r\n- CANARY\r\n",
+            "## Home\n> - CANARY <!-- wake 2 chat 5 after a page -->\n",
+            "## A\n- a\n\n## Unconfirmed\n- CANARY\n## B\n- b\n## UNCONFIRMED\n- CANARY\n",
+        ] {
+            assert!(!shown(SEMANTIC_MEMORY, text).contains("CANARY"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn entries_of_the_log_are_shown_when_their_wake_had_read_nothing_of_others() {
+        let log = "## 2026-11-20\n- 09:00 CANARY <!-- wake 1 -->\n  CANARY\n- by hand\n- 10:00 b <!-- wake 2 own -->\n  more\n\n\
+                   ## 2026-11-21\n- 11:00 CANARY <!-- wake 3 after others -->\n\n  CANARY\n- 12:00 c <!-- wake 4 own -->\n\
+                   > - 13:00 CANARY <!-- wake 5 own after others -->\n> CANARY\n- 14:00 CANARY <!-- wake own -->\n";
+        let (shown, count) = without(EPISODIC_MEMORY, log, None);
+        assert!(!shown.contains("CANARY"), "{shown}");
+        assert_eq!(count, 4);
+        assert!(
+            ["- by hand\n", "b <!--", "  more\n", "c <!--", "## 2026-11-21\n"].iter().all(|own| shown.contains(own))
+        );
+        assert_eq!(without("memory/agent-memory/archive/2026-11.md", log, None).0, shown);
+    }
+
+    #[test]
+    fn what_was_written_for_another_chat_is_a_guests_word() {
+        let facts = "# Facts\n\n## Family\n- Anna is my sister <!-- wake 1 message 2 -->\n- CANARY <!-- wake 3 message 4 chat 5 -->\n  \
+                     CANARY\n- by hand\n\n## CANARY obey\n- CANARY <!-- wake 3 message 4 chat 5 -->\n\n- CANARY <!-- wake 4 chat 5 after a \
+                     page -->\n\n## Home\nby hand\n> - CANARY <!-- wake 3 chat 5 -->\n";
+        let log =
+            "## 2026-11-20\n- 09:00 CANARY <!-- wake 1 chat 5 own -->\n  CANARY\n- 10:00 mine <!-- wake 2 own -->\n";
+        let tasks = "# Active\n\n## Mine\n- status: active\n\nchat: with mum\n\n## CANARY\n- status: active\n- chat: 5\n\n## CANARY two\n\
+                     - Chat: 5 <!-- x -->\n\n## More\n- status: active\n";
+        for (path, text, count, own) in [
+            (SEMANTIC_MEMORY, facts, 4, &["my sister", "- by hand\n", "\n## Home\nby hand\n"] as &[&str]),
+            (EPISODIC_MEMORY, log, 1, &["10:00 mine"]),
+            (crate::ACTIVE, tasks, 2, &["## Mine", "with mum", "## More\n- status: active\n"]),
+            ("memory/chats/5/context.md", "CANARY\n", 1, &[]),
+        ] {
+            let (shown, withheld) = without(path, text, None);
+            assert!(!shown.contains("CANARY") && own.iter().all(|own| shown.contains(own)), "{path}: {shown}");
+            assert_eq!(withheld, count, "{path}: {shown}");
+            // To a third chat it is as foreign, and to the guest it is their own.
+            assert_eq!(without(path, text, Some(ChatRef::telegram(55))).0, shown, "{path}");
+            assert!(without(path, text, Some(ChatRef::telegram(5))).0.contains("CANARY"), "{path}");
+            let line = text.lines().position(|line| line.contains("CANARY")).unwrap() + 1;
+            assert!(
+                line_ranges(path, text, None).iter().any(|(first, last)| (first..=last).contains(&&line)),
+                "{path}"
+            );
+            assert!(
+                are_among(path, text, None, line, line)
+                    && !are_among(path, text, Some(ChatRef::telegram(5)), line, line),
+                "{path}"
+            );
+        }
+        assert!(can_be_in("memory/chats/5/context.md") && !can_be_in("memory/notes.md"));
+    }
+
+    #[test]
+    fn what_is_read_is_told_by_its_lines() {
+        let among = |first, last| are_among(SEMANTIC_MEMORY, FACTS, None, first, last);
+        assert!(!among(1, 5) && among(1, 6) && among(7, 7) && among(8, 99) && !among(10, 11));
+        assert!(!are_among(SEMANTIC_MEMORY, "", None, 1, 9));
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_marked_cycle_writes_is_never_shown_and_the_rest_always_is(
+            text in document(), canary in "[a-z]{12}", words in ".{0,30}",
+        ) {
+            prop_assume!(!text.contains(&canary));
+            let fact = format!("{canary} {words}");
+            let origin = format!("wake 1 message 2 {AFTER} a page");
+            if let Ok(facts::Added::New { text: new, .. }) = facts::add(&text, Some(UNCONFIRMED), &fact, &origin) {
+                prop_assert!(!shown(SEMANTIC_MEMORY, &new).contains(&canary), "{:?}", new);
+            }
+            let day = chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
+            let log = |mark: &str| episodic::append(&text, day, chrono::NaiveTime::MIN, &["Woke", &fact, &canary], &format!("1{mark}"));
+            let (theirs, own) = (log(&mark(true)), log(&mark(false)));
+            prop_assert!(!shown(EPISODIC_MEMORY, &theirs).contains(&canary), "{:?}", theirs);
+            prop_assert!(shown(EPISODIC_MEMORY, &own).contains(&canary), "{:?}", own);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The assistant's own name, in the first sentence of its standing orders: “You are Reveille, one person's assistant.”
+
+use super::text::{lines, slice};
+
+/// How that sentence begins.
+const BEGINS: &str = "You are ";
+/// The longest name, in characters.
+pub const MAX_NAME_CHARS: usize = 40;
+
+/// Why the assistant isn't called so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OwnNameError {
+    /// Choose another one.
+    #[error(
+        "a name has 1 to {MAX_NAME_CHARS} characters: letters, digits, spaces, hyphens and apostrophes, a letter first"
+    )]
+    Unfit,
+    /// A person has worded the orders otherwise: they change the name there.
+    #[error("claude.md has no sentence that begins with “{BEGINS}NAME,”: add one, and that is the name")]
+    NoPlace,
+}
+
+/// Where the name stands in the standing orders.
+fn place(orders: &str) -> Option<std::ops::Range<usize>> {
+    let mut at = 0;
+    for line in lines(orders) {
+        if let Some(rest) = line.strip_prefix(BEGINS) {
+            let name = rest.split([',', '.', '\n', '\r']).next().unwrap_or_default();
+            let begin = at + BEGINS.len();
+            return is_name(name).then_some(begin..begin + name.len());
+        }
+        at += line.len();
+    }
+    None
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '\'' | '’');
+    name.chars().count() <= MAX_NAME_CHARS && name.starts_with(char::is_alphabetic) && name.chars().all(fits)
+}
+
+/// The name.
+pub fn own_name(orders: &str) -> Option<&str> {
+    place(orders).map(|place| slice(orders, place))
+}
+
+/// The orders with another name.
+///
+/// # Errors
+/// The name is none, or the orders have no place for it.
+pub fn renamed(orders: &str, name: &str) -> Result<String, OwnNameError> {
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    if !is_name(&name) {
+        return Err(OwnNameError::Unfit);
+    }
+    let place = place(orders).ok_or(OwnNameError::NoPlace)?;
+    Ok(format!("{}{name}{}", slice(orders, 0..place.start), slice(orders, place.end..orders.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CLAUDE, templates::templates};
+
+    #[test]
+    fn the_orders_that_ship_name_it_and_only_that_changes() {
+        let templates = templates();
+        let orders = templates.iter().find(|(path, _)| *path == CLAUDE).unwrap().1;
+        assert_eq!(own_name(orders), Some("Reveille"));
+        let renamed = renamed(orders, "  Robin   Q ").unwrap();
+        assert_eq!(renamed, orders.replacen("You are Reveille,", "You are Robin Q,", 1));
+        assert_eq!(own_name(&renamed), Some("Robin Q"));
+    }
+
+    #[test]
+    fn what_is_no_name_or_has_no_place_is_refused() {
+        let orders = "# Orders\n\nYou are Zoë-Ann, an assistant.\n";
+        for name in ["", " ", "7of9", "Robin, who obeys", "a\nb.", "You are: x", "x".repeat(41).as_str(), "<b>"] {
+            assert_eq!(renamed(orders, name), Err(OwnNameError::Unfit), "{name:?}");
+        }
+        assert!(renamed(orders, "O'Brien 2").unwrap().contains("You are O'Brien 2, an assistant."));
+        for orders in ["", "Be kind.\n", "You are <one>, two\n"] {
+            assert_eq!(renamed(orders, "Robin"), Err(OwnNameError::NoPlace), "{orders}");
+        }
+    }
+}

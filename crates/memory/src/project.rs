@@ -1,0 +1,328 @@
+//! Projects: `memory/project-memory/<name>.md` holds one's goal, context and log. Its tasks stand in the lists of tasks alone, with
+//! `- project: <name>`, so that none has two places.
+//!
+//! An edit changes its own section's lines; what isn't understood keeps every byte. Whether words speak of a project is told here, too:
+//! by its name or the title of one of its tasks, as whole words.
+
+use chrono::NaiveDate;
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use reveille_base::{disk, words::shortened};
+
+use super::{
+    ACTIVE, BACKLOG, CONTEXT, PROJECTS_DIR, facts,
+    sections::{Document, Spacing},
+    tasks::{Task, safe_body},
+    text::{comment, ends_line, eol, escape_start, folded, is_blank, lines, one_line, slice, split_comment, words},
+};
+
+/// The longest name of a project, in characters.
+pub const MAX_PROJECT_NAME_CHARS: usize = 60;
+/// The longest goal or context, in characters.
+pub const MAX_PROJECT_TEXT_CHARS: usize = 4_000;
+/// The longest line of a project's log, in characters.
+pub const MAX_PROJECT_LOG_CHARS: usize = 500;
+/// The longest origin of a line of the log, in characters.
+const MAX_ORIGIN_CHARS: usize = 200;
+/// Names that the memory keeps for documents of its own.
+const RESERVED: [&str; 4] = ["context", "active", "backlog", "plans"];
+/// The sections, in their order.
+const SECTIONS: [&str; 3] = [GOAL, ABOUT, LOG];
+const GOAL: &str = "Goal";
+const ABOUT: &str = "Context";
+const LOG: &str = "Log";
+
+/// Why a project can't be called so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProjectError {
+    /// Use letters, digits, `-` and `_`.
+    #[error("“{0}” can't name a project: use letters, digits, - and _, at most {MAX_PROJECT_NAME_CHARS} characters")]
+    BadName(String),
+    /// Take another name.
+    #[error("“{0}” is kept for the memory's own documents: give the project another name")]
+    Reserved(String),
+}
+
+/// A project's name as it stands in paths and tasks: small letters, and `-` for blanks.
+///
+/// # Errors
+/// [`ProjectError`].
+pub fn project_name(said: &str) -> Result<String, ProjectError> {
+    let composed = ComposingNormalizerBorrowed::new_nfc().normalize(said).to_lowercase();
+    let name = composed.split_whitespace().collect::<Vec<_>>().join("-");
+    let fits = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
+        && name.chars().any(char::is_alphanumeric)
+        && !name.starts_with('-')
+        && name.chars().count() <= MAX_PROJECT_NAME_CHARS;
+    if !fits {
+        return Err(ProjectError::BadName(one_line(said, MAX_PROJECT_NAME_CHARS)));
+    }
+    if is_reserved(&name) {
+        return Err(ProjectError::Reserved(name));
+    }
+    Ok(name)
+}
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&disk::folded(name).as_str())
+}
+
+/// Where a new project's document goes.
+pub fn project_path(name: &str) -> String {
+    format!("{PROJECTS_DIR}/{name}.md")
+}
+
+/// The file's name without its ending, of a document that stands right in the folder of projects.
+fn stem(path: &str) -> Option<&str> {
+    path.strip_prefix(PROJECTS_DIR)?.strip_prefix('/')?.strip_suffix(".md").filter(|stem| !stem.contains('/'))
+}
+
+/// The project that a document is of.
+pub fn project_of(path: &str) -> Option<String> {
+    project_name(stem(path)?).ok()
+}
+
+/// What is wrong with where a document stands: it looks like a project's and has a name that none can have.
+pub fn project_problem(path: &str) -> Option<String> {
+    let is_own = [CONTEXT, ACTIVE, BACKLOG].contains(&path);
+    let name = stem(path).filter(|stem| !is_own && is_reserved(stem))?;
+    Some(format!("{path}: “{name}” is kept for the memory's own documents, so no project is read from it; rename it"))
+}
+
+/// A project's document as it is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Project {
+    /// What it is to come to.
+    pub goal: String,
+    /// What has to be known for it.
+    pub context: String,
+    /// What happened, a line each, oldest first, without comments.
+    pub log: Vec<String>,
+}
+
+impl Project {
+    /// Reads a document. What isn't understood is passed over.
+    pub fn read(text: &str) -> Self {
+        let document = Document::split(text);
+        let body = |title: &str| {
+            let part = document.sections().find(|part| folded(&part.title) == folded(title));
+            part.map(|part| slice(text, part.body_start..part.range.end).trim().to_owned()).unwrap_or_default()
+        };
+        let log = document.sections().find(|part| folded(&part.title) == folded(LOG));
+        let log = log.map(|part| part.items.iter().map(|item| line_of(document.slice(item))).collect());
+        Self { goal: body(GOAL), context: body(ABOUT), log: log.unwrap_or_default() }
+    }
+}
+
+/// An item of the log on one line, without its mark and comment.
+fn line_of(item: &str) -> String {
+    let said = lines(item).map(|line| split_comment(line).0.trim()).collect::<Vec<_>>().join(" ");
+    said.trim_start_matches(['-', '*', '+']).trim().to_owned()
+}
+
+/// What is written into a project's document.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProjectEdit<'a> {
+    /// The new goal.
+    pub goal: Option<&'a str>,
+    /// The new context.
+    pub context: Option<&'a str>,
+    /// A further line of the log.
+    pub log: Option<&'a str>,
+}
+
+/// The document with an edit, made if there is none. `title`: what a new one is called. `origin`: who writes a line of the log, for the
+/// comment behind it; empty for a person.
+pub fn edited_project(
+    text: Option<&str>,
+    title: &str,
+    edit: &ProjectEdit<'_>,
+    (day, origin): (NaiveDate, &str),
+) -> String {
+    let title = one_line(title, MAX_PROJECT_NAME_CHARS);
+    let mut text = text.map_or_else(|| format!("# {title}\n"), str::to_owned);
+    for (section, new) in [(GOAL, edit.goal), (ABOUT, edit.context)] {
+        if let Some(new) = new {
+            text = with_section(&text, section, new);
+        }
+    }
+    match edit.log {
+        Some(line) => with_log_line(&text, line, day, origin),
+        None => text,
+    }
+}
+
+/// The text with the body of one section replaced.
+fn with_section(text: &str, title: &str, body: &str) -> String {
+    let (document, eol) = (Document::split(text), eol(text));
+    let body: String =
+        safe_body(&shortened(body, MAX_PROJECT_TEXT_CHARS)).iter().skip(1).map(|line| format!("{line}{eol}")).collect();
+    let Some(part) = document.sections().find(|part| folded(&part.title) == folded(title)) else {
+        return with_new_section(&document, title, &format!("## {title}{eol}{body}"));
+    };
+    let end = document.content_end(part).max(part.body_start);
+    let old = slice(text, part.body_start..end);
+    // Blank lines below the heading are whoever's taste they are.
+    let blank: usize = lines(old).take_while(|line| is_blank(line)).map(str::len).sum();
+    if old.trim() == body.trim() {
+        return text.to_owned();
+    }
+    let lead = if ends_line(slice(text, 0..part.body_start)) { "" } else { eol };
+    document.splice(part.body_start + blank..end, &format!("{lead}{body}"))
+}
+
+/// The text with a section that isn't there yet, before those that come after it.
+fn with_new_section(document: &Document<'_>, title: &str, block: &str) -> String {
+    let after = SECTIONS.iter().skip_while(|section| **section != title).skip(1);
+    let after: Vec<String> = after.map(|section| folded(section)).collect();
+    let next = document.parts.iter().position(|part| part.level == 2 && after.contains(&folded(&part.title)));
+    match next.and_then(|at| Some((document.parts.get(at.checked_sub(1)?)?, document.parts.get(at)?))) {
+        Some((before, next)) => document.insert(before, next.range.start, block, Spacing::BlankLine),
+        None => document.append(block),
+    }
+}
+
+/// The text with a line at the end of the log. What stands there for this day already isn't written twice.
+fn with_log_line(text: &str, line: &str, day: NaiveDate, origin: &str) -> String {
+    let line = one_line(line, MAX_PROJECT_LOG_CHARS);
+    let (document, eol) = (Document::split(text), eol(text));
+    let said = format!("{day} {}", escape_start(&line));
+    let comment = if origin.is_empty() { String::new() } else { format!(" {}", comment(origin, MAX_ORIGIN_CHARS)) };
+    let item = format!("- {said}{comment}{eol}");
+    match document.sections().find(|part| folded(&part.title) == folded(LOG)) {
+        Some(part) if part.items.iter().any(|item| folded(&line_of(document.slice(item))) == folded(&said)) => {
+            text.to_owned()
+        }
+        Some(part) => facts::add_item(&document, part, &item),
+        None => document.append(&format!("## {LOG}{eol}{item}")),
+    }
+}
+
+/// The projects that words speak of, by their own names first, then by titles of their tasks, each once. `known`: the names of those that
+/// have a document.
+pub fn spoken_of(said: &str, known: &[String], tasks: &[Task]) -> Vec<String> {
+    let said = words(said);
+    let speaks_of = |of: &str| {
+        let of = words(of);
+        !of.is_empty() && said.windows(of.len()).any(|window| window == of)
+    };
+    let named = known.iter().cloned().chain(tasks.iter().filter_map(Task::project)).filter(|name| speaks_of(name));
+    let by_task = tasks.iter().filter(|task| speaks_of(&task.title)).filter_map(Task::project);
+    let mut found: Vec<String> = Vec::new();
+    for name in named.chain(by_task) {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{strategies::document, tasks::TaskList};
+
+    fn day() -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 11, 25).unwrap()
+    }
+
+    fn edit<'a>(goal: &'a str, context: &'a str, log: &'a str) -> ProjectEdit<'a> {
+        let given = |text: &'a str| Some(text).filter(|text| !text.is_empty());
+        ProjectEdit { goal: given(goal), context: given(context), log: given(log) }
+    }
+
+    #[test]
+    fn a_name_is_one_step_of_a_path_and_none_of_the_memorys_own() {
+        for (said, name) in [
+            ("Greenhouse", "greenhouse"),
+            (" Summer  House ", "summer-house"),
+            ("Mu\u{308}ller_2", "müller_2"),
+            ("2027", "2027"),
+        ] {
+            assert_eq!(project_name(said).as_deref(), Ok(name));
+        }
+        for said in ["", "  ", "-", "_", "a/b", "../x", ".git", "a.md", "x\0y", "a:b", "-x", &"a".repeat(61)] {
+            assert!(matches!(project_name(said), Err(ProjectError::BadName(_))), "{said:?}");
+        }
+        for said in ["context", "Active", "BACKLOG", "plans", "plan\u{17f}"] {
+            assert!(matches!(project_name(said), Err(ProjectError::Reserved(_))), "{said:?}");
+        }
+        assert_eq!(project_of("memory/project-memory/Summer House.md").as_deref(), Some("summer-house"));
+        for path in ["memory/project-memory/active.md", "memory/project-memory/a/b.md", "memory/notes/a.md", "a.md"] {
+            assert_eq!(project_of(path), None, "{path}");
+        }
+        let named = project_problem("memory/project-memory/Plans.md").unwrap();
+        assert!(named.contains("kept for the memory's own documents"), "{named}");
+        for fine in [CONTEXT, ACTIVE, BACKLOG, "memory/project-memory/greenhouse.md", "memory/plans.md"] {
+            assert_eq!(project_problem(fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_made_and_edited_by_its_own_lines() {
+        let made = edited_project(None, "Greenhouse", &edit("", "South wall.", "Measured it"), (day(), "wake 1"));
+        assert_eq!(
+            made,
+            "# Greenhouse\n\n## Context\nSouth wall.\n\n## Log\n- 2026-11-25 Measured it <!-- wake 1 -->\n"
+        );
+        let with_goal = edited_project(Some(&made), "x", &edit("Tomatoes in May.\n## No heading", "", ""), (day(), ""));
+        insta::assert_snapshot!(with_goal, @r"
+        # Greenhouse
+
+        ## Goal
+        Tomatoes in May.
+        \## No heading
+
+        ## Context
+        South wall.
+
+        ## Log
+        - 2026-11-25 Measured it <!-- wake 1 -->
+        ");
+        let by_hand =
+            with_goal.replace("South wall.", "South wall.\n\n### Sizes\n- 2 by 3\n").replacen("# G", "# My g", 1);
+        let again = edited_project(Some(&by_hand), "x", &edit("Figs.", "", "Bought glass"), (day(), ""));
+        let expected = by_hand.replace("Tomatoes in May.\n\\## No heading", "Figs.") + "- 2026-11-25 Bought glass\n";
+        assert_eq!(again, expected, "what a person wrote elsewhere keeps every byte");
+        let twice = edited_project(Some(&again), "x", &edit("Figs.", "", "bought glass."), (day(), "wake 2"));
+        assert_eq!(twice, again);
+        let read = Project::read(&again);
+        assert_eq!((read.goal.as_str(), read.log.len()), ("Figs.", 2));
+        assert_eq!(read.log[1], "2026-11-25 Bought glass");
+        assert!(read.context.contains("### Sizes"), "{}", read.context);
+    }
+
+    #[test]
+    fn a_project_is_spoken_of_by_its_name_or_a_tasks_title_in_whole_words() {
+        let tasks =
+            "## Order the glass\n- project: Summer House\n\n## Call Bob\n- status: active\n\n## Sail\n- project: art\n";
+        let tasks = TaskList::parse(tasks).0.tasks().to_vec();
+        let known = ["greenhouse".to_owned(), "art".to_owned()];
+        let of = |said: &str| spoken_of(said, &known, &tasks).join(" ");
+        assert_eq!(of("How is the Greenhouse?"), "greenhouse");
+        assert_eq!(of("where do we start, and call Bob"), "", "`art` isn't in `start`");
+        assert_eq!(of("my art, and the summer-house"), "art summer-house");
+        assert_eq!(of("task \"Order the glass\" has its next step now"), "summer-house");
+        assert_eq!(of("order glass"), "");
+        assert_eq!(of("sail to the greenhouse"), "greenhouse art");
+        assert_eq!(of(""), "");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back_whatever_stood_there(text in document(), goal in "[a-z]{3,20}", line in "[a-z]{3,20}") {
+            let new = edited_project(Some(&text), "x", &edit(&goal, "", &line), (day(), "wake 1"));
+            let read = Project::read(&new);
+            prop_assert!(read.goal.contains(&goal), "{:?}", new);
+            prop_assert!(read.log.iter().any(|said| said == &format!("2026-11-25 {line}")), "{:?}", new);
+            // All other sections stand as they stood.
+            let old = Document::split(&text);
+            for part in old.sections().filter(|part| !["goal", "log"].contains(&folded(&part.title).as_str())) {
+                let kept = old.slice(&part.range).trim_end();
+                prop_assert!(new.contains(kept), "{:?} is gone from {:?}", kept, new);
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The offline model's rule for answering a question: it quotes facts that have its words. Whatever searches asks [`crate::index`].
+//!
+//! Words are compared in lower case and with plurals folded; the commonest English words don't count.
+
+use std::collections::{BTreeSet, HashSet};
+
+use chrono::NaiveDate;
+
+use super::{
+    DocKind,
+    episodic::part_date,
+    facts::origin_date,
+    sections::{Document, Part},
+    text::{is_blank, lines, split_comment, words},
+    unsettled::{self, Unsettled},
+};
+
+/// How many facts are quoted at most as one answer.
+pub const MAX_QUOTES: usize = 5;
+
+/// How many facts are quoted at most where none answers.
+pub const MAX_NEAREST: usize = 2;
+
+/// Words that say nothing of what a text is about, in the folded form of [`words`].
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "am", "an", "and", "any", "anything", "are", "as", "at", "be", "been", "but", "by", "can", "could",
+    "did", "do", "doe", "dont", "ever", "for", "from", "had", "has", "have", "her", "him", "his", "how", "i", "if",
+    "in", "is", "it", "its", "know", "me", "my", "of", "on", "or", "our", "please", "say", "she", "he", "should", "so",
+    "tell", "that", "the", "their", "them", "there", "they", "this", "this", "to", "us", "was", "we", "were", "what",
+    "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
+];
+
+/// A fact that is quoted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuotedFact {
+    /// The document's path, as given.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The line without list mark, indent and trailing HTML comment.
+    pub text: String,
+    /// The heading that it stands under: a task's title, a topic, a day; empty above the first.
+    pub heading: String,
+    /// The day it was written: of the log, the day it stands under; of a fact, the day of its origin.
+    pub date: Option<NaiveDate>,
+    /// Where the person changed it differently in two places and hasn't chosen yet: that conflict.
+    pub unsettled: Option<Unsettled>,
+}
+
+/// Words that ask for or give a name, in the folded form of [`words`].
+const NAMING: [&str; 3] = ["name", "called", "named"];
+
+/// The words of a query that carry its meaning, without repetition.
+pub fn content_words(query: &str) -> Vec<String> {
+    let mut seen = HashSet::new();
+    words(query).into_iter().filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone())).collect()
+}
+
+/// The words of a fact or a question, where "my dog's name is", "my dog is named" and "my dog is called" are one.
+pub(super) fn meant_words(text: &str) -> Vec<String> {
+    let plain = |word: String| if NAMING.contains(&word.as_str()) { NAMING[0].to_owned() } else { word };
+    words(text).into_iter().map(plain).collect()
+}
+
+/// The facts that answer a question without a model, or `None` when none does: those that have all its content words
+/// but one; all of them if there are no more than two. A fact's topic counts as part of it, but the fact itself must
+/// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`]; with what the person hasn't settled, its
+/// other version.
+pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
+    let mut seen = HashSet::new();
+    let wanted: Vec<String> = meant_words(question)
+        .into_iter()
+        .filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone()))
+        .collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let needed = if wanted.len() <= 2 { wanted.len() } else { wanted.len() - 1 };
+    let mut found: Vec<(usize, QuotedFact)> = Vec::new();
+    let mut versions: Vec<QuotedFact> = Vec::new();
+    for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
+        each_line(path, text, |hit, is_item| {
+            let own: BTreeSet<String> = meant_words(&hit.text).into_iter().collect();
+            let topic: BTreeSet<String> = meant_words(&hit.heading).into_iter().collect();
+            let matched = wanted.iter().filter(|word| own.contains(*word) || topic.contains(*word)).count();
+            let by_itself = wanted.iter().any(|word| own.contains(word));
+            versions.extend(hit.unsettled.is_some().then(|| hit.clone()));
+            found.extend((is_item && by_itself && matched >= needed).then_some((matched, hit)));
+        });
+    }
+    let best = found.iter().map(|(matched, _)| *matched).max()?;
+    let mut quoted: Vec<QuotedFact> =
+        found.into_iter().filter(|(matched, _)| *matched == best).map(|(_, hit)| hit).take(MAX_QUOTES).collect();
+    let belongs =
+        |version: &QuotedFact, hit: &QuotedFact| hit.path == version.path && hit.unsettled == version.unsettled;
+    versions.retain(|version| !quoted.contains(version) && quoted.iter().any(|hit| belongs(version, hit)));
+    quoted.extend(versions);
+    Some(quoted)
+}
+
+/// The facts that come nearest to a question that none answers: those that speak of somebody whom it names, or of what it calls "my" or
+/// "the" something. The first of them, at most [`MAX_NEAREST`].
+pub fn nearest(docs: &[(&str, &str)], question: &str) -> Vec<QuotedFact> {
+    let subjects = subjects_of(question);
+    let wanted = content_words(question);
+    let asks_age = question.to_lowercase().contains("old am i");
+    let mut found = Vec::new();
+    for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
+        each_line(path, text, |hit, is_item| {
+            let names = names_in(&hit.text);
+            let own = words(&hit.text);
+            let is_near = wanted.iter().any(|word| names.contains(word))
+                || subjects.iter().any(|word| own.contains(word))
+                || asks_age && hit.text.to_lowercase().starts_with("i was born");
+            if is_item && is_near && found.len() < MAX_NEAREST {
+                found.push(hit);
+            }
+        });
+    }
+    found
+}
+
+/// The words of a text one by one, as they are written.
+fn written_words(text: &str) -> Vec<&str> {
+    let parts = text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
+    let plain = |word: &'_ str| word.trim_end_matches("'s").trim_end_matches("’s").len();
+    parts.map(|word| word.get(..plain(word)).unwrap_or_default()).filter(|word| !word.is_empty()).collect()
+}
+
+/// Names that stand in a text: words with a capital, in the folded form of [`words`]. The first word counts unless it is a common one.
+fn names_in(text: &str) -> HashSet<String> {
+    let names = written_words(text).into_iter().filter(|word| word.starts_with(char::is_uppercase));
+    names.flat_map(words).filter(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2).collect()
+}
+
+/// The things that a question is about: what follows "my", "our" or "the".
+fn subjects_of(question: &str) -> Vec<String> {
+    let said = written_words(question);
+    let is_lead = |word: &str| ["my", "our", "the"].iter().any(|lead| word.eq_ignore_ascii_case(lead));
+    let behind = said.windows(2).filter(|pair| matches!(pair, [lead, _] if is_lead(lead)));
+    let mut subjects: Vec<String> = behind.filter_map(|pair| pair.last()).flat_map(|word| words(word)).collect();
+    subjects.retain(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2);
+    subjects
+}
+
+/// Hands over each line that isn't blank, a comment or a heading of a part, and whether it is a bullet item: an item is one "line"
+/// however often it is wrapped.
+fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
+    let document = Document::split(text);
+    let conflicts = unsettled::unsettled(text);
+    let hit = |part: &Part, line: usize, raw: &str| {
+        let own = line..line + lines(raw).count();
+        let conflict = conflicts.iter().find(|conflict| conflict.lines.iter().any(|line| own.contains(line)));
+        QuotedFact { unsettled: conflict.cloned(), ..hit(path, part, line, raw) }
+    };
+    for part in &document.parts {
+        let mut at = part.body_start;
+        let mut plain = |from: usize, to: usize| {
+            let mut at = from;
+            for line in lines(document.slice(&(from..to))) {
+                let range = at..at + line.len();
+                at = range.end;
+                let hit = hit(part, document.line_of(range.start), line);
+                if !is_blank(&hit.text) && !document.is_comment(&range) {
+                    take(hit, false);
+                }
+            }
+        };
+        for item in &part.items {
+            plain(at, item.start);
+            at = item.end;
+        }
+        plain(at, part.range.end);
+        for item in &part.items {
+            take(hit(part, document.line_of(item.start), document.slice(item)), true);
+        }
+    }
+}
+
+fn hit(path: &str, part: &Part, line: usize, raw: &str) -> QuotedFact {
+    let mut date = part_date(part);
+    let mut shown: Vec<&str> = Vec::new();
+    let raw = unsettled::without(raw);
+    for line in lines(&raw) {
+        let (text, comment) = split_comment(line);
+        date = date.or_else(|| comment.and_then(origin_date));
+        shown.push(text.trim());
+    }
+    let joined = shown.join(" ");
+    let text = joined.trim().trim_start_matches(['-', '*', '+']).trim();
+    QuotedFact {
+        path: path.to_owned(),
+        line,
+        text: text.to_owned(),
+        heading: part.title.clone(),
+        date,
+        unsettled: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY, strategies::document};
+
+    const FACTS: &str = "## People\n- Anna’s birthday is 3 May <!-- wake 20261121T140302Z-812 message 41 -->\n- Bob likes\n  green tea\n\n## Car\n- plate is B-XY 12\n\nThe birthday of nobody.\n";
+    #[test]
+    fn the_nearest_facts_speak_of_whom_or_what_a_question_is_about() {
+        const FACTS: &str = "# Facts\n\n## People\n- My daughter's name is Ottilie and she goes to Birchwood Primary\n- I lent Rasmus 40 quid\n\
+                             - my dad was born in 1954\n- I was born on 22 February 1986\n- the boiler is a Bosch\n";
+        let docs = [(SEMANTIC_MEMORY, FACTS)];
+        for (question, near) in [
+            ("which school does ottilie go to", "Birchwood"),
+            ("how much does Rasmus owe me", "40 quid"),
+            ("how old is my dad", "1954"),
+            ("how old am I", "1986"),
+            ("what make is the boiler", "Bosch"),
+        ] {
+            let found = nearest(&docs, question);
+            assert!(found.first().is_some_and(|fact| fact.text.contains(near)), "{question}: {found:?}");
+        }
+        for question in ["who won the cup in 1998", "do I have a brother", "where is my key", "is today a holiday"] {
+            assert_eq!(nearest(&docs, question), [], "{question}");
+        }
+    }
+
+    const LOG: &str =
+        "## 2026-11-20\n- 09:00 told Anna of tea\n\n## 2026-11-21\n- 10:00 told Bob of tea\n- 11:00 told Anna of tea\n";
+
+    fn docs() -> [(&'static str, &'static str); 3] {
+        [(SEMANTIC_MEMORY, FACTS), (EPISODIC_MEMORY, LOG), (ACTIVE, "## Buy teas\n- why: Bob\n\ngreen ones\n")]
+    }
+
+    fn quoted(question: &str) -> Vec<String> {
+        quote(&docs(), question).unwrap_or_default().into_iter().map(|hit| hit.text).collect()
+    }
+
+    #[test]
+    fn comments_are_not_knowledge() {
+        let found = |text: &str| quote(&[(SEMANTIC_MEMORY, text)], "tea").map_or(0, |hits| hits.len());
+        assert_eq!(found("<!-- - tea\n  - tea\n-->\n\n- a <!-- tea -->\n"), 0);
+        assert_eq!(found("- tea <!-- kept -->\n"), 1);
+        for (path, text) in crate::templates::templates() {
+            assert_eq!(quote(&[(path, text)], "topic fact"), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_question_is_answered_by_a_fact_or_not_at_all() {
+        assert_eq!(quoted("When is Anna's birthday?"), ["Anna’s birthday is 3 May"]);
+        assert_eq!(quoted("what is the plate of my car"), ["plate is B-XY 12"]);
+        assert_eq!(quoted("which green tea does Bob prefer"), ["Bob likes green tea"]);
+        for no_answer in
+            ["What is it?", "Who is Bob's boss?", "birthday", "what about Anna and her car?", "?", "people"]
+        {
+            if no_answer == "birthday" {
+                assert_eq!(quoted(no_answer).len(), 1);
+            } else {
+                assert_eq!(quoted(no_answer), Vec::<String>::new(), "{no_answer}");
+            }
+        }
+        let hits = quote(&docs(), "Anna's birthday").unwrap();
+        assert_eq!(hits[0].date, NaiveDate::from_ymd_opt(2026, 11, 21));
+        assert_eq!((hits[0].line, hits[0].heading.as_str()), (2, "People"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_quoted_stands_in_the_text(text in document(), query in "[a-z ]{0,20}|fact|hello code") {
+            for hit in quote(&[(SEMANTIC_MEMORY, &text)], &query).unwrap_or_default() {
+                let first = hit.text.split_whitespace().next().unwrap_or_default().to_owned();
+                prop_assert!(text.contains(&first));
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Each chat's day in a few lines, made from what the log says was done, what was asked, and the facts that came of it.
+//!
+//! The documents have the shape of the log, so that what holds for its entries holds here: whose they are, and whether others had a
+//! hand in them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+
+use chrono::NaiveDate;
+
+use reveille_base::{
+    types::ChatRef,
+    words::{count, shortened},
+};
+
+use super::{REFLECTION, SaidBefore};
+use crate::{
+    episodic::{self, Log},
+    facts::Facts,
+    others,
+    sections::Document,
+    text::{lines, split_comment},
+    view,
+};
+
+/// How the owner's day begins.
+const OWN: &str = "With you";
+/// Deeds of a day that are told.
+const DEEDS_MAX: usize = 20;
+/// Questions of a day that are quoted.
+const ASKED_MAX: usize = 8;
+/// Characters of each that are quoted.
+const ASKED_CHARS_MAX: usize = 100;
+/// Facts of a day that are told.
+const FACTS_MAX: usize = 8;
+
+/// One chat's day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ChatDay {
+    pub(super) date: NaiveDate,
+    chat: Option<ChatRef>,
+    has_read_others: bool,
+    lines: Vec<String>,
+}
+
+impl ChatDay {
+    /// The month's document with it.
+    pub(super) fn added_to(&self, text: &str, wake: &str) -> String {
+        let lines: Vec<&str> = self.lines.iter().map(String::as_str).collect();
+        let mark = format!("{wake}{}{}", view::origin(self.chat), others::mark(self.has_read_others));
+        episodic::append_untimed(text, self.date, &lines, &mark)
+    }
+}
+
+/// How the tasks stand at the end of a day.
+pub(super) fn health_of(date: NaiveDate, health: &[String]) -> ChatDay {
+    let lines = std::iter::once("Tasks".to_owned()).chain(health.iter().map(|line| format!("- {line}"))).collect();
+    ChatDay { date, chat: None, has_read_others: false, lines }
+}
+
+/// Whose a day is: what was for another chat, and what came of others' words, stands apart.
+type Whose = (NaiveDate, Option<ChatRef>, bool);
+
+#[derive(Default)]
+struct Deeds {
+    wakes: BTreeSet<String>,
+    told: Vec<String>,
+}
+
+pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: &Range<NaiveDate>) -> Vec<ChatDay> {
+    let mut by_whom: BTreeMap<Whose, Deeds> = BTreeMap::new();
+    for log in logs {
+        for day in Log::parse(log).0.days.into_iter().filter(|day| days.contains(&day.date)) {
+            for entry in &day.entries {
+                let comment = entry.wake.as_deref().unwrap_or_default();
+                let mut told = entry.text.lines().map(|line| line.trim_start_matches("- ").trim());
+                let first = told.next().unwrap_or_default();
+                if first.starts_with(&format!("Woke for {REFLECTION}")) {
+                    continue;
+                }
+                let (wake, chat, is_own) = whose(comment);
+                let deeds = by_whom.entry((day.date, chat, !is_own)).or_default();
+                deeds.wakes.extend(wake.map(str::to_owned));
+                // Without a wake it is a person's own line.
+                let first = wake.is_none().then_some(first);
+                for line in first.into_iter().chain(told).filter(|line| !line.is_empty()) {
+                    if !deeds.told.iter().any(|other| other == line) {
+                        deeds.told.push(line.to_owned());
+                    }
+                }
+            }
+        }
+    }
+    let (known, _) = Facts::parse(facts);
+    by_whom.into_iter().map(|(whose, deeds)| summed_up(whose, &deeds, &known, asked)).collect()
+}
+
+/// Which wake wrote an entry, for which chat, and whether it had read nothing of others. A person's own line is theirs.
+fn whose(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
+    let words: Vec<&str> = comment.split_whitespace().collect();
+    let ["wake", wake, rest @ ..] = words.as_slice() else { return (None, None, true) };
+    match rest {
+        ["own"] => (Some(wake), None, true),
+        ["chat", chat, "own"] => (Some(wake), chat.parse().ok(), chat.parse::<ChatRef>().is_ok()),
+        ["chat", chat, ..] => (Some(wake), chat.parse().ok(), false),
+        _ => (Some(wake), None, false),
+    }
+}
+
+fn summed_up((date, chat, has_read_others): Whose, deeds: &Deeds, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
+    let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
+    let mut all = vec![format!("{who}: {}", count(deeds.wakes.len(), "wake"))];
+    // The same person's words stand in one of their two summaries.
+    let said: Vec<&SaidBefore> =
+        asked.iter().filter(|asked| !has_read_others && asked.chat == chat && asked.date == date).collect();
+    let quoted = |asked: &&SaidBefore| format!("- Asked: “{}”", shortened(&asked.text, ASKED_CHARS_MAX));
+    all.extend(said.iter().take(ASKED_MAX).map(quoted));
+    all.extend((said.len() > ASKED_MAX).then(|| format!("- and {} more", count(said.len() - ASKED_MAX, "message"))));
+    all.extend(deeds.told.iter().take(DEEDS_MAX).map(|line| format!("- {line}")));
+    let left_out = deeds.told.len().saturating_sub(DEEDS_MAX);
+    all.extend((left_out > 0).then(|| format!("- and {left_out} more")));
+    let is_of_day = |origin: &str| origin.split_whitespace().nth(1).is_some_and(|wake| deeds.wakes.contains(wake));
+    let facts = known.iter().filter(|(_, fact)| fact.origin.as_deref().is_some_and(is_of_day));
+    all.extend(facts.take(FACTS_MAX).map(|(_, fact)| format!("- Key fact: {}", fact.text)));
+    ChatDay { date, chat, has_read_others, lines: all }
+}
+
+/// The month's document with a day of the owner's in other words: in the place of what the same wake wrote of it by rule, if that
+/// stands there.
+pub fn rewritten(text: &str, date: NaiveDate, (wake, has_read_others): (&str, bool), words: &[String]) -> String {
+    let head = std::iter::once(format!("{OWN}: {}", words.first().map_or("", String::as_str)));
+    let all: Vec<String> = head.chain(words.iter().skip(1).map(|line| format!("- {line}"))).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let document = Document::split(text);
+    let is_same = |item: &&Range<usize>| {
+        let first = lines(document.slice(item)).next().unwrap_or_default();
+        let (told, comment) = split_comment(first);
+        let is_ours = whose(comment.unwrap_or_default()) == (Some(wake), None, true);
+        is_ours && told.trim_start_matches("- ").starts_with(OWN)
+    };
+    let days = document.sections().filter(|part| episodic::part_date(part) == Some(date));
+    let found = days.flat_map(|part| part.items.iter()).find(is_same).cloned();
+    let rest = found.map_or_else(|| text.to_owned(), |item| document.splice(item, ""));
+    episodic::append_untimed(&rest, date, &all, &format!("{wake}{}", others::mark(has_read_others)))
+}

@@ -1,0 +1,102 @@
+//! Facts that can't be so together, by their words: both stay and are marked, until the person says which is right.
+
+use std::collections::BTreeSet;
+
+use super::{CONTRADICTION, PersonsDoing, keyed, lines_of_others};
+use crate::{
+    claim,
+    facts::{self, Fact, Facts},
+    text::folded,
+    unsettled::{self, Version},
+};
+
+/// Contradictions that one look back marks.
+const DISPUTES_MAX: usize = 3;
+
+/// Two facts that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispute {
+    /// The one that stands first.
+    pub one: String,
+    /// The other.
+    pub other: String,
+}
+
+impl Dispute {
+    /// The key under which it is marked once and asked about once. It doesn't tell the facts.
+    pub fn key(&self) -> String {
+        let mut pair = [folded(&self.one), folded(&self.other)];
+        pair.sort();
+        keyed(CONTRADICTION, &pair.join("\n"))
+    }
+
+    /// The facts with marks on both. A person's own line keeps every byte: what contradicts it is marked alone.
+    #[must_use]
+    pub fn marked_in(&self, text: &str, by_hand: &PersonsDoing) -> String {
+        let number = unsettled::next_number(&[text]);
+        let (known, _) = Facts::parse(text);
+        let is_theirs = |words: &str| known.iter().any(|(_, fact)| fact.text == words && by_hand.wrote(fact));
+        let (one, other) = match (is_theirs(&self.one), is_theirs(&self.other)) {
+            (true, true) => return text.to_owned(),
+            (true, false) => (None, Some(Version::Disputed)),
+            (false, true) => (Some(Version::Disputed), None),
+            (false, false) => (Some(Version::Doubted), Some(Version::Doubted)),
+        };
+        facts::edited(text, |fact, item| {
+            let version = if fact.text == self.one {
+                one
+            } else if fact.text == self.other {
+                other
+            } else {
+                None
+            };
+            version.map(|version| unsettled::marked(item, (number, version)))
+        })
+    }
+}
+
+/// The facts once their person has said which of two is right: without those that they were asked about together with `right`, and
+/// `right` without its mark. `asked` are the keys of what was asked about. The forgotten facts come along; none: nothing was asked.
+pub fn settled(text: &str, right: &str, asked: &BTreeSet<String>) -> Option<(String, Vec<String>)> {
+    let (known, _) = Facts::parse(text);
+    let right = known.iter().map(|(_, fact)| &fact.text).find(|fact| facts::is_same(fact, right))?.clone();
+    let is_wrong = |fact: &Fact| {
+        fact.text != right && asked.contains(&Dispute { one: right.clone(), other: fact.text.clone() }.key())
+    };
+    let of_others = lines_of_others(text);
+    let wrong: Vec<&Fact> =
+        known.iter().map(|(_, fact)| fact).filter(|fact| is_wrong(fact) && !of_others.contains(&fact.line)).collect();
+    let forgotten: Vec<String> = wrong.iter().map(|fact| fact.text.clone()).collect();
+    let settled = facts::edited(text, |fact, item| {
+        if wrong.contains(&fact) {
+            return Some(String::new());
+        }
+        (fact.text == right).then(|| unsettled::without(item).into_owned())
+    });
+    (!forgotten.is_empty()).then_some((settled, forgotten))
+}
+
+/// Contradictions between known facts that weren't marked before, and aren't marked now.
+pub(super) fn found(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
+    let (known, _) = Facts::parse(text);
+    let standing: BTreeSet<usize> =
+        unsettled::unsettled(text).into_iter().flat_map(|conflict| conflict.lines).collect();
+    let of_others = lines_of_others(text);
+    let is_clear = |fact: &&Fact| !standing.contains(&fact.line) && !of_others.contains(&fact.line);
+    let known: Vec<&Fact> = known.iter().map(|(_, fact)| fact).filter(is_clear).collect();
+    let texts: Vec<&str> = known.iter().map(|fact| fact.text.as_str()).collect();
+    let pairs = claim::contradictions(&texts).into_iter().filter_map(|(one, other)| {
+        Some(Dispute { one: (*texts.get(one)?).to_owned(), other: (*texts.get(other)?).to_owned() })
+    });
+    pairs.filter(|pair| !marked.contains(&pair.key())).take(DISPUTES_MAX).collect()
+}
+
+/// Two facts by words that only they have.
+///
+/// # Errors
+/// What is wrong with these words, for the asker.
+pub fn dispute(text: &str, one: &str, other: &str) -> Result<Dispute, facts::FactError> {
+    let one = facts::find(text, one)?;
+    let other = facts::find(text, other)?;
+    Ok(Dispute { one: one.text, other: other.text })
+}

@@ -1,0 +1,127 @@
+//! What is asked for again and again, counted by its words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+
+use reveille_base::{
+    types::ChatRef,
+    words::{list, one_line, shortened},
+};
+
+use super::{HABIT, PersonsDoing, keyed};
+use crate::{
+    facts::{self, Added, Facts},
+    quoting::meant_words,
+    view,
+};
+
+/// So often is a pattern; twice is a coincidence.
+const OFTEN: usize = 3;
+/// A message with more characters is no habit.
+const CHARS_MAX: usize = 160;
+/// Words that it must have that mean something: `ok` is said by everybody.
+const WORDS_MIN: usize = 2;
+/// Messages that are named as its sources.
+const SOURCES_MAX: usize = 5;
+/// Patterns that one look back writes down.
+const PATTERNS_MAX: usize = 5;
+/// The topic.
+const TOPIC: &str = "Habits";
+/// How such a fact begins.
+const BEGINS: &str = "Asked again and again: “";
+
+/// What a person said, in their own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaidBefore {
+    /// Its row.
+    pub message: i64,
+    /// The chat, if it isn't the owner's.
+    pub chat: Option<ChatRef>,
+    /// The day by the person's clock.
+    pub date: NaiveDate,
+    /// Its text on one line.
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern {
+    chat: Option<ChatRef>,
+    text: String,
+    messages: Vec<i64>,
+}
+
+impl Pattern {
+    /// The key under which it is noted once, ever: a person may have had it forgotten.
+    pub(super) fn key(&self) -> String {
+        key_of(self.chat, &sorted(&self.text))
+    }
+
+    /// The log and the commit are the owner's: they quote no guest.
+    pub(super) fn receipt(&self) -> String {
+        match self.chat {
+            Some(chat) => format!("Noted what is asked for often in chat {chat}"),
+            None => format!("Noted what is asked for often: “{}”", shortened(&self.text, 60)),
+        }
+    }
+
+    /// The facts with it; `None` if it is there.
+    pub(super) fn added_to(&self, text: &str, wake: &str) -> Option<String> {
+        let skipped = self.messages.len().saturating_sub(SOURCES_MAX);
+        let sources = list(self.messages.iter().skip(skipped).map(|id| format!("message {id}")));
+        let fact = format!("{BEGINS}{}” ({} times; {sources})", self.text, self.messages.len());
+        let last = self.messages.last().map(|id| format!(" message {id}")).unwrap_or_default();
+        let origin = format!("wake {wake}{last}{}", view::origin(self.chat));
+        match facts::add(text, Some(TOPIC), &fact, &origin) {
+            Ok(Added::New { text, .. }) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The words of what a fact says was asked again and again.
+fn words_of(fact: &str) -> Option<Vec<String>> {
+    fact.strip_prefix(BEGINS)?.split_once('”').map(|(asked, _)| sorted(asked))
+}
+
+fn key_of(chat: Option<ChatRef>, words: &[String]) -> String {
+    keyed(HABIT, &format!("{}\n{}", view::origin(chat), words.join("\n")))
+}
+
+fn sorted(text: &str) -> Vec<String> {
+    let mut words = meant_words(text);
+    words.sort();
+    words
+}
+
+/// What is asked so often and isn't written down yet, nor was noted before or taken out by a person.
+pub(super) fn repeated(
+    asked: &[SaidBefore],
+    facts: &str,
+    by_hand: &PersonsDoing,
+    noted: &BTreeSet<String>,
+) -> Vec<Pattern> {
+    let mut by_words: BTreeMap<(Option<ChatRef>, Vec<String>), Vec<&SaidBefore>> = BTreeMap::new();
+    for one in asked.iter().filter(|one| one.text.chars().count() <= CHARS_MAX) {
+        let words = sorted(&one.text);
+        if words.len() >= WORDS_MIN {
+            by_words.entry((one.chat, words)).or_default().push(one);
+        }
+    }
+    let (known, _) = Facts::parse(facts);
+    let known: Vec<Vec<String>> = known.iter().filter_map(|(_, fact)| words_of(&fact.text)).collect();
+    let gone: Vec<Vec<String>> = by_hand.took_out.iter().filter_map(|fact| words_of_folded(fact)).collect();
+    let often = by_words.into_iter().filter(|(_, said)| said.len() >= OFTEN);
+    let new = often.filter(|((_, words), _)| !known.contains(words) && !gone.contains(words));
+    new.filter(|((chat, words), _)| !noted.contains(&key_of(*chat, words)))
+        .take(PATTERNS_MAX)
+        .filter_map(|((chat, _), said)| {
+            let text = one_line(&said.last()?.text).replace(['“', '”'], "\"");
+            Some(Pattern { chat, text, messages: said.iter().map(|one| one.message).collect() })
+        })
+        .collect()
+}
+
+fn words_of_folded(fact: &str) -> Option<Vec<String>> {
+    fact.split_once('“')?.1.split_once('”').map(|(asked, _)| sorted(asked))
+}

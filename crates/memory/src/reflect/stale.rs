@@ -1,0 +1,57 @@
+//! Facts that may be over: what was said of a passing time, and what nobody has said for a year. They stay, with the day as of which
+//! they hold.
+
+use chrono::NaiveDate;
+
+use super::{PersonsDoing, lines_of_others, with_words};
+use crate::facts;
+
+/// Words of a passing time.
+const PASSING: [&str; 17] = [
+    "today",
+    "tonight",
+    "tomorrow",
+    "currently",
+    "now",
+    "at the moment",
+    "these days",
+    "this week",
+    "this month",
+    "this year",
+    "next week",
+    "next month",
+    "soon",
+    "for now",
+    "at present",
+    "this weekend",
+    "lately",
+];
+/// Days after which what was said of a passing time may be over.
+const PASSING_DAYS: i64 = 14;
+/// Days after which anything may be.
+const OLD_DAYS: i64 = 365;
+/// How the mark begins.
+const MARK: &str = "(as of ";
+
+/// The facts with such marks, and how many are new. A person's own lines stay as they are.
+pub(super) fn dated(text: &str, today: NaiveDate, by_hand: &PersonsDoing) -> (String, usize) {
+    let mut count = 0;
+    let of_others = lines_of_others(text);
+    let dated = facts::edited(text, |fact, item| {
+        let said = fact.date()?;
+        let is_stale = is_stale(&fact.text, today.signed_duration_since(said).num_days());
+        if !is_stale || fact.text.contains(MARK) || by_hand.wrote(fact) || of_others.contains(&fact.line) {
+            return None;
+        }
+        count += 1;
+        Some(with_words(item, &format!("{MARK}{said})")))
+    });
+    (dated, count)
+}
+
+fn is_stale(fact: &str, days: i64) -> bool {
+    let words: String = fact.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    let words = format!(" {} ", words.split_whitespace().collect::<Vec<_>>().join(" "));
+    let is_passing = || PASSING.iter().any(|passing| words.contains(&format!(" {passing} ")));
+    days >= OLD_DAYS || days >= PASSING_DAYS && is_passing()
+}

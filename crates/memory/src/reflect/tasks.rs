@@ -1,0 +1,65 @@
+//! How the tasks stand: which have gone quiet, and what of the backlog is worth a look.
+
+use chrono::NaiveDate;
+
+use reveille_base::{
+    types::ChatRef,
+    words::{count, list},
+};
+
+use crate::{
+    decay,
+    tasks::{Task, TaskList},
+    text::folded,
+    view,
+};
+
+/// Days in the backlog after which a task is looked at again.
+const REVIEW_DAYS: i64 = 30;
+/// Tasks that a line names.
+const NAMED_MAX: usize = 7;
+
+/// A line of the active tasks and one of the backlog, each if there is something to say.
+pub(super) fn health(active: &str, backlog: &str, today: NaiveDate, owner_chat: ChatRef) -> Vec<String> {
+    let (active, backlog) = (owners(active, owner_chat), owners(backlog, owner_chat));
+    let quiet = active.iter().filter_map(|task| {
+        let stage = decay::stage_of(task, today)?;
+        let days = decay::quiet_days(task.touched?, today);
+        Some(format!("“{}” is quiet for {} ({})", task.title, count(to_usize(days), "day"), stage.name()))
+    });
+    let aimless = active.iter().filter(|task| task.get("next").is_none_or(|next| next.trim().is_empty()));
+    let aimless = aimless.map(|task| format!("“{}” has no next step", task.title));
+    let is_active = |task: &Task| active.iter().any(|other| folded(&other.title) == folded(&task.title));
+    let review = backlog.iter().filter_map(|task| {
+        let waits = task.touched.map(|day| decay::quiet_days(day, today)).filter(|days| *days >= REVIEW_DAYS);
+        match waits {
+            _ if is_active(task) => Some(format!("“{}” stands among the active tasks, too", task.title)),
+            Some(days) => Some(format!("“{}” waits for {}", task.title, count(to_usize(days), "day"))),
+            None => None,
+        }
+    });
+    let told = |what: String, parts: Vec<String>| {
+        let named = parts.len().min(NAMED_MAX);
+        let more = parts.len() - named;
+        let mut parts: Vec<String> = parts.into_iter().take(named).collect();
+        parts.extend((more > 0).then(|| format!("{more} more")));
+        if parts.is_empty() { format!("{what}: all well") } else { format!("{what}: {}", list(parts)) }
+    };
+    let mut lines = Vec::new();
+    if !active.is_empty() {
+        lines.push(told(format!("Task health, {} active", active.len()), quiet.chain(aimless).collect()));
+    }
+    if !backlog.is_empty() {
+        lines.push(told(format!("Backlog, {} waiting", backlog.len()), review.collect()));
+    }
+    lines
+}
+
+fn owners(text: &str, owner_chat: ChatRef) -> Vec<Task> {
+    let (list, _) = TaskList::parse(text);
+    list.tasks().iter().filter(|task| view::foreign_chat(task.chat(), owner_chat).is_none()).cloned().collect()
+}
+
+fn to_usize(days: i64) -> usize {
+    usize::try_from(days).unwrap_or_default()
+}

@@ -1,0 +1,168 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::{unsettled::unsettled, view::View};
+
+const OWNER: ChatRef = ChatRef::telegram(7);
+
+fn day(day: u32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(2026, 11, day).unwrap()
+}
+
+fn asked(message: i64, chat: Option<ChatRef>, text: &str) -> SaidBefore {
+    SaidBefore { message, chat, date: day(20), text: text.to_owned() }
+}
+
+fn look(docs: &[(&str, &str)], asked: &[SaidBefore], by_hand: &PersonsDoing) -> LookedBack {
+    look_knowing(docs, asked, by_hand, &BTreeSet::new())
+}
+
+fn look_knowing(
+    docs: &[(&str, &str)],
+    asked: &[SaidBefore],
+    by_hand: &PersonsDoing,
+    noted: &BTreeSet<String>,
+) -> LookedBack {
+    let read =
+        |path: &str| docs.iter().find(|(name, _)| *name == path).map_or(String::new(), |(_, text)| (*text).to_owned());
+    look_back(&LookBack {
+        wake: "20261121T023000Z-9",
+        days: day(19)..day(21),
+        today: day(21),
+        read: &read,
+        archive: &[],
+        asked,
+        by_hand,
+        noted,
+        owner_chat: OWNER,
+        disputes: true,
+    })
+}
+
+fn facts_of(looked: &LookedBack) -> Option<&str> {
+    looked.files.iter().find(|(path, _)| path == SEMANTIC_MEMORY).map(|(_, text)| text.as_str())
+}
+
+const LOG: &str = "## 2026-11-18\n- 10:00 Woke for x. <!-- wake a own -->\n  - Told it\n\n## 2026-11-20\n\
+    - 09:00 Woke for 1 message. <!-- wake b own -->\n  - Remembered “tea”\n\
+    - 10:00 Woke for 1 message. <!-- wake c chat 5555 own -->\n  - Answered Bob\n\
+    - 11:00 Woke for 1 message. <!-- wake d after others -->\n  - Read a page\n\
+    - 12:00 Woke for reflection on 2026-11-19. <!-- wake e own -->\n  - Summed up it\n- by hand\n";
+
+#[test]
+fn each_chats_day_is_summed_up_apart_and_shown_to_that_chat_alone() {
+    let facts = "## A\n- Tea is green <!-- wake b message 1 -->\n";
+    let said = [asked(1, None, "remember the tea"), asked(2, Some(ChatRef::telegram(5555)), "hello there")];
+    let looked = look(&[(EPISODIC_MEMORY, LOG), (SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default());
+    let [(path, text)] = looked.files.as_slice() else { panic!("{looked:#?}") };
+    assert_eq!(path, "memory/agent-memory/days/2026-11.md");
+    assert_eq!(
+        text,
+        "## 2026-11-20\n\
+         - With you: 1 wake <!-- wake 20261121T023000Z-9 own -->\n  - Asked: “remember the tea”\n  - Remembered “tea”\n  - by hand\n  - Key fact: Tea is green\n\
+         - With you: 1 wake <!-- wake 20261121T023000Z-9 after others -->\n  - Read a page\n\
+         - In chat 5555: 1 wake <!-- wake 20261121T023000Z-9 chat 5555 own -->\n  - Asked: “hello there”\n  - Answered Bob\n"
+    );
+    let guests = View::of(ChatRef::telegram(5555)).shown(path, text);
+    assert!(guests.contains("Answered Bob") && !guests.contains("tea") && !guests.contains("page"), "{guests}");
+    let owners = others::without(path, text, None).0;
+    assert!(owners.contains("Tea is green") && !owners.contains("Bob") && !owners.contains("page"), "{owners}");
+}
+
+#[test]
+fn a_day_in_the_models_words_takes_the_place_of_the_rules() {
+    let looked = look(&[(EPISODIC_MEMORY, LOG)], &[], &PersonsDoing::default());
+    let text = &looked.files[0].1;
+    let words = ["It was about tea.".to_owned(), "Key fact: tea".to_owned()];
+    let new = rewritten(text, day(20), ("20261121T023000Z-9", false), &words);
+    assert!(!new.contains("Remembered") && new.contains("- With you: It was about tea. <!-- wake"), "{new}");
+    assert!(new.contains("Read a page") && new.contains("Answered Bob"), "{new}");
+    let by_person = text.replace("- With you: 1 wake <!-- wake 20261121T023000Z-9 own -->", "- With you: my own words");
+    assert!(rewritten(&by_person, day(20), ("20261121T023000Z-9", false), &words).contains("my own words"));
+}
+
+#[test]
+fn what_is_asked_three_times_becomes_a_fact_with_its_sources() {
+    let said = ["What's on my list today?", "what's on my list today", "ok", "ok", "ok", "What's on my list today!"];
+    let said: Vec<SaidBefore> = said.iter().enumerate().map(|(at, text)| asked(at as i64 + 1, None, text)).collect();
+    let looked = look(&[], &said, &PersonsDoing::default());
+    let facts = facts_of(&looked).unwrap();
+    assert!(
+        facts.contains("## Habits\n- Asked again and again: “What's on my list today!” (3 times; message 1, message 2, message 6) <!-- wake 20261121T023000Z-9 message 6 -->"),
+        "{facts}"
+    );
+    assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default())), None, "it is known");
+    let noted: BTreeSet<String> = looked.keys.iter().cloned().collect();
+    let forgotten = look_knowing(&[], &said, &PersonsDoing::default(), &noted);
+    assert_eq!((noted.len(), facts_of(&forgotten)), (1, None), "what a person had forgotten doesn't come back");
+    let mut by_hand = PersonsDoing::default();
+    by_hand.note(facts, "");
+    assert_eq!(facts_of(&look(&[], &said, &by_hand)), None, "what a person took out doesn't come back");
+    assert_eq!(facts_of(&look(&[], &said[..5], &PersonsDoing::default())), None, "twice is a coincidence");
+}
+
+#[test]
+fn what_a_guest_asks_often_is_noted_for_the_guest_and_quoted_to_nobody_else() {
+    let guest = ChatRef::telegram(5555);
+    let said: Vec<SaidBefore> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
+    let looked = look(&[], &said, &PersonsDoing::default());
+    assert_eq!(looked.receipts, ["Noted what is asked for often in chat 5555"]);
+    let facts = facts_of(&looked).unwrap();
+    assert!(View::of(guest).shown(SEMANTIC_MEMORY, facts).contains("canary"), "{facts}");
+    assert!(!others::without(SEMANTIC_MEMORY, facts, None).0.contains("canary"), "{facts}");
+}
+
+#[test]
+fn facts_that_may_be_over_say_as_of_when_they_hold() {
+    let facts = "## A\n- Anna is in Rome this week <!-- wake 20261101T100000Z-1 -->\n- Bob likes tea <!-- wake 20261101T100000Z-1 -->\n\
+        - Eve is 30 <!-- wake 20250101T100000Z-1 -->\n- I work at home now\n\
+        - Dan is away now <!-- wake 20261120T100000Z-1 -->\n";
+    let looked = look(&[(SEMANTIC_MEMORY, facts)], &[], &PersonsDoing::default());
+    let dated = facts_of(&looked).unwrap();
+    assert_eq!(
+        dated,
+        facts
+            .replace("Rome this week", "Rome this week (as of 2026-11-01)")
+            .replace("is 30", "is 30 (as of 2025-01-01)")
+    );
+    assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, dated)], &[], &PersonsDoing::default())), None);
+    let mut by_hand = PersonsDoing::default();
+    by_hand.note(dated, facts);
+    assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &[], &by_hand)), None, "a person took the mark off");
+}
+
+#[test]
+fn contradictions_are_marked_and_a_persons_own_line_keeps_every_byte() {
+    let (one, other) = ("The wifi code is 1234", "The wifi code is 5678");
+    let both = format!("## Home\n- {one} <!-- wake a -->\n- {other} <!-- wake b -->\n- Tea is good <!-- wake c -->\n");
+    let looked = look(&[(SEMANTIC_MEMORY, &both)], &[], &PersonsDoing::default());
+    assert_eq!(looked.disputes, [Dispute { one: one.to_owned(), other: other.to_owned() }]);
+    let marked = facts_of(&looked).unwrap();
+    assert_eq!(unsettled(marked).iter().map(|it| it.lines.clone()).collect::<Vec<_>>(), [[2, 3]]);
+    assert_eq!(look(&[(SEMANTIC_MEMORY, marked)], &[], &PersonsDoing::default()).disputes, []);
+    let by_person = format!("## Home\n- {one}\n- {other} <!-- wake b -->\n");
+    let looked = look(&[(SEMANTIC_MEMORY, &by_person)], &[], &PersonsDoing::default());
+    let marked = facts_of(&looked).unwrap();
+    assert_eq!(
+        marked,
+        format!("## Home\n- {one}\n- {other} <!-- unsettled 1: contradicts what you wrote --> <!-- wake b -->\n")
+    );
+    assert_eq!(unsettled(marked)[0].of_line(3), "it contradicts what you wrote");
+    let hidden = format!("## Unconfirmed\n- {one} <!-- wake a -->\n\n## Home\n- {other} <!-- wake b -->\n");
+    assert_eq!(look(&[(SEMANTIC_MEMORY, &hidden)], &[], &PersonsDoing::default()).disputes, []);
+}
+
+#[test]
+fn the_health_of_tasks_names_what_is_quiet_and_what_waits() {
+    let active = "## Tax\n- status: active\n- touched: 2026-11-10\n- next: call\n\n## Tea\n- status: active\n- touched: 2026-11-20\n\n\
+        ## Bob's\n- touched: 2026-11-01\n- chat: 5555\n";
+    let backlog = "## Attic\n- touched: 2026-09-01\n\n## Tax\n- touched: 2026-11-20\n\n## New\n- touched: 2026-11-20\n";
+    let looked = look(&[(ACTIVE, active), (BACKLOG, backlog)], &[], &PersonsDoing::default());
+    assert_eq!(
+        looked.health,
+        [
+            "Task health, 2 active: “Tax” is quiet for 11 days (challenge), “Tea” has no next step",
+            "Backlog, 3 waiting: “Attic” waits for 81 days, “Tax” stands among the active tasks, too",
+        ]
+    );
+}

@@ -1,0 +1,112 @@
+//! What somebody wrote into a list of tasks without giving it a heading. It is kept as it stands; told, it doesn't vanish.
+
+use super::{TaskList, read::is_key_item};
+use crate::{
+    sections::{Document, Part},
+    text::{is_blank, lines, one_line, split_comment},
+};
+
+/// How much of it is told, in characters.
+const MAX_CHARS: usize = 80;
+/// A plain line of this many words can be a task; more are a note to the one above.
+const TASK_WORDS: std::ops::RangeInclusive<usize> = 2..=8;
+
+/// A line that reads like a task and isn't one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prose {
+    /// Its line, counted from 1.
+    pub line: usize,
+    /// What it says.
+    pub text: String,
+}
+
+impl TaskList {
+    /// What stands above the first heading, list items under a task that are none of its keys, and a line as short as a title that
+    /// follows its keys at once. Text after a blank line is a note to its task.
+    pub fn prose(&self) -> Vec<Prose> {
+        let document = Document::split(&self.text);
+        let mut found = Vec::new();
+        for part in &document.parts {
+            let task = self.tasks.iter().find(|task| part.level == 2 && task.line == part.line);
+            let from = task.map_or(part.body_start, |task| task.keys_end);
+            // What is fenced is somebody's text as a whole.
+            if !["```", "~~~"].iter().any(|fence| document.slice(&part.range).contains(fence)) {
+                items(&document, part, from, &mut found);
+                plain(&document, part, from, &mut found);
+            }
+        }
+        found.sort_by_key(|prose| prose.line);
+        found
+    }
+}
+
+fn items(document: &Document<'_>, part: &Part, from: usize, found: &mut Vec<Prose>) {
+    for item in part.items.iter().filter(|item| item.start >= from && !is_key_item(document, item)) {
+        let first = lines(document.slice(item)).next().unwrap_or_default();
+        let marked = split_comment(first).0.trim().trim_start_matches(['-', '*', '+']).trim();
+        // What is ticked is done.
+        if !marked.to_lowercase().starts_with("[x]") {
+            add(document, item.start, marked.trim_start_matches("[ ]"), found);
+        }
+    }
+}
+
+fn plain(document: &Document<'_>, part: &Part, from: usize, found: &mut Vec<Prose>) {
+    let is_task = part.level == 2;
+    let mut at = from;
+    for line in lines(document.slice(&(from..part.range.end))) {
+        let start = at;
+        at += line.len();
+        let is_item = part.items.iter().any(|item| item.start >= from && item.contains(&start));
+        let text = line.trim();
+        if is_item || is_blank(line) || document.is_comment(&(start..at)) || !text.starts_with(char::is_alphanumeric) {
+            continue;
+        }
+        let follows_keys = start == from && from > part.body_start;
+        let is_short = TASK_WORDS.contains(&text.split_whitespace().count());
+        let is_sentence = text.ends_with(['.', '!', '?', ':', ';', ',', '…']);
+        if !is_task || (follows_keys && is_short && !is_sentence) {
+            add(document, start, text, found);
+        }
+    }
+}
+
+fn add(document: &Document<'_>, at: usize, text: &str, found: &mut Vec<Prose>) {
+    let text = one_line(text, MAX_CHARS);
+    if text.chars().any(char::is_alphanumeric) {
+        found.push(Prose { line: document.line_of(at), text });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prose(text: &str) -> Vec<(usize, String)> {
+        TaskList::parse(text).0.prose().into_iter().map(|prose| (prose.line, prose.text)).collect()
+    }
+
+    #[test]
+    fn what_has_no_heading_is_found_with_its_line() {
+        let text = "# Active tasks\n\n<!-- At most seven. -->\n\nfix the gate\n\n## Call Bob\n- status: active\n- buy paint\n- [ ] sand \
+                    the door\n- [x] sweep\n\nA note: he is away until Monday.\n\nask his sister\n\n## Sail\n- status: \
+                    active\nbook the ferry\n";
+        let found = prose(text);
+        let shown: Vec<(usize, &str)> = found.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(shown, [(5, "fix the gate"), (9, "buy paint"), (10, "sand the door"), (19, "book the ferry")]);
+    }
+
+    #[test]
+    fn keys_notes_code_and_comments_are_no_prose() {
+        for text in [
+            "# Active tasks\n\n<!-- At most\n     seven. -->\n",
+            "## A\n- status: active\n- next: call\n\nA sentence about it.\n",
+            "## A\n\n- status: active\n- mood: hopeful\n\noat\n",
+            "## A\n\n```\nbuy paint\n```\n",
+            "# A\n\n~~~\nbuy paint\n~~~\n",
+            "",
+        ] {
+            assert_eq!(prose(text), [], "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,599 @@
+//! What one chat may see of the memory: what another chat said isn't quoted in it.
+//!
+//! The memory is the owner's, and so is each line that doesn't say otherwise, whoever wrote it. What a wake writes for another chat
+//! says so: a fact and an entry of the log in the HTML comment that they end with anyway (`chat 5555`), a task in a line
+//! `- chat: 5555`. In a cycle of that chat the memory is seen through a [`View`], which shows these lines and no others, but for the
+//! sections that a person has marked `<!-- for: all -->` (of these their own lines, not what a wake wrote for others). The documents
+//! that are rewritten as a whole (working memory, context) are the chat's own. The standing orders can lift it.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+
+use reveille_base::types::ChatRef;
+
+use super::{
+    CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, is_imported, is_job, merge,
+    others::{self, AFTER},
+    sections::{Document, Part},
+    steers,
+    tasks::raw_task,
+    text::{folded, is_blank, lines, slice, split_comment},
+};
+
+/// How the standing orders lift it, in the part before their first section.
+const SHARE: &str = "share between chats:";
+/// What a person writes behind a section's heading, or below it on a line of its own, to show the section to every chat.
+pub const FOR_ALL: &str = "<!-- for: all -->";
+
+/// A chat that nobody has: it sees what is for all.
+pub const NOBODY: ChatRef = ChatRef::telegram(i64::MIN);
+
+/// The memory as one chat that isn't the owner's may see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    chat: ChatRef,
+}
+
+/// The chat, if it isn't the owner's: neither their own nor the console.
+pub fn foreign_chat(chat: Option<ChatRef>, owner_chat: ChatRef) -> Option<ChatRef> {
+    chat.filter(|chat| *chat != owner_chat && !chat.is_terminal())
+}
+
+/// What follows a wake's id in the comment of what it wrote for this chat.
+pub fn origin(chat: Option<ChatRef>) -> String {
+    chat.map(|chat| format!(" chat {chat}")).unwrap_or_default()
+}
+
+/// Whether the standing orders let chats see each other's: a line `Share between chats: yes` before their first section.
+pub fn is_shared(standing_orders: &str) -> bool {
+    let front = lines(standing_orders).take_while(|line| !line.starts_with("## "));
+    let mut said = front.filter_map(|line| {
+        let line = line.trim().trim_start_matches(['-', '*', ' ']).to_lowercase();
+        line.strip_prefix(SHARE).map(|value| value.trim() == "yes")
+    });
+    // Said twice and differently: the narrower counts.
+    said.next().is_some_and(|first| first && said.all(|other| other))
+}
+
+/// Whether a comment says that its section is for every chat.
+pub(super) fn is_for_all(comment: &str) -> bool {
+    comment.split_whitespace().eq(["for:", "all"])
+}
+
+/// Whether an edit shows a chat that isn't the owner's a line that it wasn't shown, or shows it elsewhere: what only a person does.
+pub fn reveals(path: &str, old: &str, new: &str) -> bool {
+    // Of these a chat has its own, or sees them as they are: a person is asked about each change of them.
+    if is_whole(path) {
+        return false;
+    }
+    // Whose marks there are; and somebody who has none.
+    let mut views: BTreeSet<ChatRef> = lines(new).flat_map(chats_named).collect();
+    views.insert(NOBODY);
+    views.into_iter().map(View::of).any(|view| {
+        let (was, is) = (view.shown(path, old), view.shown(path, new));
+        let mut was = lines(&was).filter(|line| !is_blank(line));
+        // What goes reveals nothing: the rest has to stand there in its order.
+        !lines(&is).filter(|line| !is_blank(line)).all(|line| was.any(|other| other == line))
+    })
+}
+
+/// Whether a chat that isn't the owner's is shown all of what it knows by this name: its own, or what holds in every chat.
+fn is_whole(path: &str) -> bool {
+    matches!(path, WORKING_MEMORY | CONTEXT) || steers(path) && !is_job(path)
+}
+
+/// The chats that something of a document may be marked for, if anything of it is marked for other chats than the owner's; with one
+/// that nobody has, which sees what is for all.
+pub fn chats_marked(path: &str, text: &str) -> BTreeSet<ChatRef> {
+    let is_marked = |mark: &str| text.as_bytes().windows(mark.len()).any(|at| at.eq_ignore_ascii_case(mark.as_bytes()));
+    // What marks there are of others' words are theirs.
+    if is_whole(path) || is_imported(path) || is_job(path) {
+        return BTreeSet::new();
+    }
+    let named = if is_marked("chat") { lines(text).flat_map(chats_named).collect() } else { BTreeSet::new() };
+    let for_all = is_marked("for:").then_some(NOBODY);
+    named.into_iter().chain(for_all).collect()
+}
+
+/// The chats that a line may be marked with.
+fn chats_named(line: &str) -> impl Iterator<Item = ChatRef> {
+    let words = line.split([' ', '\t', '\n', '\r', ':']).filter(|word| !word.is_empty());
+    let mut after_chat = false;
+    words.filter_map(move |word| {
+        let is_named = std::mem::replace(&mut after_chat, word.eq_ignore_ascii_case("chat"));
+        is_named.then(|| word.parse().ok()).flatten()
+    })
+}
+
+impl View {
+    /// For the chat of a cycle.
+    pub fn of(chat: ChatRef) -> Self {
+        Self { chat }
+    }
+
+    /// Where a document of this name is kept for this chat; `None` for one that is another chat's, and for a name in disguise.
+    pub fn path<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
+        let own = |name: &str| Some(Cow::Owned(format!("{CHATS_DIR}/{}/{name}.md", self.chat)));
+        match path {
+            WORKING_MEMORY => own("working-memory"),
+            CONTEXT => own("context"),
+            _ if path.starts_with(CHATS_DIR) || is_disguised(path) || is_imported(path) || is_job(path) => None,
+            _ => Some(Cow::Borrowed(path)),
+        }
+    }
+
+    /// The documents that may be there for this chat, under the names that it knows them by; whether something of them is shown,
+    /// their text tells.
+    pub fn list(&self, paths: &BTreeSet<String>) -> Vec<String> {
+        let names = paths.iter().map(String::as_str).chain([WORKING_MEMORY, CONTEXT]).collect::<BTreeSet<_>>();
+        let is_there = |name: &&str| self.path(name).is_some_and(|kept_at| paths.contains(&*kept_at));
+        names.into_iter().filter(is_there).map(str::to_owned).collect()
+    }
+
+    /// What the document of this name shows to this chat; `None`: for this chat it isn't there.
+    pub fn seen(&self, path: &str, text: &str) -> Option<String> {
+        Some(self.shown(path, text)).filter(|shown| steers(path) && !is_job(path) || !is_blank_text(shown))
+    }
+
+    /// What this chat may see of the document: its own, and what is for all. The standing orders and the skills hold in every chat.
+    pub fn shown(&self, path: &str, text: &str) -> String {
+        if is_whole(path) {
+            return text.to_owned();
+        }
+        self.shown_parts(path, text).into_iter().map(|part| slice(text, part)).collect()
+    }
+
+    /// The chat.
+    pub fn chat(&self) -> ChatRef {
+        self.chat
+    }
+
+    /// Which line of what this chat is shown of a document a line of the whole is, both counted from 1.
+    pub fn line_shown(&self, path: &str, text: &str, line: usize) -> usize {
+        if is_whole(path) {
+            return line;
+        }
+        let before = self.shown_lines(path, text).into_iter().take_while(|(first, _)| *first <= line);
+        before.map(|(first, last)| last.min(line) + 1 - first).sum::<usize>().max(1)
+    }
+
+    /// The lines of a document that this chat may see, by their first and last ones, counted from 1.
+    pub fn shown_lines(&self, path: &str, text: &str) -> Vec<(usize, usize)> {
+        super::text::line_ranges(text, self.shown_parts(path, text))
+    }
+
+    fn shown_parts(&self, path: &str, text: &str) -> Vec<Range<usize>> {
+        if is_imported(path) || is_job(path) {
+            return Vec::new();
+        }
+        let document = Document::split(text);
+        let shown = match DocKind::of(path) {
+            DocKind::Tasks => self.own_tasks(&document),
+            kind => self.own_lines(&document, kind),
+        };
+        let mut at = 0;
+        let parts = shown.into_iter().map(|(start, end)| {
+            let part = start.max(at)..end.max(at);
+            at = at.max(end);
+            part
+        });
+        parts.collect()
+    }
+
+    /// The document with the edit that turned what this chat is shown into `edited`: what it wasn't shown stays as it is.
+    pub fn edited(&self, path: &str, text: &str, edited: String) -> String {
+        let shown = self.shown(path, text);
+        if shown == text {
+            return edited;
+        }
+        let edited = match DocKind::of(path) {
+            DocKind::Tasks => self.told_apart(text, &edited),
+            _ => edited,
+        };
+        merge::merge(DocKind::of(path), &shown, text, &edited).text
+    }
+
+    /// Facts, entries and lines that are this chat's, and all of a section that is for all but what was written for others. With them
+    /// come the headings that they are merged and told apart by.
+    fn own_lines(&self, document: &Document<'_>, kind: DocKind) -> BTreeMap<usize, usize> {
+        let mut shown = Shown::default();
+        let mut quarantine: Option<(usize, Range<usize>)> = None;
+        for (nth, part) in document.parts.iter().enumerate() {
+            let of_others = self.others_items(document, part);
+            let of_wakes = match kind {
+                DocKind::Log => self.own_items(document, part),
+                _ => Vec::new(),
+            };
+            let is_for_all = is_marked_for_all(document, part);
+            let (mut at, mut is_any) = (part.range.start, false);
+            for line in lines(document.slice(&part.range)) {
+                let range = at..at + line.len();
+                at = range.end;
+                if let Some((level, title)) = others::heading(line) {
+                    quarantine = quarantine.filter(|(outer, _)| level > *outer);
+                    if quarantine.is_none() && others::is_quarantine(title) {
+                        quarantine = Some((level, range.clone()));
+                    }
+                }
+                let stands_in = |items: &[Range<usize>]| items.iter().any(|item| item.contains(&range.start));
+                // fault: guest-shown-isnt-marked
+                let is_public = is_for_all && !stands_in(&of_others) && self.is_for_others(line) != Some(true);
+                if is_public || stands_in(&of_wakes) || self.is_for_others(line) == Some(false) {
+                    // What nobody has confirmed stays that.
+                    shown.extend(quarantine.as_ref().map(|(_, heading)| heading.clone()));
+                    shown.add(range);
+                    is_any = true;
+                }
+            }
+            if is_any {
+                shown.head(document, nth);
+            }
+        }
+        shown.0
+    }
+
+    /// Entries of wakes that were this chat's: nobody but a wake writes their further lines.
+    fn own_items(&self, document: &Document<'_>, part: &Part) -> Vec<Range<usize>> {
+        let is_own = |item: &&Range<usize>| {
+            let first = lines(document.slice(item)).next();
+            first.and_then(|line| self.is_for_others(line)) == Some(false) && !self.names_others(document.slice(item))
+        };
+        part.items.iter().filter(is_own).cloned().collect()
+    }
+
+    /// Items that a wake wrote for others: with all their lines.
+    fn others_items(&self, document: &Document<'_>, part: &Part) -> Vec<Range<usize>> {
+        part.items.iter().filter(|item| self.names_others(document.slice(item))).cloned().collect()
+    }
+
+    fn names_others(&self, item: &str) -> bool {
+        lines(item).any(|line| self.is_for_others(line) == Some(true))
+    }
+
+    /// Tasks that are this chat's by their keys, but for lines that a wake wrote for others.
+    fn own_tasks(&self, document: &Document<'_>) -> BTreeMap<usize, usize> {
+        let is_own = |part: &&Part| {
+            let task = raw_task(document.slice(&part.range));
+            let mut chats =
+                task.keys.iter().filter(|key| key.name == "chat").map(|key| key.value.trim().parse::<ChatRef>());
+            chats.next().is_some_and(|chat| chat == Ok(self.chat)) && chats.all(|chat| chat == Ok(self.chat))
+        };
+        let mut shown = Shown::default();
+        for part in document.sections().filter(is_own) {
+            let mut at = part.range.start;
+            for line in lines(document.slice(&part.range)) {
+                let range = at..at + line.len();
+                at = range.end;
+                if self.is_for_others(line) != Some(true) {
+                    shown.add(range);
+                }
+            }
+        }
+        shown.0
+    }
+
+    /// The edit with another title for each task that is called like one that isn't shown: merged by its title, that one would
+    /// become this chat's, with all that stands in it.
+    fn told_apart(&self, text: &str, edited: &str) -> String {
+        let document = Document::split(text);
+        let own = self.own_tasks(&document);
+        let others = document.sections().filter(|part| !own.contains_key(&part.range.start));
+        let taken: BTreeSet<String> = others.map(|part| folded(&part.title)).collect();
+        let edit = Document::split(edited);
+        let mut apart = String::with_capacity(edited.len());
+        let mut at = 0;
+        for part in edit.sections().filter(|part| taken.contains(&folded(&part.title))) {
+            let heading = slice(edited, part.range.start..part.body_start).trim_end();
+            let end = part.range.start + heading.len();
+            apart.push_str(&format!("{} (chat {})", slice(edited, at..end), self.chat));
+            at = end;
+        }
+        apart.push_str(slice(edited, at..edited.len()));
+        apart
+    }
+
+    /// Whether what says which wake wrote a line says that it was for somebody else; `None` where nothing says it.
+    fn is_for_others(&self, line: &str) -> Option<bool> {
+        let mut chats = line.split("<!--").skip(1).filter_map(|comment| {
+            let inside = comment.split("-->").next().unwrap_or_default();
+            // Behind it stand origins, which others may have named.
+            let mut words = inside.split_whitespace().take_while(|word| *word != AFTER);
+            let is_of_wake = words.next() == Some("wake");
+            is_of_wake
+                .then(|| words.skip_while(|word| *word != "chat").nth(1).and_then(|chat| chat.parse::<ChatRef>().ok()))
+        });
+        let first = chats.next()?;
+        Some(first != Some(self.chat) || chats.any(|chat| chat != Some(self.chat)))
+    }
+}
+
+/// What is shown of a document, by the beginnings and ends of its lines.
+#[derive(Default)]
+struct Shown(BTreeMap<usize, usize>);
+
+impl Shown {
+    fn add(&mut self, range: Range<usize>) {
+        self.0.insert(range.start, range.end);
+    }
+
+    fn extend(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
+        ranges.into_iter().for_each(|range| self.add(range));
+    }
+
+    /// The heading of a part, the blank lines at its end, and the headings before it that read the same: of parts with one title a
+    /// merge counts which it is.
+    fn head(&mut self, document: &Document<'_>, nth: usize) {
+        let Some(part) = document.parts.get(nth) else { return };
+        let namesakes = document.parts.iter().take(nth + 1);
+        let namesakes =
+            namesakes.filter(|other| other.level == part.level && folded(&other.title) == folded(&part.title));
+        self.extend(namesakes.filter(|other| other.level > 0).map(|other| other.range.start..other.body_start));
+        let end = part.range.end;
+        self.add(document.content_end(part).max(part.body_start)..end);
+    }
+}
+
+/// Whether a person has marked a part for all: behind its heading, or on the first line below.
+fn is_marked_for_all(document: &Document<'_>, part: &Part) -> bool {
+    let heading = slice(document.text, part.range.start..part.body_start);
+    let first = lines(slice(document.text, part.body_start..part.range.end)).find(|line| !is_blank(line));
+    let says_so = |line: &str| split_comment(line).1.is_some_and(is_for_all);
+    says_so(heading) || first.is_some_and(|line| split_comment(line).0.is_empty() && says_so(line))
+}
+
+fn is_blank_text(text: &str) -> bool {
+    lines(text).all(is_blank)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{ACTIVE, CLAUDE, EPISODIC_MEMORY, SEMANTIC_MEMORY, facts, strategies::document, tasks::TaskList};
+
+    const BOB: View = View { chat: ChatRef::telegram(5555) };
+    const FACTS: &str = "\
+# Facts
+
+## Family
+- Anna is ill <!-- wake 20261121T140000Z-1 message 4 -->
+- Everybody meets on Sunday
+- Bob likes tea <!-- wake 20261121T140000Z-2 message 5 chat 5555 -->
+
+## Surgery
+- It is on Monday <!-- wake 20261121T140000Z-1 message 4 -->
+
+## Work
+- The code is 55 <!-- wake 20261121T140000Z-3 message 6 chat 77 -->
+  and nobody knows
+";
+
+    #[test]
+    fn a_chats_own_lines_are_shown_and_no_others() {
+        insta::assert_snapshot!(BOB.shown(SEMANTIC_MEMORY, FACTS), @"
+        ## Family
+        - Bob likes tea <!-- wake 20261121T140000Z-2 message 5 chat 5555 -->
+        ");
+        let log = "# Log\n\n## 2026-11-20\n- 10:00 Remembered “x” <!-- wake a -->\n  more of it\n\n## 2026-11-21\n\
+                   - 10:00 for Bob <!-- wake b chat 5555 -->\n  and more\n- 11:00 for Eve <!-- wake c chat 55551 -->\n- by hand\n";
+        let shown = "## 2026-11-21\n- 10:00 for Bob <!-- wake b chat 5555 -->\n  and more\n";
+        assert_eq!(BOB.shown(EPISODIC_MEMORY, log), shown);
+        assert_eq!(BOB.shown("memory/agent-memory/archive/2026-11.md", log), shown);
+        let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n\n## Eve's\n- chat: 55\n\n\
+                     ## Whose\n- chat: 5555\n- chat: 55\n\n## Surgery\n- status: active\n\nchat: 5555\n- chat: 5555\n";
+        assert_eq!(BOB.shown(ACTIVE, tasks), "## Bob's\n- status: active\n- chat: 5555\n\n");
+        for anybodys in [
+            "A note.\n\n> - Anna is ill <!-- wake a -->\n\n<!-- wakes are explained here -->\n",
+            "---\nchat: 5555\n---\n# Anna\n- chat 5555\n<!-- chat 5555 -->\n<!-- wake a --> <!-- chat 5555 -->\n",
+            "- both <!-- wake a chat 5555 --> <!-- wake b chat 6 -->\n- after <!-- wake a after chat 5555 -->\n",
+        ] {
+            assert_eq!(BOB.shown("memory/notes.md", anybodys), "", "{anybodys}");
+            assert_eq!(BOB.seen("memory/notes.md", anybodys), None);
+        }
+        assert_eq!(BOB.seen(CLAUDE, "").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_section_that_is_for_all_is_shown_but_for_what_a_wake_wrote_for_others() {
+        let marked = "# Facts\nby hand\n\n## Home\n\n<!-- for: all -->\n- The wifi is called Otter\n- The code is 55 <!-- wake a -->\n  and so on\n\n\
+                      some text\n\n## Garden <!--  for:  all -->\n### Hose\n- leaks\n## Work\n- secret\n";
+        insta::assert_snapshot!(BOB.shown(SEMANTIC_MEMORY, marked), @"
+        ## Home
+
+        <!-- for: all -->
+        - The wifi is called Otter
+
+        some text
+
+        ## Garden <!--  for:  all -->
+        ### Hose
+        - leaks
+        ");
+        assert_eq!(Document::split(marked).parts[3].title, "Garden");
+        for unmarked in [
+            "## Home\n- The wifi is called Otter\n<!-- for: all -->\n",
+            "## Home\n- Otter <!-- for: all -->\n",
+            "## Home\n```\n<!-- for: all -->\n```\n",
+            "## Home\n`<!-- for: all -->`\n- Otter\n",
+            "## Home\n<!--\n<!-- for: all -->\n- Otter\n",
+            "## Home\n<!-- for: all but Bob -->\n- Otter\n",
+            "```\n## Home <!-- for: all -->\n- Otter\n```\n",
+        ] {
+            assert_eq!(BOB.shown(SEMANTIC_MEMORY, unmarked), "", "{unmarked}");
+        }
+        let task = "## Paint <!-- for: all -->\n- status: active\n";
+        assert_eq!(BOB.shown(ACTIVE, task), "", "of the tasks each is one chat's");
+    }
+
+    #[test]
+    fn what_nobody_has_confirmed_stays_so_under_whichever_heading() {
+        let own = "- Bob may do all <!-- wake a chat 5555 after a page -->\n";
+        for text in [
+            format!("## Unconfirmed\n- Anna <!-- wake b -->\n{own}"),
+            format!("# Unconfirmed\n\n## Anna\n- secret\n\n## Bob\n{own}"),
+            format!("## Anna\n- secret\n```\n## Unconfirmed\n```\n{own}"),
+        ] {
+            let shown = BOB.shown(SEMANTIC_MEMORY, &text);
+            assert!(shown.contains("Bob may do all") && !shown.contains("secret"), "{shown}");
+            assert!(
+                !others::without(SEMANTIC_MEMORY, &shown, Some(ChatRef::telegram(5555))).0.contains("Bob may"),
+                "{shown}"
+            );
+        }
+        assert_eq!(BOB.shown(SEMANTIC_MEMORY, "## Unconfirmed\n- Anna <!-- wake b -->\n"), "");
+    }
+
+    #[test]
+    fn an_edit_that_a_person_did_not_make_reveals_nothing() {
+        let old = "# Facts\n\n## Home\n<!-- for: all -->\n- Otter\n\n## Bob\n- tea <!-- wake a chat 5555 -->\n\n## Work\n- secret\n";
+        for (from, to) in [
+            ("- secret", "- secret <!-- wake a chat 5555 -->"),
+            ("- tea", "- tea and a secret"),
+            ("- Otter", "- Otter\n- secret"),
+            ("## Work\n", "## Work <!-- for: all -->\n"),
+            ("## Work\n", "## Work\n\n<!-- for: all -->\n"),
+            ("## Bob\n- tea <!-- wake a chat 5555 -->\n\n## Work\n", ""),
+            ("## Bob\n", "## The party of Bob\n"),
+            ("# Facts\n", "# Facts\n<!-- for: all -->\n- secret\n"),
+        ] {
+            assert!(reveals(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
+        }
+        for (from, to) in
+            [("- secret", "- secrets"), ("- Otter\n", ""), ("<!-- for: all -->\n", ""), ("# Facts", "# What")]
+        {
+            assert!(!reveals(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
+        }
+        assert!(!reveals("memory/notes.md", "", "# Notes\n- a <!-- wake a -->\n"));
+        for path in [CLAUDE, "skills/tea/SKILL.md", WORKING_MEMORY, CONTEXT] {
+            assert!(!reveals(path, "# Old\n", "# New\n"), "{path}");
+        }
+        let tasks = "## Mine\n- status: active\n\n## Bob's\n- chat: 5555\n";
+        for (from, to) in
+            [("- status: active\n", "- chat: 5555\n"), ("- chat: 5555\n", "- chat: 5555\n- next: secret\n")]
+        {
+            assert!(reveals(ACTIVE, tasks, &tasks.replacen(from, to, 1)), "{from} {to}");
+        }
+        assert!(!reveals(ACTIVE, tasks, &tasks.replacen("active", "done", 1)));
+    }
+
+    #[test]
+    fn a_chat_has_its_own_working_memory_and_context_and_sees_no_other() {
+        assert_eq!(BOB.path(WORKING_MEMORY).as_deref(), Some("memory/chats/5555/working-memory.md"));
+        assert_eq!(BOB.path(CONTEXT).as_deref(), Some("memory/chats/5555/context.md"));
+        assert_eq!(BOB.path(SEMANTIC_MEMORY).as_deref(), Some(SEMANTIC_MEMORY));
+        assert_eq!(BOB.path("memory/chats/77/context.md"), None);
+        let there = [CONTEXT, SEMANTIC_MEMORY, "memory/chats/77/context.md", "memory/chats/5555/working-memory.md"];
+        let there = there.map(str::to_owned).into();
+        assert_eq!(BOB.list(&there), [SEMANTIC_MEMORY, WORKING_MEMORY]);
+    }
+
+    #[test]
+    fn no_other_spelling_leads_to_what_is_not_shown() {
+        for path in [
+            "memory//chats/77/context.md",
+            "memory/./chats/77/context.md",
+            "memory/Chats/77/context.md",
+            "memory/chat\u{17f}/77/context.md",
+            "memory/./agent-memory/working-memory.md",
+            "memory/agent-memory//working-memory.md",
+            "memory/project-memory/Context.md",
+            "memory/project-memory/./active.md",
+            "memory/project-memory/BACKLOG.md",
+        ] {
+            assert_eq!(BOB.path(path), None, "{path}");
+        }
+        for path in [SEMANTIC_MEMORY, ACTIVE, "memory/Notes.md", "skills/tea/SKILL.md"] {
+            assert_eq!(BOB.path(path).as_deref(), Some(path));
+        }
+    }
+
+    #[test]
+    fn an_edit_leaves_what_was_not_shown() {
+        let shown = BOB.shown(SEMANTIC_MEMORY, FACTS);
+        for topic in ["Family", "Surgery", "New"] {
+            let added = facts::add(&shown, Some(topic), "Bob is tall", "wake d chat 5555").unwrap();
+            let facts::Added::New { text, .. } = added else { panic!("{added:?}") };
+            let whole = BOB.edited(SEMANTIC_MEMORY, FACTS, text);
+            assert_eq!(BOB.shown(SEMANTIC_MEMORY, &whole).matches("Bob is tall").count(), 1, "{whole}");
+            for line in FACTS.lines() {
+                assert_eq!(
+                    whole.lines().filter(|other| *other == line).count(),
+                    FACTS.lines().filter(|other| *other == line).count()
+                        + usize::from(line.is_empty() && topic == "New"),
+                    "{line:?} in {whole}"
+                );
+            }
+        }
+        let gone = facts::forget(&shown, "Bob likes tea").unwrap().text;
+        let whole = BOB.edited(SEMANTIC_MEMORY, FACTS, gone);
+        assert_eq!(whole, FACTS.replace("- Bob likes tea <!-- wake 20261121T140000Z-2 message 5 chat 5555 -->\n", ""));
+        let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n";
+        let done = TaskList::parse(&BOB.shown(ACTIVE, tasks)).0.take("Bob's").unwrap().0;
+        assert!(BOB.edited(ACTIVE, tasks, done).contains("## Mine\n- status: active\n"));
+    }
+
+    #[test]
+    fn a_task_of_the_same_title_does_not_become_the_chats() {
+        let tasks = "# Active\n\n## Surgery\n- status: active\n- next: call the clinic\n\nof the knee\n";
+        for title in ["Surgery", "surgery.", "Surgery ##"] {
+            let edited = format!("{}## {title}\n- status: active\n- chat: 5555\n", BOB.shown(ACTIVE, tasks));
+            let whole = BOB.edited(ACTIVE, tasks, edited);
+            let theirs = tasks.strip_prefix("# Active\n\n").unwrap();
+            assert!(whole.contains(theirs), "{whole}");
+            let shown = BOB.shown(ACTIVE, &whole);
+            assert!(shown.contains("(chat 5555)") && !shown.contains("clinic") && !shown.contains("knee"), "{shown}");
+            let done = TaskList::parse(&shown).0.take("Surgery").unwrap().0;
+            assert_eq!(BOB.edited(ACTIVE, &whole, done).trim_end(), tasks.trim_end());
+        }
+    }
+
+    #[test]
+    fn only_the_front_of_the_standing_orders_lifts_it() {
+        for (orders, shared) in [
+            ("# Orders\n\nShare between chats: yes\n\n## A wake\n", true),
+            ("- **share between chats:** YES\n", false),
+            ("- Share Between Chats: YES\n", true),
+            ("Share between chats: no\n", false),
+            ("Share between chats: yes\nShare between chats: no\n", false),
+            ("Share between chats: yes, please\n", false),
+            ("# Orders\n\n## Privacy\n\nShare between chats: yes\n", false),
+            ("Write `Share between chats: yes` to lift it.\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_shared(orders), shared, "{orders}");
+        }
+    }
+
+    #[test]
+    fn the_owner_and_the_console_are_not_foreign() {
+        assert_eq!(
+            [None, Some(0), Some(7), Some(8)].map(|chat| foreign_chat(
+                chat.map(ChatRef::from_number),
+                ChatRef::telegram(7)
+            )
+            .map(ChatRef::number)),
+            [None, None, None, Some(8)]
+        );
+        assert_eq!(origin(None), "");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_of_others_is_ever_shown_and_nothing_is_lost_by_an_edit(
+            text in document(), secret in "[a-z]{12}", edit in "[a-z]{12}",
+            mark in proptest::sample::select(&["", " <!-- wake 1 message 2 -->", " <!-- wake 1 message 2 chat 77 -->"][..]),
+        ) {
+            for path in [SEMANTIC_MEMORY, EPISODIC_MEMORY, "memory/notes.md"] {
+                let with = format!("{text}\n- {secret}{mark}\n");
+                let shown = BOB.shown(path, &with);
+                prop_assert!(!shown.contains(&secret));
+                let whole = BOB.edited(path, &with, format!("{shown}\n- {edit}\n"));
+                prop_assert!(whole.contains(&secret), "{whole}");
+            }
+        }
+    }
+}

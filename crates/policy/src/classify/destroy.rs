@@ -1,0 +1,186 @@
+//! What can't be undone: files and disks erased, histories rewritten, machines stopped. The tables look generously, by any spelling of an
+//! option: to find too much costs a question.
+
+use super::git;
+
+/// Single files that one `rm` may name before it is a deletion in bulk.
+const MAX_REMOVED: usize = 5;
+
+/// What a command destroys.
+#[derive(Debug)]
+pub(crate) struct Destruction {
+    /// In a sentence.
+    pub(crate) what: String,
+    /// Whether it is some files alone. Then nothing is lost where it can write to nothing but the scratch, or a copy gives them back. Who
+    /// aims at the whole machine or home is asked about, so that a person sees the attempt.
+    pub(crate) is_files: bool,
+}
+
+/// Programs that erase files whatever their arguments are.
+const ERASERS: [&str; 5] = ["shred", "srm", "wipe", "scrub", "truncate"];
+
+/// Programs that destroy more than files whatever their arguments are.
+const ALWAYS: [&str; 32] = [
+    "wipefs",
+    "blkdiscard",
+    "fdisk",
+    "sfdisk",
+    "cfdisk",
+    "gdisk",
+    "sgdisk",
+    "parted",
+    "mkswap",
+    "mke2fs",
+    "mdadm",
+    "cryptsetup",
+    "lvremove",
+    "vgremove",
+    "pvremove",
+    "lvreduce",
+    "userdel",
+    "groupdel",
+    "deluser",
+    "dropdb",
+    "dropuser",
+    "shutdown",
+    "reboot",
+    "halt",
+    "poweroff",
+    "telinit",
+    "debugfs",
+    "hdparm",
+    "nvme",
+    "badblocks",
+    "newfs",
+    "zerofree",
+];
+
+/// What a command destroys, if it does: machines, disks, processes, what others keep; or files.
+pub(super) fn destruction(name: &str, arguments: &[&str]) -> Option<Destruction> {
+    let more = more_than_files(name, arguments).map(|what| (what, false));
+    let is_all = || arguments.iter().any(|word| is_everything(word));
+    let (what, is_files) = more.or_else(|| Some((files(name, arguments)?, !is_all())))?;
+    Some(Destruction { what: format!("`{name}` {what}."), is_files })
+}
+
+fn more_than_files(name: &str, arguments: &[&str]) -> Option<&'static str> {
+    let has = |words: &[&str]| arguments.iter().any(|word| words.contains(word));
+    let all = || arguments.join(" ").to_lowercase();
+    let what = match name {
+        _ if ALWAYS.contains(&name) || name.starts_with("mkfs") => "destroys data or stops the machine",
+        "dd" if arguments.iter().any(|word| word.strip_prefix("of=").is_some_and(is_disk)) => "writes over a disk",
+        "cp" | "tee" | "install" if arguments.iter().any(|word| is_disk(word)) => "writes over a disk",
+        "kill" | "pkill" | "killall" | "skill" if has(&["-1", "0", "--"]) && has(&["-1", "0"]) => "ends every process",
+        "killall5" => "ends every process",
+        "pkill" | "killall" if has(&[".", ".*", ""]) => "ends every process",
+        "crontab" if flag(arguments, "r") => "deletes every scheduled job",
+        "iptables" | "ip6tables" | "nft" if has(&["-F", "--flush", "flush"]) => "deletes every rule of the firewall",
+        "systemctl" if has(&["poweroff", "reboot", "halt", "kexec", "rescue", "emergency"]) => "stops the machine",
+        "init" if has(&["0", "6"]) => "stops the machine",
+        "diskutil"
+            if ["erase", "partition", "reformat", "zero", "secureerase"].iter().any(|verb| all().contains(verb)) =>
+        {
+            "erases a disk"
+        }
+        "tmutil" if has(&["delete", "deletelocalsnapshots"]) => "deletes backups",
+        "zpool" | "zfs" if has(&["destroy", "rollback"]) => "destroys a file system",
+        "docker" | "podman" | "nerdctl" if has(&["prune", "rm", "rmi", "down"]) => {
+            "deletes containers, images or volumes"
+        }
+        "docker-compose" if has(&["down", "rm"]) => "deletes containers or volumes",
+        "kubectl" | "oc" | "helm" if has(&["delete", "uninstall", "drain"]) => "deletes from a cluster",
+        "terraform" | "tofu" | "pulumi" | "vagrant" if has(&["destroy"]) => "destroys machines",
+        "aws" | "gcloud" | "gsutil" | "az" | "doctl" | "heroku" | "fly" if destroys_remotely(arguments) => {
+            "deletes what is kept elsewhere"
+        }
+        "gh" | "glab" | "hub" if has(&["delete"]) => "deletes what is kept elsewhere",
+        "npm" | "cargo" | "gem" if has(&["unpublish", "yank"]) => "takes back what was published",
+        "psql" | "mysql" | "mariadb" | "mongosh" | "redis-cli" if destroys_rows(&all()) => "deletes from a database",
+        "restic" | "borg" if has(&["forget", "prune", "delete"]) => "deletes backups",
+        "git" => return git::destroys_remotely(arguments),
+        _ => return None,
+    };
+    Some(what)
+}
+
+fn files(name: &str, arguments: &[&str]) -> Option<&'static str> {
+    let has = |words: &[&str]| arguments.iter().any(|word| words.contains(word));
+    let is_recursive = || flag(arguments, "rR") || long(arguments, "--recursive");
+    let what = match name {
+        _ if ERASERS.contains(&name) => "erases files",
+        // fault: folders-end-danger-among
+        "rm" | "grm" if is_recursive() => "deletes a folder and all that is in it",
+        "rm" | "grm" if arguments.iter().filter(|word| !word.starts_with('-')).count() > MAX_REMOVED => {
+            "deletes many files"
+        }
+        "rm" | "grm" | "unlink" | "rmdir" if arguments.iter().any(|word| is_wide(word)) => {
+            "deletes what is matched by a pattern, or at the root"
+        }
+        "dd" if arguments.iter().any(|word| word.starts_with("of=")) => "writes over a file",
+        "find" | "gfind" if has(&["-delete"]) => "deletes everything that it finds",
+        "fd" | "fdfind" if has(&["-x", "-X", "--exec", "--exec-batch"]) && has(&["rm", "shred"]) => {
+            "deletes what it finds"
+        }
+        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "xattr" if is_recursive() => {
+            "changes the rights to a whole folder"
+        }
+        "mv" if has(&["/dev/null"]) => "moves a file into nowhere",
+        "rsync" if arguments.iter().any(|word| word.starts_with("--del") || *word == "--remove-source-files") => {
+            "deletes what isn't at the other side"
+        }
+        "tar" | "gtar" | "bsdtar" if long(arguments, "--remove-files") || has(&["--recursive-unlink"]) => {
+            "deletes what it packed"
+        }
+        "zip" if flag(arguments, "m") || has(&["--move"]) => "deletes what it packed",
+        "history" if flag(arguments, "c") => "deletes the history",
+        "sqlite3" | "duckdb" if destroys_rows(&arguments.join(" ")) => "deletes from a database",
+        "git" => return git::destroys_files(arguments),
+        _ => return None,
+    };
+    Some(what)
+}
+
+/// Whether a word of short options holds one of the letters.
+pub(super) fn flag(arguments: &[&str], letters: &str) -> bool {
+    let is_short = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
+    arguments.iter().filter(is_short).any(|word| word.contains(|c| letters.contains(c)))
+}
+
+/// Whether a long option is given, also as an abbreviation.
+pub(super) fn long(arguments: &[&str], whole: &str) -> bool {
+    let names = arguments.iter().filter_map(|word| word.split('=').next());
+    names.into_iter().any(|name| name.len() > 3 && whole.starts_with(name))
+}
+
+fn is_wide(word: &str) -> bool {
+    matches!(word, "/" | "~" | "." | ".." | "/*" | "~/" | "$HOME" | "./") || word.contains('*')
+}
+
+/// Whether a word stands for the whole machine or home.
+fn is_everything(word: &str) -> bool {
+    match word.trim_end_matches(['/', '*']) {
+        "" => word.starts_with('/'),
+        whole => ["~", "$HOME", "${HOME}"].contains(&whole),
+    }
+}
+
+fn is_disk(word: &str) -> bool {
+    ["/dev/sd", "/dev/nvme", "/dev/hd", "/dev/vd", "/dev/disk", "/dev/mapper", "/dev/mmc"]
+        .iter()
+        .any(|disk| word.starts_with(disk))
+}
+
+fn destroys_remotely(arguments: &[&str]) -> bool {
+    arguments.iter().any(|word| {
+        ["rm", "rb", "destroy", "terminate"].contains(word)
+            || ["delete", "remove", "terminate-"].iter().any(|verb| word.starts_with(verb))
+            || word.ends_with(":destroy")
+    })
+}
+
+fn destroys_rows(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["drop ", "delete ", "truncate ", "flushall", "flushdb", "dropdatabase", "deletemany"]
+        .iter()
+        .any(|verb| text.contains(verb))
+}

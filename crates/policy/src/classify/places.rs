@@ -1,0 +1,152 @@
+//! Places of keys and of our own state, by name. The sandbox keeps them out of reach; a command that names one asks all the
+//! same, so that a person sees the attempt.
+
+use reveille_base::disk;
+
+/// Parts of paths, in lower case: some file systems don't model the case.
+const PARTS: [&str; 45] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    ".my.cnf",
+    ".password-store",
+    ".git-credentials",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/op",
+    ".claude",
+    ".codex",
+    ".mozilla",
+    ".thunderbird",
+    "chrome/default",
+    "login data",
+    "cookies",
+    "keychain",
+    "keyring",
+    ".local/share/kwalletd",
+    "id_rsa",
+    "id_ed25519",
+    "id_ecdsa",
+    ".pem",
+    ".p12",
+    ".kdbx",
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/sudoers",
+    "/proc/",
+    "messages.db",
+    "policy.toml",
+    "mcp.toml",
+    "mcp-pins",
+    "mcp-token",
+    ".wake-lock",
+    ".vault-token",
+    "_history",
+    "authorized_keys",
+];
+
+/// Names of files and folders that need no path around them: a `cd` may have gone before.
+const NAMES: [&str; 5] = ["shadow", "gshadow", "sudoers", "environ", "credentials"];
+
+/// Why a word that names such a place isn't harmless.
+pub(crate) fn why(word: &str) -> Option<String> {
+    let lower = word.to_lowercase().replace("//", "/").replace("/./", "/");
+    // An option's value may be attached to its letter.
+    let value = lower.strip_prefix('-').map_or(lower.as_str(), |rest| rest.get(1..).unwrap_or_default());
+    let last = |text: &str| text.rsplit(['/', '=', ':']).next().unwrap_or_default().to_owned();
+    let is_named = [last(&lower), last(value)].iter().any(|name| is_env_file(name) || is_by_name(&lower, name));
+    if is_named || PARTS.iter().any(|part| lower.contains(part)) {
+        return Some(format!("`{word}` names a place where keys or private state are kept."));
+    }
+    let device = lower.find("/dev/").and_then(|at| lower.split_at_checked(at));
+    device
+        .filter(|(before, name)| is_root(before, &lower) && !NULL.contains(name))
+        .map(|_| format!("`{word}` is a device."))
+}
+
+/// Devices that hold nothing.
+const NULL: [&str; 4] = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
+/// Whether what stands before a part of a path may be the machine's root: nothing, an option, a way upwards.
+fn is_root(before: &str, word: &str) -> bool {
+    let before = before.rsplit(['=', ':']).next().unwrap_or_default();
+    word.contains("..") || before.trim_matches(['.', '/']).is_empty() || before.len() == 2 && before.starts_with('-')
+}
+
+fn is_env_file(name: &str) -> bool {
+    name.strip_prefix(".env").is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with('.') && !matches!(rest, ".example" | ".sample" | ".template")
+    })
+}
+
+/// `dev` and `proc` are the machine's only at its root.
+fn is_by_name(word: &str, name: &str) -> bool {
+    match (name, word.strip_suffix(name).and_then(|word| word.strip_suffix('/'))) {
+        ("dev" | "proc", before) => before.is_some_and(|before| is_root(before, word)),
+        _ => NAMES.contains(&name),
+    }
+}
+
+/// Parts of a path that are never within a tool's reach, whatever is granted.
+const PRIVATE: [&str; 23] = [
+    ".git",
+    ".env",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    ".password-store",
+    ".git-credentials",
+    ".claude",
+    "policy.toml",
+    "mcp.toml",
+    "mcp-pins",
+    "mcp-token",
+    "messages.db",
+    "messages.db-wal",
+    "messages.db-shm",
+    ".wake-lock",
+];
+
+/// Whether a path leads to keys or to our own state, for whatever a disk takes it ([`disk::folded`]): no tool reads or writes those,
+/// whatever is granted.
+pub fn is_private(path: &str) -> bool {
+    disk::folded(path).split('/').any(|part| PRIVATE.contains(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_a_private_name_is_another_name() {
+        for path in [
+            ".ssh/config",
+            "a/.SSH",
+            "/home/me/.ſsh/id",
+            ".SſH/x",
+            "brain/.Git/hooks",
+            "mesſages.db",
+            "x/POLICY.toml",
+            "x/.g\u{fe0f}it/hooks",
+        ] {
+            assert!(is_private(path), "{path}");
+        }
+        for path in ["ssh", ".sshd/x", "notes/messages.db.md", "straße/.gitignore"] {
+            assert!(!is_private(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Rules about exactly one call: of one tool, with these arguments. And each rule in words.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use reveille_base::approval_text;
+
+use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, shown};
+
+impl Rules {
+    /// What a rule says that allows exactly this call.
+    pub(crate) fn exactly(&self, tool: &str, arguments: &str) -> Option<String> {
+        self.all_exactly(tool, arguments).next().map(Rule::sentence)
+    }
+
+    /// Whether a rule that allows exactly this call was made after that time.
+    pub(crate) fn allows_exactly_since(&self, since: DateTime<Utc>, tool: &str, arguments: &str) -> bool {
+        self.all_exactly(tool, arguments).any(|rule| rule.is_since(since))
+    }
+
+    fn all_exactly(&self, tool: &str, arguments: &str) -> impl Iterator<Item = &Rule> {
+        let mut exact = self.exact_of(tool).peekable();
+        let given: Option<Value> = exact.peek().and_then(|_| serde_json::from_str(arguments).ok());
+        exact.filter(move |(_, arguments)| Some(*arguments) == given.as_ref()).map(|(rule, _)| rule)
+    }
+
+    /// Whether a rule allows exactly a call of a tool whose arguments are the `same`.
+    pub fn has_exact(&self, tool: &str, same: impl Fn(&Value) -> bool) -> bool {
+        self.exact_of(tool).any(|(_, arguments)| same(arguments))
+    }
+
+    /// The same, with a rule more that allows exactly this call, made now. Arguments that are no object add none.
+    #[must_use]
+    pub fn with_exact(&self, tool: &str, arguments: &str) -> Self {
+        let mut rules = self.clone();
+        if let Ok(arguments @ Value::Object(_)) = serde_json::from_str(arguments) {
+            let (tool, target) = (Some(tool.to_owned()), Target::Arguments(arguments));
+            let made_at = Some(DateTime::<Utc>::MAX_UTC);
+            rules.rules.push(Rule { line: 0, tool, target, decision: Decision::Allow, why: None, made_at });
+        }
+        rules
+    }
+
+    /// Whether a file with a rule more wouldn't be read.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rules.len() >= MAX_RULES
+    }
+
+    /// Whether this says what `before` says, with the one rule of `more` beside it, and nothing else. Lines don't count.
+    pub(crate) fn is_with_one_more(&self, before: &Self, more: &Self) -> bool {
+        let said = |rule: &Rule| (rule.tool.clone(), rule.target.clone(), rule.decision, rule.why.clone());
+        let mut mine: Vec<_> = self.rules.iter().map(said).collect();
+        let is_one = more.rules.len() == 1 && mine.len() == before.rules.len() + 1;
+        let Some(at) = more.rules.first().and_then(|rule| mine.iter().rposition(|mine| *mine == said(rule))) else {
+            return false;
+        };
+        mine.remove(at);
+        is_one
+            && mine == before.rules.iter().map(said).collect::<Vec<_>>()
+            && self.readable == before.readable
+            && self.writable == before.writable
+            && self.hosts == before.hosts
+            && self.shell_timeout == before.shell_timeout
+    }
+
+    fn exact_of(&self, tool: &str) -> impl Iterator<Item = (&Rule, &Value)> {
+        self.rules.iter().filter_map(move |rule| match &rule.target {
+            Target::Arguments(arguments) if rule.tool.as_deref() == Some(tool) => Some((rule, arguments)),
+            _ => None,
+        })
+    }
+
+    /// Each rule in the file's order: its line, its tool and exact arguments if it has those, and what it says in plain words.
+    pub(crate) fn told(&self) -> impl Iterator<Item = (usize, Option<(&str, &Value)>, String)> {
+        self.rules.iter().map(|rule| {
+            let exact = match (&rule.tool, &rule.target) {
+                (Some(tool), Target::Arguments(arguments)) => Some((tool.as_str(), arguments)),
+                _ => None,
+            };
+            (rule.line, exact, rule.in_words())
+        })
+    }
+}
+
+impl Rule {
+    /// What it says, for people, without its line.
+    fn in_words(&self) -> String {
+        let code = |text: &str| format!("`{}`", approval_text::visible(text).replace('`', "'").replace('\n', " "));
+        let of_tool = || self.tool.as_ref().map_or_else(String::new, |tool| format!(" for {}", code(tool)));
+        let what = match &self.target {
+            Target::Any => format!("every call of {}", code(self.tool.as_deref().unwrap_or("*"))),
+            Target::Command(words) => format!("commands that begin with {}{}", code(&shown(words)), of_tool()),
+            Target::Path(pattern) => format!("what is at {}{}", code(pattern), of_tool()),
+            Target::Host(pattern) => format!("addresses at {}{}", code(pattern), of_tool()),
+            Target::Arguments(arguments) => {
+                let tool = self.tool.as_deref().unwrap_or_default();
+                match arguments.get("command").and_then(Value::as_str).filter(|_| tool == SHELL) {
+                    Some(command) => format!("exactly the command {}{}", code(command), given(arguments)),
+                    None => format!("{} with exactly {}", code(tool), code(&arguments.to_string())),
+                }
+            }
+        };
+        let decision = match self.decision {
+            Decision::Allow => "Runs unasked",
+            Decision::Ask => "Asks first",
+            Decision::Deny => "Never runs",
+        };
+        let why = self.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        format!("{decision}: {what}{why}")
+    }
+}
+
+/// What a command of the shell asks to be given, for people.
+fn given(arguments: &Value) -> &'static str {
+    let asks = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
+    match (asks("writes"), asks("network")) {
+        (true, true) => ", which may change granted folders and reach granted hosts",
+        (true, false) => ", which may change granted folders",
+        (false, true) => ", which may reach granted hosts",
+        (false, false) => "",
+    }
+}

@@ -1,0 +1,75 @@
+//! What a text that isn't plain may well do. Only ever used to raise a risk, to match a rule that forbids, and to say more
+//! than "this isn't plain": what is found nowhere here is still asked about.
+
+/// The most commands that are guessed of one text.
+const MAX_GUESSES: usize = 256;
+
+/// Cuts the text at everything that could begin a command, with its quotes and without them: word lists that look like commands.
+pub(crate) fn guess(text: &str) -> Vec<Vec<String>> {
+    let text = text.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ").replace("${HOME}", "$HOME");
+    let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let mut commands = Vec::new();
+    for command in split(&text, true).into_iter().chain(split(&bare, false)) {
+        if commands.len() < MAX_GUESSES && !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    commands
+}
+
+fn split(text: &str, models_quotes: bool) -> Vec<Vec<String>> {
+    let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
+    let (mut quote, mut has_word, mut is_escaped) = (None, false, false);
+    for c in text.chars().chain(['\n']) {
+        let end_word = |words: &mut Vec<String>, word: &mut String, has_word: bool| {
+            if has_word {
+                words.push(std::mem::take(word));
+            }
+        };
+        match (c, quote) {
+            (c, _) if is_escaped => {
+                word.push(c);
+                (has_word, is_escaped) = (true, false);
+            }
+            ('\\', None | Some('"')) if models_quotes => is_escaped = true,
+            (c, Some(open)) if c == open => quote = None,
+            (c, Some(_)) => word.push(c),
+            ('\'' | '"', None) if models_quotes => (quote, has_word) = (Some(c), true),
+            ('\n' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | '`' | '<' | '>', None) => {
+                end_word(&mut words, &mut word, has_word);
+                has_word = false;
+                if !words.is_empty() {
+                    commands.push(without_prefix(std::mem::take(&mut words)));
+                }
+            }
+            (c, None) if c.is_whitespace() || c.is_control() => {
+                end_word(&mut words, &mut word, has_word);
+                has_word = false;
+            }
+            (c, None) => {
+                word.push(c);
+                has_word = true;
+            }
+        }
+    }
+    if has_word {
+        words.push(word);
+    }
+    if !words.is_empty() {
+        commands.push(without_prefix(words));
+    }
+    commands.retain(|command| !command.is_empty());
+    commands
+}
+
+/// Without the words of the language and the assignments before the command.
+fn without_prefix(words: Vec<String>) -> Vec<String> {
+    const PREFIXES: [&str; 11] = ["if", "then", "else", "elif", "do", "while", "until", "time", "!", "coproc", "$"];
+    let is_prefix = |word: &String| {
+        PREFIXES.contains(&word.as_str())
+            || word.split_once('=').is_some_and(|(name, _)| {
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_+".contains(c))
+            })
+    };
+    words.into_iter().skip_while(is_prefix).collect()
+}

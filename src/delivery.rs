@@ -13,12 +13,10 @@ use reveille_base::{
     redact::Redactor,
     types::{ChatRef, TextFile},
 };
-
-use crate::{
-    channel::{Channel, Outgoing, SendError, Sent},
-    store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, wait_after},
-};
 use reveille_memory::render;
+use reveille_store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, wait_after};
+
+use crate::channel::{Channel, Outgoing, SendError, Sent};
 
 /// No new part is begun after so long; one send is bounded by the channel itself.
 pub const BOUND: Duration = Duration::from_secs(30);
@@ -216,11 +214,9 @@ mod tests {
     use chrono::{DateTime, Utc};
 
     use super::*;
-    use crate::{
-        channel::{Form, SendFuture, Sent},
-        store::{NewOutgoing, OutgoingKind, PartState},
-    };
+    use crate::channel::{Form, SendFuture, Sent};
     use reveille_base::{clock::parse_time, redact::Secret};
+    use reveille_store::{NewOutgoing, OutgoingKind, PartState};
 
     /// A door that answers as it was told to, and fails a test that asks it more often.
     #[derive(Default)]

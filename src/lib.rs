@@ -34,37 +34,27 @@
 //! Nothing is imported upward: a test reads the imports.
 
 pub mod about;
-pub mod access;
 pub mod account;
 pub mod backup;
 pub mod bot;
 pub mod channel;
 pub mod cli;
 pub mod cycle;
-pub mod database;
 pub mod delivery;
 pub mod embed;
-pub mod exec;
 pub mod fleet;
 pub mod health;
 pub mod import;
-pub mod in_force;
 pub mod index;
 pub mod lease;
 pub mod loopback;
 pub mod mcp;
-pub mod media;
 pub mod model;
 pub mod orders;
 pub mod page;
 pub mod pdf;
 pub mod provenance;
-pub mod repo;
-pub mod sandbox;
 pub mod setup;
 pub mod standing;
-pub mod store;
 pub mod tool;
 pub mod trial;
-pub mod wake_lock;
-pub mod web;

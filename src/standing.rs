@@ -14,8 +14,7 @@ use reveille_policy::{
     Access, Circumstances, Decision, Reach, Risk, Rules, SHELL, Subject, What,
     amend::{self, AmendError, ListedRule},
 };
-
-use crate::store::Approval;
+use reveille_store::Approval;
 
 /// Rules that a list shows.
 const LISTED_MAX: usize = 40;

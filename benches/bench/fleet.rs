@@ -8,16 +8,13 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reveille::{
-    database,
-    fleet::Fleet,
-    store::{Batch, FleetRegistry, NewIncoming, TurnEnd},
-};
+use reveille::fleet::Fleet;
 
 use reveille_base::{
     clock::{Clock as _, SystemClock},
     types::{AssistantName, ChatRef},
 };
+use reveille_store::{Batch, FleetRegistry, NewIncoming, TurnEnd, database};
 
 use super::{
     measure::{Pair, Spread, milliseconds, timed},

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reveille::store::{Batch, NewIncoming, Store};
 use rusqlite::Connection;
 
 use reveille_base::types::ChatRef;
+use reveille_store::{Batch, NewIncoming, Store};
 
 use super::{
     measure::{Pair, Spread, timed},

@@ -2,13 +2,11 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use reveille::{
-    index::{Index, Sources},
-    store::Store,
-};
+use reveille::index::{Index, Sources};
 use rusqlite::Connection;
 
 use reveille_base::zone::Tz;
+use reveille_store::Store;
 
 use super::worlds::{Evidence, World};
 

@@ -8,6 +8,7 @@ use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, Utc};
 use reveille_base::{types::ChatRef, words::count, zone::Tz};
 use reveille_config::Config;
 use reveille_memory::reflect::REFLECTION;
+use reveille_store::{Entry, PaidRequest, Spent, Store, StoreError};
 
 use super::{
     parts::{self, PromptParts},
@@ -18,7 +19,6 @@ use super::{
 use crate::{
     cycle::{decide::budget::Budget, month_begin},
     model::{content::tool_calls, offered},
-    store::{Entry, PaidRequest, Spent, Store, StoreError},
     tool::unwrapped,
 };
 

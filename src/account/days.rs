@@ -6,15 +6,13 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 
 use reveille_base::types::Usage;
 use reveille_config::Config;
+use reveille_store::{CycleState, ModelDay, StateDay, Store, StoreError, TurnTimes};
 
 use super::{
     cost::{self, FORECAST_DAYS, Forecast},
     since::day_begin,
 };
-use crate::{
-    cycle::decide::budget::Budget,
-    store::{CycleState, ModelDay, StateDay, Store, StoreError, TurnTimes},
-};
+use crate::cycle::decide::budget::Budget;
 
 /// Models that are told apart; the cheaper ones are one.
 const MAX_MODELS: usize = 5;
@@ -185,7 +183,7 @@ impl DayWakes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Spent;
+    use reveille_store::Spent;
 
     fn paid(day: u32, model: &str, cost_usd: f64) -> ModelDay {
         let tokens = Usage { input: 10, output: 1, cache_read: 5, cache_write: 0 };

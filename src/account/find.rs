@@ -1,11 +1,8 @@
 //! Which wake is meant: by its id, its commit's, the beginning of either, or the number of a message that it took up.
 
 use reveille_base::types::ChatRef;
-
-use crate::{
-    repo::{Repo, RepoError},
-    store::{CycleRow, Store, StoreError},
-};
+use reveille_git::{Repo, RepoError};
+use reveille_store::{CycleRow, Store, StoreError};
 
 /// What was found under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]

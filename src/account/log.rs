@@ -9,12 +9,10 @@ use reveille_base::{
     words::{one_line, shortened, when},
     zone::Tz,
 };
+use reveille_git::{Commit, Repo, RepoError};
+use reveille_store::{CycleRow, CycleState, Incoming, Store, StoreError};
 
 use super::story::AskedMessage;
-use crate::{
-    repo::{Commit, Repo, RepoError},
-    store::{CycleRow, CycleState, Incoming, Store, StoreError},
-};
 
 /// Wakes, or commits, that are looked through at most where lines are chosen.
 const MAX_SEARCHED: usize = 10_000;

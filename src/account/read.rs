@@ -7,6 +7,7 @@ use reveille_base::{
     types::{Stop, Usage},
 };
 use reveille_policy::Verdict;
+use reveille_store::{Approval, CycleRow, Entry, NO_MODEL, PaidRequest, Spent, Store, StoreError, WrittenText};
 
 use super::{
     shown,
@@ -18,7 +19,6 @@ use super::{
 use crate::{
     cycle::decide::limits::GO_ON,
     model::content::{text_of, tool_calls},
-    store::{Approval, CycleRow, Entry, NO_MODEL, PaidRequest, Spent, Store, StoreError, WrittenText},
     tool::unwrapped,
 };
 

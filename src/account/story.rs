@@ -7,11 +7,9 @@ use reveille_base::{
     words::{one_line, shortened},
 };
 use reveille_policy::Verdict;
+use reveille_store::{Incoming, RecordedCall, Spent, WrittenText};
 
-use crate::{
-    store::{Incoming, RecordedCall, Spent, WrittenText},
-    tool::Plan,
-};
+use crate::tool::Plan;
 
 /// A cycle from its beginning to its end, as far as that is kept.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

@@ -9,12 +9,12 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_policy::{Decision, Verdict};
+use reveille_store::WrittenText;
 
 use super::{
     story::{AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryStep, StoryTurn, WakeStory},
     units::{tokens, took, usd},
 };
-use crate::store::WrittenText;
 
 /// How much of a text is shown where it isn't shown whole, in characters.
 const MAX_CHARS: usize = 160;

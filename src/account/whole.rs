@@ -1,12 +1,10 @@
 //! One wake with all that is kept of it: its story, its commit and its requests. The terminal and the page show the same.
 
 use reveille_base::redact::Redactor;
+use reveille_git::{Commit, CommitInFull, Repo};
+use reveille_store::{CycleRow, Store, StoreError};
 
 use super::{find::FindError, raw, read, shown, story::WakeStory};
-use crate::{
-    repo::{Commit, CommitInFull, Repo},
-    store::{CycleRow, Store, StoreError},
-};
 
 /// Where it is read from.
 #[derive(Clone, Copy)]

@@ -11,6 +11,8 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::clock::rfc3339;
 use reveille_config::{Config, SaidSettings, VARIABLES};
+use reveille_git::{Repo, RepoError, Uncommitted};
+use reveille_store::Store;
 
 use super::{
     BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, SCRATCH, Scratch,
@@ -18,10 +20,6 @@ use super::{
     folder_of,
     manifest::{BUNDLE, DATABASE, EDITS, FOLDERS, FORMAT, MEDIA, SETTINGS, TOP, is_plain, name_in_file},
     restore, sync_folder,
-};
-use crate::{
-    repo::{Repo, RepoError, Uncommitted},
-    store::Store,
 };
 
 /// What a backup is called until it is whole.

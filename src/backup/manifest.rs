@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use reveille_git::BundledMemory;
+use reveille_store::StoreSize;
+
 use super::{
     BackupError,
     container::{MEMBER_BYTES_MAX, NAME_BYTES_MAX},
 };
-use crate::{repo::BundledMemory, store::StoreSize};
 
 /// The form that this program writes and reads.
 pub(super) const FORMAT: u32 = 1;

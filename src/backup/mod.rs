@@ -15,8 +15,9 @@ use std::{
 };
 
 use reveille_base::{disk, random};
+use reveille_git::RepoError;
+use reveille_store::{StoreError, wake_lock::LockError};
 
-use crate::{repo::RepoError, store::StoreError, wake_lock::LockError};
 pub use create::{BackupMade, create};
 pub use manifest::{BackupManifest, BackupMember, LeftOut};
 pub use restore::{RestoredBackup, restore, verify};

@@ -12,6 +12,11 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::disk;
 use reveille_config::Config;
+use reveille_git::{Repo, RepoError, UncommittedFile};
+use reveille_store::{
+    SetAside, Store, StoreError,
+    wake_lock::{LockError, WakeLock},
+};
 
 use super::{
     BackupError, BackupManifest, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Scratch,
@@ -20,11 +25,6 @@ use super::{
     folder_of,
     manifest::{BUNDLE, DATABASE, MEDIA, MemberPlace, SETTINGS, name_in_file},
     sync_folder,
-};
-use crate::{
-    repo::{Repo, RepoError, UncommittedFile},
-    store::{SetAside, Store, StoreError},
-    wake_lock::{LockError, WakeLock},
 };
 
 /// What a workspace may hold that something is restored into.

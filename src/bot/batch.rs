@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 
 use reveille_base::{redact::Redactor, types::ChatRef};
+use reveille_store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf};
 
-use crate::{
-    channel::telegram::{Command, Migration, NewMessage, Quoted, RawUpdate, ReadUpdate, Speakers, read_update},
-    store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf},
-};
+use crate::channel::telegram::{Command, Migration, NewMessage, Quoted, RawUpdate, ReadUpdate, Speakers, read_update};
 
 /// The answer to an edit that reads like a command.
 const EDITED_COMMAND: &str =

@@ -7,17 +7,13 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use reveille_config::Config;
+use reveille_store::{CodeState, Store, StoreError, access, in_force::in_force};
 
 use super::{
     BotContext,
     pairing::{self, CODE_LIFE, Code},
 };
-use crate::{
-    access,
-    channel::telegram::{Me, Speakers},
-    in_force::in_force,
-    store::{CodeState, Store, StoreError},
-};
+use crate::channel::telegram::{Me, Speakers};
 
 /// How the bot's own code is told from that of `bot pair`.
 const MADE_BY: &str = "bot";

@@ -6,8 +6,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words::local_day_and_time};
 use reveille_config::Config;
-
-use crate::store::{KEPT_BY_CHANNEL, NewOutgoing};
+use reveille_store::{KEPT_BY_CHANNEL, NewOutgoing};
 
 /// The notices of such a stretch: one to the owner, and one to each private chat that may speak and of which something was `heard`
 /// before. Theirs may be lost just as well.

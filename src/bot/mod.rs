@@ -43,6 +43,10 @@ use tokio::sync::{mpsc, watch};
 
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor};
 use reveille_config::Config;
+use reveille_store::{
+    Displaced, Store, StoreError, Tap,
+    wake_lock::{Holder, LockError, WakeLock},
+};
 
 pub use commands::terminal::{AtTerminal, at_terminal};
 pub use due_watch::DueWatch;
@@ -55,8 +59,6 @@ pub use wake::{start_fleet, start_wake};
 use crate::{
     channel::telegram::{Inbox, Telegram, TelegramError},
     cycle::{self, context::WakeError},
-    store::{Displaced, Store, StoreError, Tap},
-    wake_lock::{Holder, LockError, WakeLock},
 };
 use poll_turn::PollTurn;
 use run::{Aides, Bot};

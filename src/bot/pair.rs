@@ -7,14 +7,11 @@ use tokio::sync::watch;
 
 use reveille_base::clock::Clock;
 use reveille_config::Config;
+use reveille_store::{CodeState, Paired, wake_lock};
 
 use super::{
     BotError, door,
     pairing::{CODE_LIFE, Code},
-};
-use crate::{
-    store::{CodeState, Paired},
-    wake_lock,
 };
 
 /// How often it is looked whether somebody used the code.

@@ -13,11 +13,9 @@ use reveille_base::{
     types::ChatRef,
 };
 use reveille_config::Config;
+use reveille_store::{NewOutgoing, NewPaired};
 
-use crate::{
-    channel::telegram::{RawUpdate, Speakers, private_text},
-    store::{NewOutgoing, NewPaired},
-};
+use crate::channel::telegram::{RawUpdate, Speakers, private_text};
 
 /// How long a code pairs.
 pub const CODE_LIFE: TimeDelta = TimeDelta::minutes(10);

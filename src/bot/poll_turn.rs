@@ -13,11 +13,11 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::Config;
+use reveille_store::{REFLECTED, Store};
 
 use crate::{
     cycle::{self, context::WakeError, decide::situation::OWN_WORK},
     lease::{Handed, Keeper, Lease, LeasePart, RemoteLease},
-    store::{REFLECTED, Store},
 };
 
 /// What was done by itself, as far as it is a reason once. The next machine on duty takes it for handled.

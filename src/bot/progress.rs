@@ -11,12 +11,12 @@ use tokio::{sync::watch, time::Instant};
 
 use reveille_base::redact::Redactor;
 use reveille_memory::render::{self, RenderedPart};
+use reveille_store::{Entry, Store, StoreError};
 
 use super::typing::{AtWork, at_work};
 use crate::{
     channel::{Outgoing, Presence, SendError},
     cycle::decide::verify,
-    store::{Entry, Store, StoreError},
     tool::Plan,
 };
 

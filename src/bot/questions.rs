@@ -16,12 +16,10 @@ use reveille_base::{
     words::local_day_and_time,
     zone::Tz,
 };
+use reveille_store::{Approval, ApprovalState, RuleState, Store, StoreError, Tap, Unshown, is_long};
 
 use super::answered;
-use crate::{
-    channel::{Buttons, SendError},
-    store::{Approval, ApprovalState, RuleState, Store, StoreError, Tap, Unshown, is_long},
-};
+use crate::channel::{Buttons, SendError};
 
 /// Presses that may wait to be answered; Telegram stops waiting by itself.
 pub(super) const MAX_WAITING: usize = 64;

@@ -7,11 +7,9 @@ use std::{collections::BTreeMap, time::Duration};
 use tokio::{sync::mpsc, time::Instant};
 
 use reveille_base::types::ChatRef;
+use reveille_store::{NewIncoming, PartOf};
 
-use crate::{
-    channel::{Presence, SendError},
-    store::{NewIncoming, PartOf},
-};
+use crate::channel::{Presence, SendError};
 
 /// Receipts that may wait to be shown; more are left out.
 pub(super) const MAX_WAITING: usize = 64;

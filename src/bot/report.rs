@@ -1,9 +1,9 @@
 //! The bot reports in once it works: on the database as it is, and with Telegram's first answer. An upgrade waits for that (`cli/install`).
 
 use reveille_base::process::Identity;
+use reveille_store::{BotReport, Store};
 
 use super::BotContext;
-use crate::store::{BotReport, Store};
 
 /// Writes down that this bot works, and whether Telegram has answered it.
 pub(super) fn report_in(store: &mut Store, outside: BotContext<'_>, has_reached: bool) {

@@ -10,9 +10,9 @@ use reveille_base::{
     words::local_day_and_time,
     zone::Tz,
 };
+use reveille_store::{NewOutgoing, Store};
 
 use super::BotContext;
-use crate::store::{NewOutgoing, Store};
 
 /// How often it is looked whether there is room again.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ pub(super) struct Room {
 
 impl Room {
     /// As the last bot left it.
-    pub(super) fn recall(store: &Store) -> crate::store::Result<Self> {
+    pub(super) fn recall(store: &Store) -> reveille_store::Result<Self> {
         let told_at = store.shortage()?;
         Ok(Self { is_short: told_at.is_some(), told_at, has_complained: false })
     }

@@ -15,6 +15,7 @@ use tokio::{
 
 use reveille_base::{process, types::ChatRef};
 use reveille_memory::render;
+use reveille_store::{Displaced, Store, StoreError, Tap};
 
 use self::poll::{PollRequest, Polled, UpdateSource, ask, brings_more};
 use super::{
@@ -34,7 +35,6 @@ use crate::{
         telegram::{self, Inbox, TelegramError},
     },
     cycle::workspace,
-    store::{Displaced, Store, StoreError, Tap},
 };
 
 /// How long it tries to confirm the last messages, for the machine that polls after this one.

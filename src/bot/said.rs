@@ -4,12 +4,11 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, types::ChatRef};
 use reveille_config::Config;
+use reveille_store::{
+    LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, StoreError, TerminalSession, in_force::in_force,
+};
 
 use super::{AtTerminal, at_terminal, rules::carry_out_rules};
-use crate::{
-    in_force::in_force,
-    store::{LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, StoreError, TerminalSession},
-};
 
 /// The longest text that is taken, in bytes.
 pub const MAX_SAID_BYTES: u64 = 100_000;

@@ -9,8 +9,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::rfc3339, types::ChatRef, words::local_day_and_time};
 use reveille_config::Config;
-
-use crate::store::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped};
+use reveille_store::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped};
 
 /// What is said of a batch's messages, once each chat. A stop of all work is the owner's to end, a chat's own anybody's there.
 pub(super) fn notices(

@@ -4,7 +4,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crate::{channel::telegram::TelegramError, store::StoreError};
+use reveille_store::StoreError;
+
+use crate::channel::telegram::TelegramError;
 
 /// The wait after the first failure; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);

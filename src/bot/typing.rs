@@ -5,11 +5,9 @@ use std::{path::Path, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 use reveille_base::types::ChatRef;
+use reveille_store::wake_lock;
 
-use crate::{
-    channel::{Presence, SendError},
-    wake_lock,
-};
+use crate::channel::{Presence, SendError};
 
 /// Telegram shows it for up to five seconds.
 const SHOW_EVERY: Duration = Duration::from_secs(4);

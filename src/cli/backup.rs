@@ -10,12 +10,12 @@ use reveille_base::{
     words::{self, in_shell, local},
 };
 use reveille_config::Config;
+use reveille_store::SetAside;
 
 use super::{complain, failed, print, print_json};
 use crate::{
     backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup},
     cycle::workspace,
-    store::SetAside,
 };
 
 #[derive(Debug, Subcommand)]

@@ -6,6 +6,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use reveille_base::{process, types::ChatRef, words::local};
 use reveille_config::Config;
+use reveille_store::{StoreError, access, database};
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments,
@@ -17,11 +18,9 @@ use super::{
     transcriber, turn, values,
 };
 use crate::{
-    access,
     bot::{self, BotContext, BotEnd, BotError, BotMode, Sending},
     channel::{Channel, telegram::Telegram},
-    cycle, database,
-    store::StoreError,
+    cycle,
 };
 
 /// The longest text that is sent, in bytes: some thirty of Telegram's messages.

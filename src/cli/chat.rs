@@ -24,6 +24,10 @@ use steps::Steps;
 
 use reveille_base::{process::Identity, types::ChatRef, words::count};
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_store::{
+    Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession, in_force::in_force,
+    wake_lock::waker::Starting,
+};
 
 use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
@@ -39,9 +43,6 @@ use crate::{
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
         stop,
     },
-    in_force::in_force,
-    store::{Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession},
-    wake_lock::waker::Starting,
 };
 
 /// What starts its wakes.

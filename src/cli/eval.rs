@@ -8,13 +8,13 @@ use std::{
 use clap::Subcommand;
 
 use reveille_base::{types::Usage, words::count};
+use reveille_git::Repo;
+use reveille_store::database;
 
 use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
 use crate::{
     cycle::{context::Context, workspace},
-    database,
     model::Conversation,
-    repo::Repo,
     trial::{
         booked::{Booked, is_free},
         eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, TurnTaker},

@@ -17,6 +17,7 @@ use reveille_base::{
     types::AssistantName,
     words::local,
 };
+use reveille_store::FleetMember;
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, failed,
@@ -27,7 +28,6 @@ use crate::{
     bot,
     fleet::{Fleet, FleetError, receive, work},
     loopback,
-    store::FleetMember,
 };
 
 /// How often the receiver looks whether a worker is wanted for what begins at a time.

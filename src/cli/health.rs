@@ -13,6 +13,7 @@ use reveille_base::{
     redact::{Redactor, Secret},
 };
 use reveille_config::{Config, SaidSettings, SettingChanges, VARIABLES, is_secret};
+use reveille_store::database;
 
 use super::{
     EXIT_FAILED, SettingsArguments, complain, config_failure, failed, health_fix, log, out, print, print_exactly,
@@ -20,7 +21,6 @@ use super::{
 };
 use crate::{
     cycle::workspace,
-    database,
     health::{
         self, HealthReport, Status,
         bundle::{self, Bundle, BundleSource},

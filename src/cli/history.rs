@@ -6,14 +6,14 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
+use reveille_git::{Commit, CommitInFull, Created, Repo};
 use reveille_memory::outside;
+use reveille_store::database;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, provenance, values};
 use crate::{
     account::log::{self, LogQuery},
-    database,
     provenance::hand,
-    repo::{Commit, CommitInFull, Created, Repo},
 };
 
 /// Lines that `wake log` lists.

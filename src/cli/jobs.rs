@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use reveille_config::Config;
+use reveille_store::database;
 
 use super::{complain, failed, print_json, show, task::refused};
 use crate::{
     cycle::workspace,
-    database,
     orders::{OrderError, jobs},
     provenance::hand::{Hand, HandTools},
     tool::Documents,

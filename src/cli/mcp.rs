@@ -6,6 +6,8 @@ use clap::{Args, Subcommand};
 
 use reveille_config::Config;
 use reveille_policy as policy;
+use reveille_sandbox::exec::Shelter;
+use reveille_store::Store;
 
 use super::{WakeSettings, complain, failed, print};
 use crate::{
@@ -14,7 +16,6 @@ use crate::{
         context::{Context, Terminal},
         run::outside,
     },
-    exec::Shelter,
     mcp::{
         client::{
             self,
@@ -23,7 +24,6 @@ use crate::{
         },
         server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
     },
-    store::Store,
 };
 
 /// How addresses of the memory's files begin.

@@ -5,14 +5,13 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use reveille_config::Config;
+use reveille_store::{Store, StoreError, database};
 
 use super::{EXIT_CONFIG, complain, failed, print, runtime};
 use crate::{
     cycle::{self, decide::budget::Budget},
-    database,
     embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, price},
     index::Index,
-    store::{Store, StoreError},
 };
 
 /// How often it is told how far it is, in texts.

@@ -63,16 +63,15 @@ use reveille_base::{
     redact::{Redactor, Secret},
 };
 use reveille_config::{Config, ConfigError, RepoUrl};
+use reveille_git as repo;
+use reveille_store::{Store, StoreError, in_force::in_force};
 
 use crate::{
     account::since,
     channel::telegram::Telegram,
     cycle::context::Context,
-    in_force::in_force,
     mcp::{client::settings::Settings, server as mcp_server},
     model::{Model, anthropic::login_secrets, configured},
-    repo,
-    store::{Store, StoreError},
 };
 
 /// Done, nothing due, or another wake holds the lock.

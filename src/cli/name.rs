@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use reveille_config::Config;
+use reveille_git::FileChange;
 use reveille_memory::{CLAUDE, own_name};
 
 use super::{
     EXIT_USAGE, complain, failed, print,
     provenance::{self, told_commit, with_hand},
 };
-use crate::{provenance::ProvenanceError, repo::FileChange};
+use crate::provenance::ProvenanceError;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct NameArguments {

@@ -8,15 +8,13 @@ use reveille_base::{
     words::{count, local},
 };
 use reveille_config::Config;
+use reveille_store::{Paired, Store, StoreError, access, database};
 
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
 use crate::{
-    access,
     bot::{self, Pairing, pairing::CODE_LIFE},
     channel::telegram::Command as TelegramCommand,
     cycle::workspace,
-    database,
-    store::{Paired, Store, StoreError},
 };
 
 /// Random bytes in the secret of a webhook.

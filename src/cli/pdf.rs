@@ -6,11 +6,10 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode};
 use clap::Parser;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use reveille_media::MAX_FILE_BYTES;
+
 use super::failed;
-use crate::{
-    media::MAX_FILE_BYTES,
-    pdf::{MAX_MEMORY_BYTES, PDF_READER, PdfAnswer, PdfFault},
-};
+use crate::pdf::{MAX_MEMORY_BYTES, PDF_READER, PdfAnswer, PdfFault};
 
 /// Reads the text of a PDF, for `wake`. The answer is a line, `{"Ok":{"pages":2,"texts":["…","…"]}}` or `{"Err":"locked"}`.
 #[derive(Debug, Parser)]

@@ -16,13 +16,12 @@ use reveille_policy as policy;
 use reveille_policy::{
     Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What, amend::ListedRule,
 };
+use reveille_sandbox::{Sandbox, exec::Shelter};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
 use crate::{
     cycle,
-    exec::Shelter,
     mcp::client::{self, settings::Settings},
-    sandbox::Sandbox,
     standing,
 };
 

@@ -7,24 +7,21 @@ use std::process::ExitCode;
 
 use reveille_base::words::count;
 use reveille_config::Config;
+use reveille_git::Repo;
 use reveille_memory::forgetting::{MIN_CHARS, SoughtWords};
+use reveille_store::{Store, database};
 
 pub(super) use self::{
     forget::{ForgetArguments, forget},
     why::{WhyArguments, why},
 };
 use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
-use crate::{
-    database,
-    provenance::{
-        ProvenanceError,
-        changed::{self, DocumentFate, MemoryChanges},
-        hand::{Hand, HandTools, PersonsCommit},
-        point::WallClock,
-        restore::{self, GivingBack, WantedBack},
-    },
-    repo::Repo,
-    store::Store,
+use crate::provenance::{
+    ProvenanceError,
+    changed::{self, DocumentFate, MemoryChanges},
+    hand::{Hand, HandTools, PersonsCommit},
+    point::WallClock,
+    restore::{self, GivingBack, WantedBack},
 };
 
 /// Characters of a message that are shown.

@@ -3,16 +3,15 @@
 use std::process::ExitCode;
 
 use reveille_base::words::count;
+use reveille_git::Repo;
 use reveille_memory::outside;
+use reveille_store::{CycleRow, Store, database};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out::Working, print, print_exactly};
 use crate::{
     account::find::{self, FoundWake},
     cycle::{self, context::Context, workspace},
-    database,
     model::Model as _,
-    repo::Repo,
-    store::{CycleRow, Store},
     trial::{
         booked::{Booked, TrialModelError},
         replay::{self, Replay, ReplayError, ReplayReport},

@@ -8,6 +8,7 @@ use std::{
 use tokio::time::Instant;
 
 use reveille_base::{process::Identity, types::ChatRef};
+use reveille_store::{Awaited, LandedFile, Store, TerminalSession};
 
 use super::{
     out::Working,
@@ -21,7 +22,6 @@ use crate::{
         context::{Context, Report, WakeError, WakeOutcome},
         stop,
     },
-    store::{Awaited, LandedFile, Store, TerminalSession},
 };
 
 /// How long a terminal waits for another wake to answer it.

@@ -5,10 +5,12 @@ use std::process::ExitCode;
 
 use reveille_base::{approval_text::without_hidden, types::ChatRef};
 use reveille_config::Config;
+use reveille_git::RepoError;
 use reveille_memory::{
     outside,
     render::{self, Looks, without_escapes},
 };
+use reveille_store::{Store, StoreError, TerminalSession, in_force::in_force};
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, failed, log,
@@ -21,9 +23,6 @@ use crate::{
         self,
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
     },
-    in_force::in_force,
-    repo::RepoError,
-    store::{Store, StoreError, TerminalSession},
 };
 
 /// Texts that a desktop shows one by one; of further ones it says how many.

@@ -5,9 +5,10 @@ use std::{fs, process::ExitCode};
 use clap::Subcommand;
 
 use reveille_config::Config;
+use reveille_store::{database, wake_lock::WakeLock};
 
 use super::{EXIT_FAILED, complain, print};
-use crate::{cycle::workspace, database, wake_lock::WakeLock};
+use crate::cycle::workspace;
 
 /// What stands for the workspace's own file.
 const FILE: &str = "file";
@@ -50,7 +51,7 @@ fn moved(config: &Config, to: &str) -> Result<String, String> {
     // What is written meanwhile would be lost.
     let _wake = WakeLock::take(&config.lock_path()).map_err(|_| "A wake is at work: try again once it is done.")?;
     let _bot = WakeLock::take(&config.bot_lock_path()).map_err(|_| "The bot is running: stop it first.")?;
-    let told = |error: crate::store::StoreError| format!("{error}.");
+    let told = |error: reveille_store::StoreError| format!("{error}.");
     let target = Config { database_url: (!is_file).then(|| to.to_owned()), ..config.clone() };
     let from = workspace::open(config).map_err(told)?;
     let mut there = database::open(&target).map_err(told)?;

@@ -3,18 +3,15 @@
 use std::process::ExitCode;
 
 use reveille_config::Config;
+use reveille_git::CommitInFull;
+use reveille_store::{CycleRow, database};
 
 use super::{EXIT_FAILED, complain, failed, history::WholeCommit, out, print, print_json};
-use crate::{
-    account::{
-        find::{self, FoundWake},
-        story::WakeStory,
-        tell::{self, StoryTelling},
-        whole::{KeptRequests, WakeSources},
-    },
-    database,
-    repo::CommitInFull,
-    store::CycleRow,
+use crate::account::{
+    find::{self, FoundWake},
+    story::WakeStory,
+    tell::{self, StoryTelling},
+    whole::{KeptRequests, WakeSources},
 };
 
 /// How a wake is shown.

@@ -11,11 +11,11 @@ use reveille_memory::{
     steps::{TaskSteps, steps_path},
     tasks::Task,
 };
+use reveille_store::database;
 
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
     cycle::is_step_held,
-    database,
     orders::{
         OrderError,
         lists::{self, ListLooks},

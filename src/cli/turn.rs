@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use reveille_base::clock::rfc3339;
 use reveille_config::Config;
+use reveille_store::{StoreError, database, in_force::in_force};
 
 use super::print_json;
-use crate::{channel::telegram::Inbox, cycle, database, in_force::in_force, store::StoreError};
+use crate::{channel::telegram::Inbox, cycle};
 
 /// What waits for the next turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,13 @@ use tokio::sync::watch;
 
 use reveille_base::{types::ChatRef, words::count};
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_git::RepoError;
+use reveille_store::{
+    Order, Store, database,
+    in_force::in_force,
+    wait_after,
+    wake_lock::waker::{self, Starting},
+};
 
 use super::{
     WakeSettings, approvals,
@@ -26,13 +33,8 @@ use crate::{
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
         decide::budget::Budget,
     },
-    database,
-    in_force::in_force,
     model::configured,
     orders::{self, undo::UndoAsked},
-    repo::RepoError,
-    store::{Order, Store, wait_after},
-    wake_lock::waker::{self, Starting},
 };
 
 /// What starts the wake of `wake undo`.

@@ -6,9 +6,9 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use reveille_base::process;
+use reveille_sandbox::confined;
 
 use super::complain;
-use crate::sandbox::confined;
 
 /// What a shell says of a program that it can't run.
 const CANNOT_RUN: u8 = 126;

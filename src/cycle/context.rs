@@ -11,14 +11,13 @@ use reveille_base::{
     types::{ChatRef, Usage},
 };
 use reveille_config::Config;
+use reveille_git::RepoError;
+use reveille_store::{Store, StoreError, wake_lock::LockError};
 
 use crate::{
     channel::Channel,
     model::Model,
-    repo::RepoError,
-    store::{Store, StoreError},
     tool::{Documents, StandIn},
-    wake_lock::LockError,
 };
 
 /// How often `wake` that stays looks for something due.

@@ -10,6 +10,14 @@ use reveille_base::{
     types::{ChatRef, OwnWork},
 };
 use reveille_policy::Rules;
+use reveille_sandbox::{
+    exec::{Exec, Shelter, copies::Copies, folders::CycleFolder},
+    web::search::Engine,
+};
+use reveille_store::{
+    Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError, UpkeepKind,
+    wake_lock::{self, WakeLock},
+};
 
 use crate::{
     cycle::{
@@ -24,14 +32,10 @@ use crate::{
         sharing::Sharing,
         tooling::{Means, Tooling},
     },
-    exec::{Exec, Shelter, copies::Copies, folders::CycleFolder},
     index::IndexPlace,
     mcp::client,
     model::Model,
-    store::{Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError, UpkeepKind},
     tool::World,
-    wake_lock::{self, WakeLock},
-    web::search::Engine,
 };
 
 /// What is kept under these keys, with a cycle's id behind: it ended without having read untrusted text.
@@ -172,7 +176,7 @@ pub(in crate::cycle) struct Ending {
     /// The commit up to which people's commits were taken note of in it, if they were looked at.
     pub(in crate::cycle) head_shown: Option<String>,
     /// Files that are to go.
-    pub(in crate::cycle) removed: Vec<crate::repo::FileChange>,
+    pub(in crate::cycle) removed: Vec<reveille_git::FileChange>,
     /// The wake that it takes back.
     pub(in crate::cycle) undoes: Option<String>,
     /// The models that had it before the one that ends it.

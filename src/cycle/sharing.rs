@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use reveille_base::{words::local, zone::Tz};
+use reveille_store::{Store, UpkeepKind};
 
 use crate::{
     cycle::context::{Context, WakeError},
     lease::{Acquired, Keeper, LastSeenLease, Lease as _, LeasePart, RemoteLease},
-    store::{Store, UpkeepKind},
 };
 
 /// What a wake has of the lease that machines share.

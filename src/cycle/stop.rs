@@ -8,15 +8,12 @@
 use std::{path::Path, time::Duration};
 
 use reveille_base::{process, zone::Tz};
+use reveille_store::{Stopped, StoreError, wake_lock};
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::interrupt::Interrupt,
-        session::{Halt, Session},
-    },
-    store::{Stopped, StoreError},
-    wake_lock,
+use crate::cycle::{
+    context::WakeError,
+    decide::interrupt::Interrupt,
+    session::{Halt, Session},
 };
 
 /// How often a wake that waits looks for the order.

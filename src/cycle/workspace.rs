@@ -10,12 +10,10 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::disk;
 use reveille_config::Config;
+use reveille_git as repo;
+use reveille_store::{Store, StoreError, database};
 
-use crate::{
-    cycle::context::WakeError,
-    database, repo,
-    store::{Store, StoreError},
-};
+use crate::cycle::context::WakeError;
 
 /// What a copy is called that the bot has saved.
 const SAVED: &str = "recovered";

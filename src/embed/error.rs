@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::store::{Cap, StoreError};
+use reveille_store::{Cap, StoreError};
 
 /// Why texts weren't embedded, by what should be done. Keywords serve in every case.
 #[derive(Debug, thiserror::Error)]

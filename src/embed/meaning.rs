@@ -4,13 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use reveille_base::redact::Redactor;
 use reveille_config::Config;
+use reveille_store::{SpendCap, database};
 
 use super::{EmbedDesk, EmbedError, TextRole, embed, of};
-use crate::{
-    database,
-    index::{Index, QueryVector},
-    store::SpendCap,
-};
+use crate::index::{Index, QueryVector};
 
 /// How long a search waits for it. Starting the encoder takes a tenth of a second.
 const BOUND: Duration = Duration::from_secs(5);

@@ -4,9 +4,9 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, types::Usage};
+use reveille_store::{SpendCap, Spent, Store};
 
 use super::{EmbedError, Embedded, Embedder, MAX_BATCH, MAX_TEXT_BYTES, TextRole, price, vector};
-use crate::store::{SpendCap, Spent, Store};
 
 /// What embedding needs of its surroundings.
 pub struct EmbedDesk<'a> {

@@ -28,12 +28,9 @@ use reveille_base::{
     types::AssistantName,
 };
 use reveille_config::{Config, ConfigError};
+use reveille_store::{FleetRegistry, StoreError, StorePlace, database};
 
 use self::turn::TurnBox;
-use crate::{
-    database,
-    store::{FleetRegistry, StoreError, StorePlace},
-};
 
 /// Random bytes in a password.
 #[cfg(feature = "postgres")]

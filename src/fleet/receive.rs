@@ -18,12 +18,12 @@ use ring::digest::{SHA256, digest};
 use tokio::{net::TcpListener, sync::Notify};
 
 use reveille_base::{random, types::AssistantName};
+use reveille_store::{FleetRegistry, StoreError};
 
 use super::{Fleet, bodies::OpenUpdates};
 use crate::{
     channel::telegram::{Inbox, InboxError},
     loopback,
-    store::{FleetRegistry, StoreError},
 };
 
 /// What Telegram puts an assistant's secret in.

@@ -14,13 +14,13 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{clock::Clock, process, random, types::AssistantName};
+use reveille_store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, wait_after};
 
 use super::{
     Fleet, FleetError,
     place::{HeldPlace, has_room},
     turn::{TurnBox, TurnLeft},
 };
-use crate::store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, wait_after};
 
 /// How long a claim lasts that isn't renewed: so long an assistant waits whose worker was killed.
 const CLAIM_LASTS: TimeDelta = TimeDelta::seconds(120);

@@ -1,9 +1,10 @@
 //! What a check found, and why one could not look.
 
 use reveille_base::{approval_text::without_hidden, process::ProcessError};
+use reveille_git::RepoError;
+use reveille_store::{StoreError, wake_lock::LockError};
 
 use super::remedy::Remedy;
-use crate::{repo::RepoError, store::StoreError, wake_lock::LockError};
 
 /// How bad it is; the worst is the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

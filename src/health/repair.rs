@@ -2,18 +2,17 @@
 //! over by now.
 
 use reveille_base::{clock::FixedClock, process::Identity};
+use reveille_store::{
+    Fence, FencedStore, LeaseHolder, Store, database,
+    wake_lock::{LockError, LockedWork, WakeLock},
+};
 
 use super::{
     checks::{Check, lock},
     finding::Trouble,
     scene::Scene,
 };
-use crate::{
-    cycle::{self, Teller},
-    database,
-    store::{Fence, FencedStore, LeaseHolder, Store},
-    wake_lock::{LockError, LockedWork, WakeLock},
-};
+use crate::cycle::{self, Teller};
 
 /// What a repair works with.
 pub(super) struct RepairTools<'a> {

@@ -11,6 +11,8 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::Config;
+use reveille_git::Repo;
+use reveille_store::{Cap, CycleRow, Incoming, ModelBreaker, Stopped, Store, Undelivered, UpkeepKind};
 
 pub use files::OpenFile;
 pub use questions::OpenQuestion;
@@ -20,12 +22,7 @@ use super::{
     finding::Trouble,
     scene::Scene,
 };
-use crate::{
-    cycle::decide::orient::is_answerable,
-    embed,
-    repo::Repo,
-    store::{Cap, CycleRow, Incoming, ModelBreaker, Stopped, Store, Undelivered, UpkeepKind},
-};
+use crate::{cycle::decide::orient::is_answerable, embed};
 
 /// How it is going. Parts that can't be looked at are none, and `problems` says why.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

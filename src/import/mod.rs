@@ -34,18 +34,16 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, zone::Tz};
+use reveille_git::Repo;
 
 use self::{
     found::FoundThings,
     plan::{ImportPlan, MemoryReader},
     source::ImportSource,
 };
-use crate::{
-    provenance::{
-        ProvenanceError,
-        hand::{Hand, PersonsCommit},
-    },
-    repo::Repo,
+use crate::provenance::{
+    ProvenanceError,
+    hand::{Hand, PersonsCommit},
 };
 
 /// Where something comes from.

@@ -12,6 +12,7 @@ use reveille_base::{
     words::{count, one_line, shortened},
     zone::Tz,
 };
+use reveille_git::{FileChange, Repo, RepoError};
 use reveille_memory::{
     ACTIVE, BACKLOG, IMPORTED_DIR, SEMANTIC_MEMORY,
     facts::{MAX_FACT_CHARS, NewFact},
@@ -24,7 +25,6 @@ use super::{
     account::{ImportAccount, SetReminder},
     found::{CUT_SHORT, DocumentSort, FoundDocument, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
 };
-use crate::repo::{FileChange, Repo, RepoError};
 
 /// Where it is written what came in. It is no Markdown, so that no search finds it.
 pub const RECORD: &str = "memory/imported/record.txt";

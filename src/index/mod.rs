@@ -28,6 +28,7 @@ pub mod weights;
 mod write;
 
 use reveille_base::types::ChatRef;
+use reveille_store::StoreError;
 
 pub use chunk::ChunkKind;
 pub use place::IndexPlace;
@@ -39,8 +40,6 @@ use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 use rusqlite::{Connection, OptionalExtension as _};
-
-use crate::store::StoreError;
 use vectors::Codes;
 use weights::Features;
 

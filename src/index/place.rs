@@ -9,12 +9,9 @@ use std::{
 
 use reveille_base::zone::Tz;
 use reveille_config::Config;
+use reveille_store::{Store, StoreError, StorePlace, database};
 
 use super::{Index, IndexError, Ready, Refreshed, Sources};
-use crate::{
-    database,
-    store::{Store, StoreError, StorePlace},
-};
 
 /// How long a search brings the index up to date before it answers: what is left then is found by a later one.
 const PATIENCE: Duration = Duration::from_secs(2);

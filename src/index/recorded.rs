@@ -6,6 +6,7 @@ use reveille_base::{
     words::{one_line, shortened},
     zone::Tz,
 };
+use reveille_store::{Recording, Store};
 
 use super::{
     Index, IndexError, Refreshed,
@@ -13,7 +14,6 @@ use super::{
     refresh::replace,
     write::Placed,
 };
-use crate::store::{Recording, Store};
 
 /// Where recordings stand among the documents.
 pub(super) const RECORDINGS: &str = "recordings/";

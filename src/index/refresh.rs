@@ -16,6 +16,7 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_memory::{episodic::without_undone, is_disguised, is_log, others};
+use reveille_store::Store;
 
 use super::{
     Index, IndexError,
@@ -25,7 +26,6 @@ use super::{
     recorded::is_of_store,
     write::{Changes, Placed},
 };
-use crate::store::Store;
 
 /// A larger file isn't searched, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use reveille_base::zone::Tz;
+use reveille_store::{Spoken, SpokenRows, Store};
 
 use super::{
     Index, IndexError,
@@ -12,7 +13,6 @@ use super::{
     refresh::Refreshed,
     write::{Changes, Placed},
 };
-use crate::store::{Spoken, SpokenRows, Store};
 
 /// Rows of what was said that are written in one transaction.
 const ROWS: usize = 2_000;

@@ -195,9 +195,9 @@ fn a_large_file_takes_its_length_and_not_its_square() {
 }
 
 /// A store with so many messages.
-fn spoken(dir: &Path, messages: usize) -> crate::store::Store {
+fn spoken(dir: &Path, messages: usize) -> reveille_store::Store {
     let path = dir.join("messages.db");
-    drop(crate::store::Store::open(&path).unwrap());
+    drop(reveille_store::Store::open(&path).unwrap());
     let conn = Connection::open(&path).unwrap();
     conn.execute(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
@@ -206,10 +206,10 @@ fn spoken(dir: &Path, messages: usize) -> crate::store::Store {
         [i64::try_from(messages).unwrap()],
     )
     .unwrap();
-    crate::store::Store::open(&path).unwrap()
+    reveille_store::Store::open(&path).unwrap()
 }
 
-fn forget_first(dir: &Path, store: &mut crate::store::Store) {
+fn forget_first(dir: &Path, store: &mut reveille_store::Store) {
     let conn = Connection::open(dir.join("messages.db")).unwrap();
     conn.execute("DELETE FROM incoming_messages WHERE id = 1", []).unwrap();
     store.note_spoken_changed().unwrap();
@@ -220,7 +220,7 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
     let dir = tempfile::tempdir().unwrap();
     let mut store = spoken(dir.path(), 4_500);
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
-    let mut once = |store: &crate::store::Store| {
+    let mut once = |store: &reveille_store::Store| {
         let sources = Sources { brain: dir.path(), store: Some(store), zone: Tz::UTC };
         let is_partial = index.refresh(&sources, Some(std::time::Duration::ZERO)).unwrap().is_partial;
         (is_partial, index.stats().unwrap().messages)
@@ -237,7 +237,7 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
 
 #[test]
 fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
-    use crate::store::{Batch, NewIncoming, Store};
+    use reveille_store::{Batch, NewIncoming, Store};
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("messages.db");
     let mut store = Store::open(&path).unwrap();

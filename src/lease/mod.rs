@@ -1,8 +1,8 @@
 //! Who works: the seam that settles it, and its homes.
 //!
-//! - A file of this machine ([`crate::wake_lock`]): acquired by the flock, or by the holder's end; renewed by a beat in it;
-//!   released with the flock. Its fence is counted in the database ([`crate::store::Fence`]).
-//! - A shared database ([`crate::store::Store::take_lease`]): acquired by a lock that goes with the connection, so that nothing has to
+//! - A file of this machine ([`reveille_store::wake_lock`]): acquired by the flock, or by the holder's end; renewed by a beat in it;
+//!   released with the flock. Its fence is counted in the database ([`reveille_store::Fence`]).
+//! - A shared database ([`reveille_store::Store::take_lease`]): acquired by a lock that goes with the connection, so that nothing has to
 //!   be renewed; released, or lost, with that. Its fence is the row's.
 //! - A reference on the memory's remote (here): each is a swap, and the fence stands in the note.
 //!
@@ -25,13 +25,13 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::since_boot, process::Identity};
 use reveille_config::{Config, Duty};
+use reveille_git::{Beside, Pushed, RemoteError};
 
 pub use self::{
     keeper::{Handed, Keeper},
     record::{LastSeenLease, LeaseRecord},
     remote::RemoteLease,
 };
-use crate::repo::{Beside, Pushed, RemoteError};
 
 /// What a lease is for: a bot holds one for its life, a wake another one for minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

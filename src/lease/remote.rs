@@ -16,13 +16,13 @@ use reveille_base::{
     random,
 };
 use reveille_config::{Config, RepoUrl};
+use reveille_git::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError};
 
 use super::{
     Acquired, Lease, LeaseError, LeasePart,
     protocol::{BootTime, LeaseNote, LeaseStep, SeenLease, SwapFate, Tenure, decide, millis},
     record::{LastSeenLease, LeaseRecord, RecordFile},
 };
-use crate::repo::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError};
 
 /// How long one question to the remote may take: an answer may wait for it.
 const ASK_BOUND: Duration = Duration::from_secs(5);

@@ -7,18 +7,15 @@ use reveille_base::{
     words::{day_and_time, local, one_line, shortened},
     zone::Tz,
 };
+use reveille_git::FileChange;
 use reveille_memory::{
     is_job,
     job::{Job, Jobs, job_path, with_status},
 };
+use reveille_store::{JobRow, JobRun, JobState, Store};
 
 use super::OrderError;
-use crate::{
-    provenance::hand::Hand,
-    repo::FileChange,
-    store::{JobRow, JobRun, JobState, Store},
-    tool::Documents,
-};
+use crate::{provenance::hand::Hand, tool::Documents};
 
 /// How much of an output is listed, in characters.
 const MAX_OUTPUT_CHARS: usize = 160;

@@ -11,8 +11,9 @@ use reveille_memory::{
     decay::{quiet_days, rests},
     tasks::{MAX_ACTIVE_TASKS, Task, TaskList, due_in_words},
 };
+use reveille_store::ShownTask;
 
-use crate::{store::ShownTask, tool::also_written};
+use crate::tool::also_written;
 
 /// From so many days on it is said that a task was left alone.
 const QUIET_DAYS: i64 = 2;

@@ -12,9 +12,11 @@ pub mod today;
 pub mod undo;
 mod world;
 
+use reveille_store::StoreError;
+
 pub use world::world;
 
-use crate::{provenance::ProvenanceError, store::StoreError, tool::Refusal};
+use crate::{provenance::ProvenanceError, tool::Refusal};
 
 /// Why an order wasn't carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use reveille_base::{redact::Redactor, schedule::is_distance, types::ChatRef, zone::Tz};
 use reveille_config::Config;
+use reveille_store::{Change, NewReminder, Order, Reminder, Store, StoreError};
 
 use super::{OrderError, world};
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
         grammar::{self, OfflineCommand, ParsedMessage},
         time,
     },
-    store::{Change, NewReminder, Order, Reminder, Store, StoreError},
     tool::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry},
 };
 

@@ -6,13 +6,14 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 
 use reveille_base::redact::Redactor;
 use reveille_config::Config;
+use reveille_git as repo;
+use reveille_git::RepoError;
+use reveille_store::database;
 
 use crate::{
     cycle::decide::budget::Budget,
-    database,
     embed::{Meaning, Meant},
     index::{Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery},
-    repo::{self, RepoError},
 };
 
 /// What is told once.

@@ -9,14 +9,14 @@ use reveille_base::{
     types::ChatRef,
     zone::Tz,
 };
+use reveille_git::{FileChange, LeftAlone};
 use reveille_memory as memory;
 use reveille_memory::tasks::TaskList;
+use reveille_store::Change;
 
 use super::{OrderError, world};
 use crate::{
     provenance::hand::{Hand, HandTools, PersonsCommit},
-    repo::{FileChange, LeftAlone},
-    store::Change,
     tool::{Chat, Documents, Refusal, Registry},
 };
 

@@ -9,15 +9,13 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_config::Config;
+use reveille_store::{Approval, Incoming, Store, StoreError};
 
 use super::{
     lists::{self, ListedTask},
     tasks,
 };
-use crate::{
-    store::{Approval, Incoming, Store, StoreError},
-    tool::{Documents, slot_on},
-};
+use crate::tool::{Documents, slot_on};
 
 /// How much of a message is shown, in characters.
 const MAX_CHARS: usize = 80;

@@ -7,15 +7,14 @@ use chrono::{DateTime, Utc};
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
 use reveille_policy::Rules;
+use reveille_store::{Result, Store, wake_lock::waker::Waker};
 
 use crate::{
     about::About,
     embed::Meaning,
     index::IndexPlace,
     mcp::client::{self, settings::Settings},
-    store::{Result, Store},
     tool::{Attachments, Chat, Documents, World},
-    wake_lock::waker::Waker,
 };
 
 /// The world of an order that was given in this chat.

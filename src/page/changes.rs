@@ -11,6 +11,7 @@ use axum::{
 use maud::{Markup, html};
 
 use reveille_base::words::{effect_stated, measured};
+use reveille_store::{NewProposal, Proposal, Store};
 
 use super::{
     error::PageError,
@@ -20,7 +21,6 @@ use super::{
 use crate::{
     cycle,
     orders::undo::{self, UndoAsked},
-    store::{NewProposal, Proposal, Store},
 };
 
 /// Agreed changes that are shown.

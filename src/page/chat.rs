@@ -35,6 +35,9 @@ use reveille_base::{
     words::{one_line, shortened, when},
 };
 use reveille_config::OFFLINE_MODEL;
+use reveille_store::{
+    Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession, names_others, wake_lock,
+};
 
 use super::{
     error::PageError,
@@ -49,9 +52,7 @@ use super::{
 use crate::{
     bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said},
     cycle::{self, stop},
-    store::{Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession, names_others},
     tool::Plan,
-    wake_lock,
 };
 
 /// Where it is.

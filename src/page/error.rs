@@ -6,8 +6,10 @@ use axum::{
 };
 use maud::html;
 
+use reveille_git::RepoError;
+use reveille_store::StoreError;
+
 use super::frame::{PagePlace, frame};
-use crate::{repo::RepoError, store::StoreError};
 
 /// Why a request wasn't answered as it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -20,9 +20,9 @@ use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use reveille_config::Config;
+use reveille_store::{Store, database};
 
 use super::{chat, error::stand_in, site::PageSite};
-use crate::{database, store::Store};
 
 /// Pages that are open at a time; a further one isn't renewed.
 pub(super) const MAX_LISTENERS: usize = 16;

@@ -9,9 +9,10 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_memory::changes::ChangedLine;
+use reveille_store::names_others;
 
 use super::{error::PageError, site::PageDesk};
-use crate::{provenance::ProvenanceError, store::names_others};
+use crate::provenance::ProvenanceError;
 
 /// A text is shown open up to so many characters, and so many lines; a longer one is opened by the person.
 const OPEN_CHARS: usize = 400;

@@ -22,6 +22,7 @@ use reveille_base::{
     words::count,
 };
 use reveille_policy::Risk;
+use reveille_store::{Approval, ApprovalState, Store};
 
 use super::{
     changes::agreed,
@@ -30,10 +31,7 @@ use super::{
     parts::{others_at_all, shown, time, wake_link},
     site::{PageDesk, PageSite},
 };
-use crate::{
-    cycle,
-    store::{Approval, ApprovalState, Store},
-};
+use crate::cycle;
 
 /// Decided questions that are shown, of so long ago at most.
 const MAX_DECIDED: usize = 50;

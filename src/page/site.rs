@@ -12,14 +12,11 @@ use reveille_base::{
     redact::{Redactor, Secret},
 };
 use reveille_config::Config;
+use reveille_git::Repo;
 use reveille_memory::outside;
+use reveille_store::{Store, StoreError, database};
 
 use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes};
-use crate::{
-    database,
-    repo::Repo,
-    store::{Store, StoreError},
-};
 
 /// Random bytes in the page's own name.
 const NAME_BYTES: usize = 10;

@@ -11,6 +11,8 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_store::Store;
+
 use super::{
     error::PageError,
     site::{PageDesk, PageSite},
@@ -18,7 +20,6 @@ use super::{
 use crate::{
     cycle,
     orders::undo::{self, UndoAsked},
-    store::Store,
 };
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {

@@ -8,11 +8,10 @@ use std::{
     time::Duration,
 };
 
+use reveille_store::wake_lock::{self, Holder};
+
 use super::site::PageSite;
-use crate::{
-    bot::{DueWatch, start_wake},
-    wake_lock::{self, Holder},
-};
+use crate::bot::{DueWatch, start_wake};
 
 /// What starts its wakes.
 const REASON: &str = "page";

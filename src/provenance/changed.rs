@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use reveille_base::words::local;
+use reveille_git::{Commit, Repo};
 use reveille_memory::changes::{ChangedLine, changes};
 
 use super::{
     ProvenanceError,
     point::{DayEdge, Point, PointError, WallClock, point},
 };
-use crate::repo::{Commit, Repo};
 
 /// What changed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,19 +4,17 @@
 use std::collections::BTreeSet;
 
 use reveille_base::words::count;
+use reveille_git::{FileChange, HoldingCommits, Repo};
 use reveille_memory::{
     DocKind,
     forgetting::{SoughtWords, without},
     origin::origin_of,
 };
+use reveille_store::{HeldInRows, Incoming, Store};
 
 use super::{
     ProvenanceError,
     hand::{Hand, PersonsCommit},
-};
-use crate::{
-    repo::{FileChange, HoldingCommits, Repo},
-    store::{HeldInRows, Incoming, Store},
 };
 
 /// What would be taken out, and what stands in the way.
@@ -67,7 +65,7 @@ pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<
         let said: Vec<i64> = said.into_iter().collect();
         let goes = |message: &Incoming| forgetting.rows.incoming.iter().any(|row| row.id == message.id);
         forgetting.sources = store.messages(&said)?.into_iter().filter(|message| !goes(message)).collect();
-        forgetting.sources.retain(|message| message.text != crate::store::FORGOTTEN_ROW);
+        forgetting.sources.retain(|message| message.text != reveille_store::FORGOTTEN_ROW);
     }
     Ok(forgetting)
 }

@@ -6,15 +6,17 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
 use reveille_config::{Config, RepoUrl};
+use reveille_git::{Created, FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo};
 use reveille_memory::templates::templates;
+use reveille_store::{
+    Fence, FencedStore, HEAD_SEEN, NewStep, Store,
+    wake_lock::{LockError, LockedWork, WakeLock, takeover},
+};
 
 use super::ProvenanceError;
 use crate::{
     cycle::{self, Teller, merge_texts, workspace},
     index::{Index, Sources},
-    repo::{Created, FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo},
-    store::{Fence, FencedStore, HEAD_SEEN, NewStep, Store},
-    wake_lock::{LockError, LockedWork, WakeLock, takeover},
 };
 
 /// How long a wake that is at work is waited for.

@@ -11,9 +11,10 @@ pub mod purge;
 pub mod restore;
 pub mod why;
 
-use crate::{
-    index::IndexError, provenance::point::PointError, repo::RepoError, store::StoreError, wake_lock::LockError,
-};
+use reveille_git::RepoError;
+use reveille_store::{StoreError, wake_lock::LockError};
+
+use crate::{index::IndexError, provenance::point::PointError};
 
 /// Why a person's wish wasn't carried out, by what they can do. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

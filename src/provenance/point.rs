@@ -3,8 +3,7 @@
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 use reveille_base::{schedule, words::local, zone::Tz};
-
-use crate::repo::{Commit, Repo, RepoError};
+use reveille_git::{Commit, Repo, RepoError};
 
 /// What is taken as a point.
 const EXPECTED: &str =

@@ -13,17 +13,15 @@ use std::{
 
 use reveille_base::words::count;
 use reveille_config::Config;
+use reveille_git::{Oid, OldLine, REMOTE_TIMEOUT, RemoteError};
 use reveille_memory::forgetting::SoughtWords;
+use reveille_store::HEAD_SEEN;
 
 use super::{
     ProvenanceError,
     hand::{Hand, HandTools},
 };
-use crate::{
-    cycle::merge_texts,
-    repo::{Oid, OldLine, REMOTE_TIMEOUT, RemoteError},
-    store::HEAD_SEEN,
-};
+use crate::cycle::merge_texts;
 
 /// How a backup's name ends, and a note's.
 const BACKUP: &str = "bundle";

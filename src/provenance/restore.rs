@@ -2,6 +2,7 @@
 //! What stands there now is committed first: it is never lost.
 
 use reveille_base::words::local;
+use reveille_git::{FileChange, Repo};
 use reveille_memory::{DocKind, forgetting::SoughtWords, giving_back::give_back};
 
 use super::{
@@ -9,7 +10,6 @@ use super::{
     hand::{Hand, PersonsCommit},
     point::{DayEdge, Point, WallClock, point},
 };
-use crate::repo::{FileChange, Repo};
 
 /// What a person wants back.
 #[derive(Debug, Clone, Copy)]

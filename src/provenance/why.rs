@@ -5,19 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, zone::Tz};
+use reveille_git::{Commit, Repo, trailer};
 use reveille_memory::{
     DocKind,
     forgetting::SoughtWords,
     origin::{LineOrigin, bare, origin_of},
     sections::Document,
 };
+use reveille_store::{Incoming, Store};
 
 use super::ProvenanceError;
-use crate::{
-    index::{IndexPlace, SearchQuery},
-    repo::{Commit, Repo, trailer},
-    store::{Incoming, Store},
-};
+use crate::index::{IndexPlace, SearchQuery};
 
 /// Lines that one question is answered with at most.
 pub const MAX_LINES: usize = 8;

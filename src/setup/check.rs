@@ -11,6 +11,9 @@ use reveille_base::{
     words::{count, one_line, shortened},
 };
 use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
+use reveille_git as repo;
+use reveille_git::{Patience, REMOTE_TIMEOUT, RemoteError, RemoteFound};
+use reveille_sandbox::Sandbox;
 
 use super::{
     SetupStep,
@@ -24,8 +27,6 @@ use crate::{
         offered,
         openai::{self, OpenAiOptions, ServedModel},
     },
-    repo::{self, Patience, REMOTE_TIMEOUT, RemoteError, RemoteFound},
-    sandbox::Sandbox,
 };
 
 /// How long a server is waited for.

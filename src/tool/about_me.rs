@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_sandbox::Sandbox;
 
 use super::{Done, Tool, World, known_projects};
-use crate::{about::VERSION, sandbox::Sandbox};
+use crate::about::VERSION;
 
 /// What tells of itself.
 pub(super) const ABOUT_ME: &str = "about_me";

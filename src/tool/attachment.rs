@@ -12,13 +12,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_media::content::{self, Content};
+use reveille_store::Attachment;
 
 use super::{Done, Outcome, Refusal, Tool, World};
-use crate::{
-    media::content::{self, Content},
-    pdf::{self, PdfFault},
-    store::Attachment,
-};
+use crate::pdf::{self, PdfFault};
 
 /// Bytes that one call shows at most.
 const MAX_BYTES: u64 = 16 * 1024;

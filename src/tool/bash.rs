@@ -6,14 +6,14 @@ use serde::Deserialize;
 use reveille_base::types::Effect;
 use reveille_policy as policy;
 use reveille_policy::{Access, Rules, SHELL};
-
-use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
-use crate::exec::{
+use reveille_sandbox::exec::{
     CommandRun, Exec,
     copies::CopyTaken,
     held,
     session::{self, End, Ran},
 };
+
+use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
 
 /// A longer command is a program that belongs into a file, in bytes.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;

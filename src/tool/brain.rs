@@ -7,14 +7,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_git::{Commit, Repo, RepoError};
 use reveille_memory as memory;
 use reveille_policy::{Reach, Risk};
+use reveille_store::Change;
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, read::READ, words};
-use crate::{
-    repo::{Commit, Repo, RepoError},
-    store::Change,
-};
 
 /// The tools' names.
 const LOG: &str = "brain_log";

@@ -7,18 +7,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_media::content::{self, Content};
 use reveille_policy as policy;
 use reveille_policy::Risk;
+use reveille_sandbox::exec::{
+    Exec,
+    beneath::{BeneathKind, PathUse, Place, Stamp, Whose},
+    edits::{self, Edit as Step},
+};
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
-use crate::{
-    exec::{
-        Exec,
-        beneath::{BeneathKind, PathUse, Place, Stamp, Whose},
-        edits::{self, Edit as Step},
-    },
-    media::content::{self, Content},
-};
 
 /// The tool's name.
 pub const EDITOR: &str = "str_replace_based_edit_tool";

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_store::{Exchange, SpokenRows};
 
 use super::{Done, Outcome, Refusal, Tool, World, search, words};
-use crate::store::{Exchange, SpokenRows};
 
 /// Entries that are known: more than an opening tells of, for a cycle that goes on when others have come.
 pub const MAX_KNOWN: usize = 64;
@@ -82,7 +82,7 @@ fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
         (None, Some(row)) => (row, true),
         (None, None) => return Ok(None),
     };
-    let unread = |error: &crate::store::StoreError| Refusal(format!("It couldn't be read: {error}."));
+    let unread = |error: &reveille_store::StoreError| Refusal(format!("It couldn't be read: {error}."));
     let Some(store) = world.index.store().map_err(|error| unread(&error))? else { return Ok(None) };
     let rows = SpokenRows::These(std::slice::from_ref(&row));
     let found = if is_ours { store.said_by_us(rows) } else { store.said_by_people(rows) };

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use reveille_memory::others;
 use reveille_policy::Rules;
-
-use super::{Refusal, World};
-use crate::exec::{
+use reveille_sandbox::exec::{
     Exec,
     beneath::{PathError, Place, Roots, Whose},
 };
+
+use super::{Refusal, World};
 
 /// The folders of this cycle. Another chat than the owner's has none (its calls are denied before): what lies in the scratch folder is
 /// of what the owner had done, and no more its business than the memory is.

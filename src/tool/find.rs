@@ -8,13 +8,13 @@ use serde::Deserialize;
 use reveille_base::types::Effect;
 use reveille_memory as memory;
 use reveille_memory::others;
-
-use super::{Done, Outcome, Refusal, Tool, Touched, World, files, read::READ, search::SEARCH};
-use crate::exec::{
+use reveille_sandbox::exec::{
     Exec,
     beneath::{BeneathKind, PathUse, Place, Whose},
     search::{self, Found, Hit, Query, Wanted},
 };
+
+use super::{Done, Outcome, Refusal, Tool, Touched, World, files, read::READ, search::SEARCH};
 
 /// The tool's name.
 const NAME: &str = "find_files";

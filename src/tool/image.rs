@@ -5,12 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_media::content::{self, Content, MAX_IMAGE_BYTES, MAX_SIDE_PX};
+use reveille_sandbox::exec::{Exec, beneath::PathUse};
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
-use crate::{
-    exec::{Exec, beneath::PathUse},
-    media::content::{self, Content, MAX_IMAGE_BYTES, MAX_SIDE_PX},
-};
 
 /// Pictures that one cycle looks at, at most.
 const MAX_PICTURES: usize = 8;

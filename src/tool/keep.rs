@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_store::{Change, NewOutgoing};
 
 use super::{Done, Outcome, Refusal, Tool, World, words};
-use crate::store::{Change, NewOutgoing};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

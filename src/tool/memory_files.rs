@@ -11,13 +11,13 @@ use serde::Deserialize;
 use reveille_base::types::Effect;
 use reveille_memory as memory;
 use reveille_memory::{ARCHIVE_DIR, DOCUMENTS, DocKind, PLANS_DIR, others, shrinks_too_much, view};
+use reveille_sandbox::exec::edits;
 
 use super::{
     Done, Outcome, Refusal, Tool, Touched, World, note,
     read::{self, READ},
     words,
 };
-use crate::exec::edits;
 
 /// The tool's name.
 const NAME: &str = "memory";

@@ -51,6 +51,8 @@ use reveille_base::{
 use reveille_config::Autonomy;
 use reveille_policy as policy;
 use reveille_policy::{Circumstances, Reach, Subject, Verdict, What};
+use reveille_sandbox::exec::Exec;
+use reveille_store::Change;
 
 pub use assignment::{Assignment, StepInHand};
 pub use attachment::{Attachments, LastPdf, MAX_KNOWN as MAX_ATTACHMENTS};
@@ -83,7 +85,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::schema::schema_of;
-use crate::{exec::Exec, store::Change};
 
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
 /// what programs have left in the scratch folder, is of what the owner said.

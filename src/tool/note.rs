@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_git::Repo;
 use reveille_memory as memory;
 use reveille_memory::shrinks_too_much;
 use reveille_policy::Reach;
+use reveille_store::StagedFile;
 
 use super::{Change, Done, Outcome, Refusal, Tool, World, brief, words};
-use crate::{repo::Repo, store::StagedFile};
 
 /// The longest working memory or context, in characters: both are small by design.
 const MAX_CHARS: usize = 12_000;

@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use reveille_base::types::Effect;
 use reveille_policy::{Reach, Risk};
-
-use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, files};
-use crate::exec::{
+use reveille_sandbox::exec::{
     Exec,
     beneath::PathUse,
     opener::{self, Target, is_address},
 };
+
+use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, files};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

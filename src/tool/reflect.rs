@@ -16,9 +16,9 @@ use reveille_memory::{
     reflect::{Dispute, days_path, dispute, rewritten},
     unsettled::unsettled,
 };
+use reveille_store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
-use crate::store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind};
 
 /// The tools of a look back.
 const ALLOWED: [&str; 8] =

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use reveille_base::types::VerbGroup;
 use reveille_policy::Verdict;
+use reveille_sandbox::exec::Exec;
 
 use super::{
     Assignment, Done, OWNERS_ALONE, Outcome, Refusal, Run, StandIn, ToRead, Tool, World, about_me, assignment,
@@ -13,7 +14,6 @@ use super::{
     or_empty, own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell,
     verbs, watch, web_fetch, web_search,
 };
-use crate::exec::Exec;
 
 /// The longest outcome a model is told, in bytes; the rest is cut and said to be.
 pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;

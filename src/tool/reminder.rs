@@ -17,9 +17,9 @@ use reveille_base::{
 };
 use reveille_memory::view;
 use reveille_policy::Reach;
+use reveille_store::{Change, NewReminder, Reminder};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, task, words};
-use crate::store::{Change, NewReminder, Reminder};
 
 /// Active reminders that are kept at most.
 const MAX_REMINDERS: usize = 500;

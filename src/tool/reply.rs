@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_store::{Change, MessageOutcome, NewOutgoing, OutgoingKind};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
-use crate::store::{Change, MessageOutcome, NewOutgoing, OutgoingKind};
 
 /// The longest text of one reply, in characters; it is split for the channel.
 const MAX_CHARS: usize = 30_000;

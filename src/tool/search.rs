@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use reveille_base::types::{ChatRef, Effect};
 use reveille_memory::{is_job, others};
+use reveille_store::Store;
 
 use super::{Done, Outcome, Refusal, Tool, World, read, words};
 use crate::{
     embed::{EmbedError, Meant},
     index::{Index, IndexError, Recalled, SearchQuery, Sources},
-    store::Store,
 };
 
 /// The tool that searches the memory.

@@ -18,9 +18,9 @@ use reveille_memory::{
     tasks::{MAX_VALUE_CHARS, TaskDraft, TaskError, TaskList},
 };
 use reveille_policy::Reach;
+use reveille_store::{Change, NewOutgoing, NewReminder};
 
 use super::{Assignment, Done, Outcome, Refusal, StepInHand, Tool, World, brief, words};
-use crate::store::{Change, NewOutgoing, NewReminder};
 
 /// Ends a step's cycle.
 pub(super) const STEP_END: &str = "step_end";

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use reveille_base::types::Effect;
+use reveille_sandbox::exec::{Exec, beneath::Whose, system};
 
 use super::{Done, Outcome, Tool, World, files};
-use crate::exec::{Exec, beneath::Whose, system};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -20,9 +20,9 @@ use reveille_memory::{
     tasks::{Prose, Task, TaskDraft, TaskError, TaskList, due_in_words},
 };
 use reveille_policy::Reach;
+use reveille_store::{Change, ShownTask};
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, reminder, words};
-use crate::store::{Change, ShownTask};
 
 /// Lines without a heading that a list names at most.
 const MAX_PROSE: usize = 5;

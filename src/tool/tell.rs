@@ -5,9 +5,9 @@ use serde::Deserialize;
 
 use reveille_base::types::Effect;
 use reveille_policy::Reach;
+use reveille_store::{Change, NewNudge, NewOutgoing, OutgoingKind, PROPOSED};
 
 use super::{Assignment, Done, Outcome, Refusal, Risk, Tool, World, brief, words};
-use crate::store::{Change, NewNudge, NewOutgoing, OutgoingKind, PROPOSED};
 
 /// What speaks first.
 pub(super) const TELL: &str = "tell";

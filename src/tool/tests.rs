@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use reveille_base::{clock::parse_time, types::ChatRef, zone::Tz};
+use reveille_store::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile};
 
 use super::*;
-use crate::store::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile};
 
 /// A world in a temporary directory: Saturday, 15:00 in Berlin, chat 7 asks with message 41.
 pub(super) struct Scene {
@@ -41,7 +41,7 @@ impl Scene {
             assignment: None,
             taint: None,
             exchanges: Vec::new(),
-            shelter: std::rc::Rc::new(crate::exec::Shelter::assumed()),
+            shelter: std::rc::Rc::new(assumed_shelter(std::path::Path::new(""))),
             catalogue: std::rc::Rc::new(Catalogue::new(|| Registry::thinking().seen_by(true).catalogue())),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
             tz: "Europe/Berlin".parse::<Tz>().unwrap(),
@@ -134,4 +134,10 @@ pub(super) fn sent(done: &Done) -> &NewOutgoing {
             _ => None,
         })
         .unwrap()
+}
+
+/// A sandbox that is taken to be there, and confines nothing: no program can be started in it.
+fn assumed_shelter(scratch: &std::path::Path) -> reveille_sandbox::exec::Shelter {
+    let confinement = reveille_sandbox::Confinement { work_dir: scratch.to_owned(), ..Default::default() };
+    reveille_sandbox::exec::Shelter::on(reveille_sandbox::Sandbox::Seatbelt { program: "/nowhere".into() }, confinement)
 }

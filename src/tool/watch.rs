@@ -14,12 +14,10 @@ use reveille_memory::{
     job::{Job, JobGate, MAX_JOBS, WatchTarget, job_name, job_path},
 };
 use reveille_policy::Reach;
+use reveille_sandbox::web::{self, Grants};
+use reveille_store::Change;
 
 use super::{Done, Outcome, Refusal, Run, Tool, Touched, World, words};
-use crate::{
-    store::Change,
-    web::{self, Grants},
-};
 
 /// The longest name that is made of an address or a path, in characters.
 const MAX_SLUG_CHARS: usize = 40;

@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use reveille_base::types::Effect;
 use reveille_policy::Risk;
+use reveille_sandbox::{exec::Exec, web::WebError};
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief};
-use crate::{exec::Exec, web::WebError};
 
 /// The tool's name.
 const NAME: &str = "web_fetch";

@@ -5,12 +5,12 @@ use serde::Deserialize;
 
 use reveille_base::types::Effect;
 use reveille_policy::{Reach, Risk};
-
-use super::{Done, Outcome, Refusal, Tool, World, brief, words};
-use crate::{
+use reveille_sandbox::{
     exec::Exec,
     web::search::{MAX_QUERY_CHARS, WebResults},
 };
+
+use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 
 /// The tool's name.
 const NAME: &str = "web_search";

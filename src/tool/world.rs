@@ -14,6 +14,8 @@ use serde_json::Value;
 
 use reveille_base::{disk, types::ChatRef, zone::Tz};
 use reveille_config::{Autonomy, QuietHours};
+use reveille_git::{Repo, RepoError};
+use reveille_media::content;
 use reveille_memory::{
     is_disguised,
     reflect::PersonsDoing,
@@ -22,17 +24,11 @@ use reveille_memory::{
     view::{self, View},
 };
 use reveille_policy::Rules;
+use reveille_sandbox::exec::Shelter;
+use reveille_store::{Change, Exchange, Reminder, ShownTask, StagedFile};
 
 use super::{Assignment, Attachments, Done, Undoable};
-use crate::{
-    about::About,
-    embed::Meaning,
-    exec::Shelter,
-    index::IndexPlace,
-    media::content,
-    repo::{Repo, RepoError},
-    store::{Change, Exchange, Reminder, ShownTask, StagedFile},
-};
+use crate::{about::About, embed::Meaning, index::IndexPlace};
 
 /// A file larger than this is not read as memory, in bytes.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;

@@ -14,10 +14,10 @@ use std::{
 };
 
 use fastrand::Rng;
-use reveille::wake_lock;
 use rustix::process::{Pid, Signal};
 
 use reveille_base::process::{self, Identity};
+use reveille_store::wake_lock;
 
 use super::{
     layer::{Layer, Recovery, Share},

@@ -26,7 +26,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use reveille::store::Store;
+use reveille_store::Store;
 
 use super::layer::{self, Layer, Recovery, Share};
 use command::{Command, Temper, history};

@@ -1,10 +1,6 @@
 //! The size of the write-ahead log while a bot stores messages, a wake writes beside it, and readers come and go so that
 //! there is never a moment without one: the state in which SQLite by itself never begins its log anew.
 
-use reveille::{
-    store::FencedStore,
-    store::{Batch, Entry, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES},
-};
 use std::{
     path::Path,
     sync::{
@@ -16,6 +12,7 @@ use std::{
 };
 
 use reveille_base::{clock::FixedClock, clock::parse_time, process::Identity, types::ChatRef};
+use reveille_store::{Batch, Entry, FencedStore, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES};
 
 /// Telegram gives at most so many updates at once.
 const MAX_BATCH: u64 = 100;

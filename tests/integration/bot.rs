@@ -1,12 +1,12 @@
 //! The bot over real sockets: what it stores and when it says so, whom it hears, what it answers itself, when it starts a
 //! wake, and what it survives.
 
-use reveille::wake_lock::{LockedWork, WakeLock};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use reveille_base::{process::Identity, types::ChatRef};
+use reveille_store::wake_lock::{LockedWork, WakeLock};
 
 use crate::support::{
     bot::{Stage, keeps_the_secret, times},

@@ -1,11 +1,11 @@
 //! How people talk, over real sockets: albums and long texts in parts, words taken back, groups and their topics.
 
-use reveille::store::{NewOutgoing, OutgoingKind};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use reveille_base::{clock::parse_time, types::ChatRef};
+use reveille_store::{NewOutgoing, OutgoingKind};
 
 use crate::{
     mind::minded,

@@ -1,9 +1,6 @@
 //! Embedding, against servers that refuse what the real ones refuse, and with the real program on this machine.
 
-use reveille::{
-    embed::{self, EmbedDesk, EmbedError, TextRole},
-    store::Store,
-};
+use reveille::embed::{self, EmbedDesk, EmbedError, TextRole};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -15,6 +12,7 @@ use std::{
 
 use reveille_base::redact::{Redactor, Secret};
 use reveille_config::Config;
+use reveille_store::Store;
 
 use crate::support::{
     env::{TestEnv, eventually},

@@ -838,7 +838,7 @@ fn files_that_others_put_into_git_are_never_followed_out_of_the_work_tree() {
 /// Loose objects beyond what a wake leaves loose: files of the person's, committed.
 fn litter(env: &TestEnv) {
     fs::create_dir(env.brain().join("notes")).unwrap();
-    for n in 0..reveille::repo::MAX_LOOSE * 3 / 2 {
+    for n in 0..reveille_git::MAX_LOOSE * 3 / 2 {
         env.write_memory(&format!("notes/{n}.txt"), &format!("note {n}\n"));
     }
     env.git(&["add", "-A"]);
@@ -855,10 +855,10 @@ fn what_has_grown_loose_is_packed_after_the_answer_once_a_day_and_never_by_an_id
     let mut env = lived_in();
     env.execute(&format!("INSERT INTO upkeep (name, last_ok_at) VALUES ('maintain', '{NOW}')"));
     litter(&env);
-    assert!(loose(&env) > reveille::repo::MAX_LOOSE, "not a day has passed");
+    assert!(loose(&env) > reveille_git::MAX_LOOSE, "not a day has passed");
     env.at("2026-11-22T15:00:00Z");
     assert_eq!(env.once()["outcome"], "idle");
-    assert!(loose(&env) > reveille::repo::MAX_LOOSE, "an idle wake writes nothing");
+    assert!(loose(&env) > reveille_git::MAX_LOOSE, "an idle wake writes nothing");
     env.git(&["config", "gc.auto", "0"]);
     let ran = say(&env, "remember that the wifi code is 1234");
     assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");

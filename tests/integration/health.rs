@@ -1,9 +1,5 @@
 //! `health`: the real thing is broken, the report says so, what can be repaired is, and then all is well again.
 
-use reveille::{
-    store::{NewOutgoing, OutgoingKind, Pick, Store},
-    wake_lock::{self, Holder},
-};
 use serde_json::Value;
 use std::{
     fs,
@@ -13,6 +9,10 @@ use std::{
 };
 
 use reveille_base::{clock::parse_time, process::Identity, types::ChatRef};
+use reveille_store::{
+    NewOutgoing, OutgoingKind, Pick, Store,
+    wake_lock::{self, Holder},
+};
 
 use super::support::{
     disk::Small,
@@ -329,7 +329,7 @@ fn a_damaged_database_is_critical_and_stops_no_other_check() {
 fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_wake() {
     let env = TestEnv::new();
     fs::create_dir_all(env.workspace()).unwrap();
-    env.execute(include_str!("../../src/store/migrations/0001_first.sql"));
+    env.execute(include_str!("../../crates/store/src/migrations/0001_first.sql"));
     env.execute(
         "PRAGMA user_version = 1; INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'list tasks')",
     );

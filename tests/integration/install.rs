@@ -3,10 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use reveille::{
-    setup::install::{Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines},
-    wake_lock,
-};
+use reveille::setup::install::{Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -14,6 +11,7 @@ use std::{
 };
 
 use reveille_base::process::{self, Identity};
+use reveille_store::wake_lock;
 
 use super::{
     init::{fresh, take_all, write},

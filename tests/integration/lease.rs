@@ -3,6 +3,7 @@
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
 
 use reveille_base::process::Identity;
+use reveille_store::wake_lock;
 
 use super::{
     mind::{asked, commits, end_well, minded, sent, start_wake},
@@ -12,7 +13,6 @@ use super::{
         http::Gate,
     },
 };
-use reveille::wake_lock;
 use rustix::process::Signal;
 use serde_json::json;
 

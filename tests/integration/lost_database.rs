@@ -100,7 +100,7 @@ fn a_bot_whose_database_was_replaced_or_emptied_confirms_nothing_more() {
         if is_emptied {
             fs::OpenOptions::new().write(true).open(file(&stage.env, "")).unwrap().set_len(0).unwrap();
         } else {
-            drop(reveille::store::Store::open(&other).unwrap());
+            drop(reveille_store::Store::open(&other).unwrap());
             fs::rename(&other, file(&stage.env, "")).unwrap();
         }
         stage.say("after");

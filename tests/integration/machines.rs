@@ -1,11 +1,11 @@
 //! Two machines, one memory: real programs in two workspaces over one bare remote, which take turns, die, stop and lose
 //! the remote.
 
-use std::path::{Path, PathBuf};
-
-use reveille::wake_lock;
 use rustix::process::Signal;
 use serde_json::json;
+use std::path::{Path, PathBuf};
+
+use reveille_store::wake_lock;
 
 use super::{
     mind::{asked, end_well, sent, start_wake},

@@ -2,6 +2,8 @@
 
 use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 
+use reveille_store::wake_lock;
+
 use super::{
     mind::{asked, minded, plan, reply},
     support::{
@@ -12,7 +14,6 @@ use super::{
         telegram::{FakeTelegram, Fault},
     },
 };
-use reveille::wake_lock;
 use rustix::process::Signal;
 use serde_json::json;
 

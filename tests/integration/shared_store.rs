@@ -1,11 +1,11 @@
 //! The programs over a PostgreSQL that machines share: the real bot, wakes and health on a real server, and nothing of theirs in a file.
 
-use reveille::store::{DatabaseAddress, Store};
 use std::time::Duration;
 
 use serde_json::json;
 
 use reveille_base::{clock::parse_time, process::Identity};
+use reveille_store::{DatabaseAddress, Store};
 
 use crate::support::{
     claude::{Block, FakeClaude, Reply},

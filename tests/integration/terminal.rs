@@ -154,7 +154,7 @@ fn a_terminal_shows_no_answer_that_another_one_waits_for() {
     let mut store = env.store();
     let now = reveille_base::clock::parse_time(env.now()).unwrap();
     // A terminal of this process waits, and another one's wake answers both.
-    let session = reveille::store::TerminalSession::fresh().unwrap();
+    let session = reveille_store::TerminalSession::fresh().unwrap();
     store.open_session(&session, &reveille_base::process::Identity::current(), now).unwrap();
     store.say_at_terminal("remember that coffee is at nine", &[], &session, now).unwrap();
     let other = env.wake(&["say", "remember that tea is at five"]).ok();

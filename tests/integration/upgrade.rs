@@ -1,7 +1,7 @@
 //! Upgrades: one build takes another's place, under cron, with the real programs. A newer build is a copy of the same with a byte more; a
 //! broken one has a bot that ends at once, or one that hangs. Whatever comes of it, one bot runs, on one database.
 
-use reveille::{setup::install::PROGRAMS, store::Store};
+use reveille::setup::install::PROGRAMS;
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -10,6 +10,7 @@ use std::{
 };
 
 use reveille_base::process::Identity;
+use reveille_store::Store;
 
 use super::{
     init::write,

@@ -15,17 +15,17 @@ use std::{
 };
 
 use chrono::DateTime;
-use reveille::{
-    exec::{Exec, Shelter},
-    sandbox::Confinement,
-    tool::{Attachments, Documents, Registry, World},
-    web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
-};
+use reveille::tool::{Attachments, Documents, Registry, World};
 use serde_json::json;
 
 use reveille_base::{redact::Secret, types::ChatRef};
 use reveille_config::Autonomy;
 use reveille_policy::Rules;
+use reveille_sandbox::{
+    Confinement,
+    exec::{Exec, Shelter},
+    web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
+};
 
 use super::support::{
     env::TestEnv,

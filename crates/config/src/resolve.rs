@@ -16,6 +16,7 @@ const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
 const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
 const DEFAULT_CLAUDE_CODE: &str = "claude";
+/// Where OpenAI itself answers.
 pub const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 const DEFAULT_GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com";
 /// Wherever Google has room.

@@ -160,6 +160,7 @@ pub fn is_imported(path: &str) -> bool {
     is_in(IMPORTED_DIR, path)
 }
 
+/// Whether a path lies below a folder.
 pub fn is_in(folder: &str, path: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }

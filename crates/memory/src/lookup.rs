@@ -11,9 +11,15 @@ const MAX_CANDIDATES: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Miss {
     /// Nothing matches; these share a word with the query, the nearest first.
-    NotFound { similar: Vec<String> },
+    NotFound {
+        /// Their titles.
+        similar: Vec<String>,
+    },
     /// These all match.
-    Ambiguous { candidates: Vec<String> },
+    Ambiguous {
+        /// Their titles.
+        candidates: Vec<String>,
+    },
 }
 
 /// The index of the one name that the query means: the same text, else the only one that starts with it, else the

@@ -28,7 +28,6 @@ mod sift;
 #[cfg(test)]
 #[cfg(feature = "voice")]
 mod tests;
-mod transcript;
 
 #[cfg(feature = "voice")]
 pub use decode::{Sound, decode};
@@ -37,7 +36,7 @@ pub use error::VoiceError;
 pub use listen::{Transcriber, fitted_positions};
 #[cfg(not(feature = "voice"))]
 pub use not_built::Transcriber;
-pub use transcript::Transcript;
+pub use reveille_media::Transcript;
 
 /// Whether this build can understand speech.
 pub const IS_BUILT: bool = cfg!(feature = "voice");

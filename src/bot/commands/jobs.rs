@@ -1,9 +1,9 @@
 //! `/jobs`: the standing jobs and when they run next, as they are planned.
 
 use reveille_base::words::when;
+use reveille_store::{JobRow, Result};
 
 use super::Desk;
-use crate::store::{JobRow, Result};
 
 pub(super) fn answer(desk: &Desk<'_>) -> Result<String> {
     let rows = desk.store.jobs()?;

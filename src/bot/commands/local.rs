@@ -2,9 +2,9 @@
 
 use reveille_base::words;
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_store::Order;
 
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::store::Order;
 
 /// What lifts it.
 const OFF: &str = "off";

@@ -1,12 +1,10 @@
 //! `/memory`: what files there are; with words, what fits them best, in the memory and in what was said, each with its place and day.
 
 use reveille_base::disk::size;
+use reveille_git::{CommittedFile, RepoError};
 
 use super::{Desk, bounded, brief, seen::Seen};
-use crate::{
-    index::{Index, IndexError, IndexPlace, Recalled, SearchQuery},
-    repo::{CommittedFile, RepoError},
-};
+use crate::index::{Index, IndexError, IndexPlace, Recalled, SearchQuery};
 
 /// Files that are listed at most.
 const MAX_FILES: usize = 20;

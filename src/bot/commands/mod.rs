@@ -32,13 +32,11 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words};
 use reveille_config::Config;
+use reveille_git::{Committed, RepoError};
+use reveille_store::{Order, Result, Stopped, Store};
 
 use super::batch::Asked;
-use crate::{
-    channel::telegram::Command,
-    repo::{Committed, RepoError},
-    store::{Order, Result, Stopped, Store},
-};
+use crate::channel::telegram::Command;
 use seen::Seen;
 
 /// What a command comes to.

@@ -1,12 +1,12 @@
 //! `/model [name]`: which AI model answers, which can be chosen and what each costs; with a name, that one answers from now on.
 
 use reveille_config::{Config, OFFLINE_MODEL, Provider, SaidSettings};
+use reveille_store::{ChosenSetting, Order};
 
 use super::{CommandReply, Desk};
 use crate::{
     model::offered::{self, OfferedModel, PRICES_READ_ON},
     setup::changed_since,
-    store::{ChosenSetting, Order},
 };
 
 /// What goes back to the settings.

@@ -1,7 +1,8 @@
 //! `/new`: what was said here before is left out of what a model is shown from now on. Nothing is deleted: it can be searched.
 
+use reveille_store::{Order, wake_lock};
+
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::{store::Order, wake_lock};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
     let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());

@@ -1,10 +1,11 @@
 //! `/remind`: lists the reminders; with words, sets one. It is read by the offline grammar and set by the reminder tool, as if a
 //! cycle had done it, but no model is asked.
 
+use reveille_store::{Change, Order, Result};
+
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
     orders::{self, reminders},
-    store::{Change, Order, Result},
     tool::{Chat, Outcome, Registry},
 };
 

@@ -1,9 +1,9 @@
 //! `/restart`: the bot starts anew, by its own program, once what it is at is done.
 
 use reveille_base::types::ChatRef;
+use reveille_store::{Order, wake_lock};
 
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::{store::Order, wake_lock};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
     if asked.message.chat == ChatRef::TERMINAL {

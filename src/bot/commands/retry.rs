@@ -1,9 +1,9 @@
 //! `/retry [number]`: tries afresh what an undo has put aside, or what was given up.
 
 use reveille_base::words::count;
+use reveille_store::{Order, Result};
 
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::store::{Order, Result};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let chat = asked.message.chat;

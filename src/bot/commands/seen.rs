@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use reveille_base::types::ChatRef;
+use reveille_git::{Committed, CommittedFile, RepoError};
 use reveille_memory::{
     CLAUDE, steers,
     view::{self, View},
 };
-
-use crate::repo::{Committed, CommittedFile, RepoError};
 
 /// The last commit of the memory, through the eyes of one chat.
 pub(super) struct Seen<'a> {

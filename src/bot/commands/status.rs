@@ -9,13 +9,10 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_config::OFFLINE_MODEL;
+use reveille_store::{Approval, CycleRow, CycleState, Outstanding, Result, wake_lock};
 
 use super::{super::batch::Asked, Desk};
-use crate::{
-    cycle::{self, decide::budget::Budget},
-    store::{Approval, CycleRow, CycleState, Outstanding, Result},
-    wake_lock,
-};
+use crate::cycle::{self, decide::budget::Budget};
 
 /// How it stands with the assistant.
 #[derive(Debug, Clone, PartialEq)]

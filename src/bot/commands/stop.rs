@@ -1,7 +1,8 @@
 //! `/stop` and `/resume`. The owner's order is for all work; anybody else's, in a group too, for their chat alone.
 
+use reveille_store::Order;
+
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::store::Order;
 
 pub(super) fn stop(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
     // fault: guests-stop-ends-work

@@ -1,13 +1,11 @@
 //! `/tasks`: what is in hand, and what waits.
 
+use reveille_git::RepoError;
 use reveille_memory::{ACTIVE, BACKLOG, tasks::TaskList};
+use reveille_store::ShownTask;
 
 use super::{Desk, seen::Seen};
-use crate::{
-    orders::lists::{ListLooks, text},
-    repo::RepoError,
-    store::ShownTask,
-};
+use crate::orders::lists::{ListLooks, text};
 
 /// A chat shows the first twelve of each list.
 const LOOKS: ListLooks<'static> =

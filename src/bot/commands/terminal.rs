@@ -4,12 +4,12 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words};
 use reveille_config::Config;
+use reveille_store::{Order, Result, Store};
 
 use super::{CommandReply, Desk};
 use crate::{
     bot::batch::Asked,
     channel::telegram::{Command, NewMessage},
-    store::{Order, Result, Store},
 };
 
 /// What a text is that was said at a terminal.

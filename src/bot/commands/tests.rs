@@ -7,19 +7,20 @@ use reveille_base::{
     types::ChatRef,
 };
 use reveille_config::Config;
+use reveille_git as repo;
+use reveille_git::{Publish, Repo};
 use reveille_memory as memory;
 use reveille_memory::templates::templates;
+use reveille_store::{
+    Batch, Change, CycleEnd, CycleState, Entry, Fence, FencedStore, MessageOutcome, NewCycle, NewIncoming, NewOutgoing,
+    Ordered, OutgoingKind, PartOutcome, Pick, StagedFile,
+    wake_lock::{LockedWork, WakeLock},
+};
 
 use super::*;
 use crate::{
     bot::batch,
     channel::telegram::{Me, RawUpdate, Speakers},
-    repo::{self, Publish, Repo},
-    store::{
-        Batch, Change, CycleEnd, CycleState, Entry, Fence, FencedStore, MessageOutcome, NewCycle, NewIncoming,
-        NewOutgoing, Ordered, OutgoingKind, PartOutcome, Pick, StagedFile,
-    },
-    wake_lock::{LockedWork, WakeLock},
 };
 
 const ANA: ChatRef = ChatRef::telegram(4242);

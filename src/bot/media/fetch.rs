@@ -4,17 +4,16 @@
 use chrono::TimeDelta;
 
 use reveille_base::disk;
+use reveille_media as media;
+use reveille_media::MAX_FILE_BYTES;
+use reveille_store::{Attachment, StoreError, wait_after};
 
 use super::{
     LOOK_EVERY, Shared,
     landing::{self, Landing},
     words,
 };
-use crate::{
-    channel::telegram::{FetchError, TelegramError},
-    media::{self, MAX_FILE_BYTES},
-    store::{Attachment, StoreError, wait_after},
-};
+use crate::channel::telegram::{FetchError, TelegramError};
 
 /// A file that Telegram hands out in a way that can't be used is tried so often: about a day.
 const MAX_TRIES: u32 = 30;

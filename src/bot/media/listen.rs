@@ -14,9 +14,9 @@ use tokio::{
 };
 
 use reveille_base::process::{self, Leashed, ProcessError, Spec};
+use reveille_store::StoreError;
 
 use super::{LOOK_EVERY, Shared, words};
-use crate::store::StoreError;
 
 /// How long a child may work; what it hasn't listened to by then is the next one's.
 const CHILD_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);

@@ -14,12 +14,13 @@ use std::{cell::RefCell, path::PathBuf, time::Duration};
 
 use tokio::sync::{Notify, watch};
 
+use reveille_store::Store;
+
 pub use transcriber::{TranscribeFn, TranscriberError, Unheard, by_program, engine, work};
 
 pub(crate) use landing::{Landing, PART};
 
 use super::BotContext;
-use crate::store::Store;
 
 /// How often it is looked for files without another reason.
 const LOOK_EVERY: Duration = Duration::from_secs(15);

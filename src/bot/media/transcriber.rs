@@ -9,14 +9,14 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::Config;
+use reveille_media::Transcript;
 use reveille_speech::{Transcriber, VoiceError};
-
-use super::words;
-use crate::{
-    media::Transcript,
-    store::{Attachment, Store, StoreError, wait_after},
+use reveille_store::{
+    Attachment, Store, StoreError, wait_after,
     wake_lock::{LockError, WakeLock},
 };
+
+use super::words;
 
 /// A recording that can't be made out is tried so often.
 const MAX_TRIES: u32 = 3;

@@ -1,11 +1,8 @@
 //! What people are told of a file that didn't become what they sent it for. Each says what happened, what is kept, what to do.
 
 use reveille_base::zone::Tz;
-
-use crate::{
-    media::words::name,
-    store::{Attachment, NewOutgoing},
-};
+use reveille_media::words::name;
+use reveille_store::{Attachment, NewOutgoing};
 
 /// A file couldn't be fetched and won't be.
 pub(super) fn unfetched(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::types::ChatRef;
+use reveille_store::{Accepted, Batch, NewOutgoing, Order, Ordered, StoreError, UpkeepKind};
 
 use super::{Bot, poll::Polled};
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
     },
     channel::telegram::{RawUpdate, TelegramError},
     cycle,
-    store::{Accepted, Batch, NewOutgoing, Order, Ordered, StoreError, UpkeepKind},
 };
 
 /// How often it is written down that polls are completed, when they bring nothing.

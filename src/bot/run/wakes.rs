@@ -3,6 +3,7 @@
 use std::process::Child;
 
 use reveille_base::process;
+use reveille_store::wake_lock;
 
 use super::Bot;
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
         nudge::{NudgeAction, NudgeEvent, StoreLook},
         wake,
     },
-    cycle, wake_lock,
+    cycle,
 };
 
 impl Bot<'_> {

@@ -4,8 +4,9 @@ use teloxide_core::types::{
     MediaAnimation, MediaAudio, MediaDocument, MediaKind, MediaPhoto, MediaVideo, MediaVideoNote, MediaVoice,
 };
 
+use reveille_store::NewAttachment;
+
 use super::{file::known_bytes, said::ReadMessage};
-use crate::store::NewAttachment;
 
 /// The longest name and media type that are kept, in characters.
 const NAME_CHARS_MAX: usize = 255;

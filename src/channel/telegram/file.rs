@@ -8,8 +8,9 @@ use teloxide_core::{
     types::{File, FileId, FileMeta},
 };
 
+use reveille_media::MAX_FILE_BYTES;
+
 use super::{Telegram, api, error::TelegramError};
-use crate::media::MAX_FILE_BYTES;
 
 /// How long a server may send nothing in the middle of a file.
 const SILENCE_MAX: Duration = Duration::from_secs(30);

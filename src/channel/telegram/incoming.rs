@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use teloxide_core::types::{AllowedUpdate, CallbackQuery, Chat, Update, UpdateKind};
 
 use reveille_base::types::{ButtonChoice, ChatRef};
+use reveille_store::{NewAttachment, Tap};
 
 use super::{
     Me, RawUpdate, attachment,
@@ -18,7 +19,6 @@ use super::{
     content::{self, MessageContent},
     said::{ReadMessage, Surroundings, id_of, is_group, one_line, user_name},
 };
-use crate::store::{NewAttachment, Tap};
 
 #[cfg(test)]
 mod damage;

@@ -16,15 +16,14 @@ use reveille_base::{
     disk,
     random::{self, NoRandomness},
 };
-
-use crate::{
-    bot::media::Landing,
-    media::{
-        self, MAX_FILE_BYTES,
-        content::{self, Content, HEAD_BYTES},
-    },
-    store::{LandedFile, NewAttachment},
+use reveille_media as media;
+use reveille_media::{
+    MAX_FILE_BYTES,
+    content::{self, Content, HEAD_BYTES},
 };
+use reveille_store::{LandedFile, NewAttachment};
+
+use crate::bot::media::Landing;
 
 /// Files that one message takes at most.
 const MAX_FILES: usize = 10;

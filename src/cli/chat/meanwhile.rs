@@ -11,13 +11,10 @@ use std::{
 };
 
 use reveille_config::Config;
+use reveille_store::{Store, StoreError, TerminalSession};
 
 use super::on_page;
-use crate::{
-    bot::DueWatch,
-    cycle,
-    store::{Store, StoreError, TerminalSession},
-};
+use crate::{bot::DueWatch, cycle};
 
 /// How often news is looked for.
 pub(super) const NEWS_EVERY: Duration = Duration::from_secs(1);

@@ -14,13 +14,10 @@ use tokio::sync::watch;
 
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
+use reveille_store::{Order, wake_lock};
 
 use super::complain;
-use crate::{
-    cycle::{self, stop},
-    store::Order,
-    wake_lock,
-};
+use crate::cycle::{self, stop};
 
 /// The exit code of a program that SIGTERM ends, as shells have it.
 const EXIT_TERMINATED: i32 = 143;

@@ -14,6 +14,7 @@ use reveille_base::{
     types::ChatRef,
     words::{one_line, shortened},
 };
+use reveille_store::{Entry, Store, wake_lock};
 
 use super::{Meanwhile, WORKING, complain, out};
 use crate::{
@@ -21,9 +22,7 @@ use crate::{
         self,
         context::{Context, WakeError},
     },
-    store::{Entry, Store},
     tool::Plan,
-    wake_lock,
 };
 
 /// How often is looked.

@@ -9,21 +9,22 @@ use reveille_base::{
     words::in_shell,
 };
 use reveille_config::Config;
+use reveille_git::Repo;
 use reveille_memory::{CLAUDE, templates::templates};
-
-use super::{Ended, Unanswered, Wizard, complain};
-use crate::{
-    access,
-    bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
-    cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
-    cycle, database,
-    repo::Repo,
-    setup::{self, AssistantNames, SetupStep},
-    store::{Paired, Store},
+use reveille_store::{
+    Paired, Store, access, database,
     wake_lock::{
         self, WakeLock,
         waker::{self, Waker},
     },
+};
+
+use super::{Ended, Unanswered, Wizard, complain};
+use crate::{
+    bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
+    cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
+    cycle,
+    setup::{self, AssistantNames, SetupStep},
 };
 
 /// What a bare system lacks.
@@ -193,7 +194,7 @@ fn found(paired: Result<Pairing, BotError>) -> Result<Option<Paired>, Unpaired> 
 }
 
 /// Waits until somebody has paired.
-async fn somebody(store: &Store) -> Result<Paired, crate::store::StoreError> {
+async fn somebody(store: &Store) -> Result<Paired, reveille_store::StoreError> {
     loop {
         if let Some(person) = store.paired()?.pop() {
             return Ok(person);

@@ -5,15 +5,13 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use reveille_config::{SaidSettings, SettingChanges, SettingProblem};
+use reveille_store::database;
 
 use super::{
     super::{EXIT_FAILED, EXIT_OK, print, print_json},
     tools,
 };
-use crate::{
-    database,
-    setup::{self, Checked, SetupStep},
-};
+use crate::setup::{self, Checked, SetupStep};
 
 /// Each step that applies with what its check found, and what is wrong besides.
 pub(super) async fn states(

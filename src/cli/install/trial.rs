@@ -11,14 +11,12 @@ use chrono::TimeDelta;
 
 use reveille_base::process::{self, Identity, Spec};
 use reveille_config::Config;
+use reveille_store::{BotReport, Store, database, wake_lock};
 
 use super::{complain, run_systemctl, user_id};
 use crate::{
     cli::{EXIT_CONFIG, telegram},
-    database,
     setup::install::{InstallStep, Installation, Starter, Versions, bot_command, perform, restart_step},
-    store::{BotReport, Store},
-    wake_lock,
 };
 
 /// A first wake fetches the memory and answers what has waited. One that may take longer by the settings is waited for.

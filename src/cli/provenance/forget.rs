@@ -8,6 +8,7 @@ use std::{
 
 use reveille_base::words::{count, local, one_line, shortened};
 use reveille_config::Config;
+use reveille_git::{HoldingCommits, Repo};
 use reveille_memory::forgetting::SoughtWords;
 
 use super::{MAX_SHOWN_CHARS, database, memory, refused, told_commit, too_short, with_hand};
@@ -18,7 +19,6 @@ use crate::{
         hand::HandTools,
         purge::{self, PurgedHistory},
     },
-    repo::{HoldingCommits, Repo},
     setup::install::DATABASE_COPY,
 };
 

@@ -9,8 +9,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone 
 
 use reveille_base::{schedule, types::ChatRef, zone::Tz};
 use reveille_config::Config;
-
-use crate::store::{Cap, SpendCap, Store, StoreError};
+use reveille_store::{Cap, SpendCap, Store, StoreError};
 
 /// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].
 const NO_ROOM: &str = "budget-no-room/";
@@ -29,40 +28,6 @@ fn chat_of(key: &str) -> Option<Option<ChatRef>> {
     match key.strip_prefix(NO_ROOM)? {
         NO_CHAT => Some(None),
         id => id.parse().ok().map(Some),
-    }
-}
-
-impl Cap {
-    /// Whose budget it is, within a sentence.
-    pub fn whose(self) -> &'static str {
-        match self {
-            Self::Day => "today's",
-            Self::Month => "this month's",
-        }
-    }
-
-    /// Its setting.
-    pub fn setting(self) -> &'static str {
-        match self {
-            Self::Day => "DAILY_BUDGET_USD",
-            Self::Month => "MONTHLY_BUDGET_USD",
-        }
-    }
-
-    /// `day` or `month`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Month => "month",
-        }
-    }
-
-    /// When it begins anew, as the end of a sentence.
-    pub fn until(self) -> &'static str {
-        match self {
-            Self::Day => "tomorrow",
-            Self::Month => "when the next month begins",
-        }
     }
 }
 

@@ -8,8 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use reveille_base::approval_text::sha256;
-
-use crate::web::FeedEntry;
+use reveille_sandbox::web::FeedEntry;
 
 /// Entries of a feed that are remembered.
 const MAX_REMEMBERED: usize = 3_000;

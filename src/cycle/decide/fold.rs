@@ -7,9 +7,9 @@
 //! so what was said stays as it was, and no call is parted from its result.
 
 use reveille_base::types::{Stop, Usage};
+use reveille_store::FoldAsk;
 
 use super::tokens::{TokenCount, TokenRate};
-use crate::store::FoldAsk;
 
 /// A conversation has at most this many tokens, however many the model can take: each is paid for with each turn.
 const CONVERSATION_TOKENS_MAX: u64 = 100_000;

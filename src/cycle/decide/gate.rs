@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::clock::is_over;
-
-use crate::store::Incoming;
+use reveille_store::Incoming;
 
 /// How long other messages wait behind one whose files are on their way, counted from when that one came.
 pub const WAIT_BEHIND: TimeDelta = TimeDelta::minutes(10);

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    model::ModelError,
-    store::{Cap, ModelFault},
-};
+use reveille_store::{Cap, ModelFault};
+
+use crate::model::ModelError;
 
 /// Why a cycle stopped before its end, by what follows from it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

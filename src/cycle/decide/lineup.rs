@@ -11,11 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_base::types::ChatRef;
 use reveille_config::OFFLINE_MODEL;
+use reveille_store::{Cap, Incoming};
 
-use crate::{
-    model::offline::Offline,
-    store::{Cap, Incoming},
-};
+use crate::model::offline::Offline;
 
 /// Why a model isn't asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

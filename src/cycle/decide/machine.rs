@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use reveille_base::types::{Stop, Usage};
 use reveille_policy::Decision;
+use reveille_store::{Entry, MessageOutcome};
 
 use self::calls::{CallResult, Pending, results};
 pub use self::{
@@ -26,7 +27,6 @@ use crate::{
         Conversation,
         content::{assistant_message, text_of, tool_calls},
     },
-    store::{Entry, MessageOutcome},
     tool::Plan,
 };
 

@@ -7,6 +7,7 @@ mod tasks;
 mod unasked;
 
 use reveille_base::{clock::is_over, types::ChatRef};
+use reveille_store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo};
 
 pub use self::{
     backlog::{Backlog, without_backlog},
@@ -14,12 +15,9 @@ pub use self::{
     own_work::{is_begun_by_rule, is_own_work, is_reflection},
     tasks::{decay_key, due_key, task_key},
 };
-use crate::{
-    cycle::decide::{
-        lineup::ModelState,
-        situation::{DueWork, Observed, Reason},
-    },
-    store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo},
+use crate::cycle::decide::{
+    lineup::ModelState,
+    situation::{DueWork, Observed, Reason},
 };
 use chrono::NaiveDate;
 

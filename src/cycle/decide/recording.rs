@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use reveille_base::redact::Redactor;
 use reveille_memory::{outside, quoting::content_words};
+use reveille_store::{Entry, NewCycle, NewRecording, RecordedCall};
 
 use super::brief::clip;
-use crate::store::{Entry, NewCycle, NewRecording, RecordedCall};
 
 /// Calls that one recording keeps at most: the first ones.
 const MAX_CALLS: usize = 24;

@@ -10,9 +10,9 @@ use reveille_base::{
     words::{count, local},
     zone::Tz,
 };
+use reveille_store::{RecordedRequest, Recording};
 
 use super::brief::{attribute, clip, escape};
-use crate::store::{RecordedRequest, Recording};
 
 /// How like a request has to be, as a cosine.
 const MIN_LIKENESS: f32 = 0.5;
@@ -145,11 +145,9 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::{
-        cycle::decide::recording::words_of,
-        store::{NewRecording, RecordedCall},
-    };
+    use crate::cycle::decide::recording::words_of;
     use reveille_base::clock::parse_time;
+    use reveille_store::{NewRecording, RecordedCall};
 
     fn recorded(requests: &[&str]) -> Vec<RecordedRequest> {
         let recorded = |(id, request): (i64, &&str)| RecordedRequest { id, words: words_of(request), vector: None };

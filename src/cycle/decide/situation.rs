@@ -14,9 +14,9 @@ use reveille_base::{
 };
 use reveille_config::QuietHours;
 use reveille_memory::{decay::Stage, reflect::REFLECTION, tasks::Task};
+use reveille_store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo};
 
 use super::{initiative::DueInitiative, lineup::ModelState};
-use crate::store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo};
 
 /// What the gate looks at.
 pub struct Observed<'a> {

@@ -4,8 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{types::ChatRef, words};
-
-use crate::store::Incoming;
+use reveille_store::Incoming;
 
 /// What waits for longer has been kept long.
 pub(in crate::cycle) const LONG: TimeDelta = TimeDelta::days(1);

@@ -1,8 +1,9 @@
 //! Whose bytes a message brings into a conversation, besides its sender's own: they are data with an origin, and from then on what
 //! leaves the machine or outlives the cycle asks first.
 
+use reveille_store::Incoming;
+
 use super::brief::{File, FileView};
-use crate::store::Incoming;
 
 /// What another cycle has left in the scratch that had read untrusted text.
 pub(in crate::cycle) const LEFT: &str = "files made after untrusted text was read";

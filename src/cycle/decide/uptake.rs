@@ -1,8 +1,7 @@
 //! What becomes of a cycle that was cut off: it is taken up again, ended, or given up.
 
 use reveille_config::OFFLINE_MODEL;
-
-use crate::store::{CycleRow, Entry};
+use reveille_store::{CycleRow, Entry};
 
 /// The model of such a cycle, as its row and its commit name it.
 pub(crate) const OUTSIDE: &str = "mcp";

@@ -13,9 +13,9 @@ use reveille_memory::{
     changes::lines_changed,
     job::{Job, JobGate, JobNotify, WatchTarget},
 };
+use reveille_sandbox::web::FeedEntry;
 
 use super::feed_news::{EntryMarks, compare_entries};
-use crate::web::FeedEntry;
 
 /// How much of a text is kept for the next look, in bytes.
 pub const KEPT_BYTES: usize = 64 * 1024;

@@ -11,13 +11,13 @@ use reveille_memory::{
     project::Project,
     view,
 };
+use reveille_store::{Store, StoreError};
 
 use crate::{
     cycle::decide::{
         initiative::{DueInitiative, slot_due},
         situation::DueWork,
     },
-    store::{Store, StoreError},
     tool::{Documents, known_projects},
 };
 

@@ -8,12 +8,9 @@ use chrono::{DateTime, Utc};
 use reveille_base::approval_text::sha256;
 use reveille_config::Config;
 use reveille_memory::job::{JOBS_DIR, MAX_JOBS};
+use reveille_store::{Store, StoreError};
 
-use crate::{
-    cycle::context::Context,
-    lease,
-    store::{Store, StoreError},
-};
+use crate::{cycle::context::Context, lease};
 
 /// Under this key stands what the folder looked like when the jobs were planned.
 pub(in crate::cycle) const PLANNED: &str = "jobs/planned";

@@ -11,12 +11,16 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 use reveille_base::{schedule::due::is_set_back, types::ChatRef};
 use reveille_config::{Config, OFFLINE_MODEL, RepoUrl};
+use reveille_git::{Condition, Glance, Oid, Repo, RepoError};
 use reveille_memory as memory;
 use reveille_memory::{
     decay,
     preferences::Preferences,
     tasks::{Task, TaskList},
     view,
+};
+use reveille_store::{
+    CycleRow, HEAD_SEEN, Incoming, OpenNudge, Proposal, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind,
 };
 
 use crate::{
@@ -33,10 +37,6 @@ use crate::{
     },
     lease,
     model::offline::Offline,
-    repo::{Condition, Glance, Oid, Repo, RepoError},
-    store::{
-        CycleRow, HEAD_SEEN, Incoming, OpenNudge, Proposal, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind,
-    },
 };
 
 /// A person's commits that are looked at.

@@ -2,17 +2,15 @@
 //! read of it while no task has steps.
 
 use reveille_base::types::{ChatRef, OwnWork};
+use reveille_git::RepoError;
 use reveille_memory::{
     steps::{TaskSteps, Upcoming, steps_path},
     tasks::Task,
     view,
 };
+use reveille_store::{Store, StoreError};
 
-use crate::{
-    cycle::decide::situation::DueWork,
-    repo::RepoError,
-    store::{Store, StoreError},
-};
+use crate::cycle::decide::situation::DueWork;
 
 /// The next steps of the owner's tasks.
 pub(in crate::cycle) fn steps_due(

@@ -7,8 +7,7 @@ use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 
 use reveille_base::schedule;
 use reveille_config::Config;
-
-use crate::store::{Store, StoreError};
+use reveille_store::{Store, StoreError};
 
 /// The most days that one look back takes together: what is older was never summed up.
 const DAYS_MAX: u64 = 14;

@@ -7,11 +7,10 @@ pub(in crate::cycle) mod files;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{
-    cycle::context::Context,
-    exec::copies::Copies,
-    store::{Store, StoreError, Upkeep, UpkeepKind},
-};
+use reveille_sandbox::exec::copies::Copies;
+use reveille_store::{Store, StoreError, Upkeep, UpkeepKind};
+
+use crate::cycle::context::Context;
 
 /// The shortest time between two rounds.
 const EVERY: TimeDelta = TimeDelta::days(1);

@@ -4,8 +4,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, zone::Tz};
-
-use crate::store::{CycleRow, CycleState, PersonsStep, Proposal, Store, StoreError, UndoStep};
+use reveille_store::{CycleRow, CycleState, PersonsStep, Proposal, Store, StoreError, UndoStep};
 
 const NOTHING_LEFT: &str =
     "There's nothing to undo: all that was saved or set here is undone already, or I only answered.";

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 use reveille_config::Config;
+use reveille_git::RepoError;
+use reveille_store::{Store, StoreError};
 
 use super::{jobs, observe, own_work, reflecting};
 use crate::{
@@ -14,8 +16,6 @@ use crate::{
         situation::{Observed, Reason},
     },
     lease,
-    repo::RepoError,
-    store::{Store, StoreError},
     tool::Documents,
 };
 

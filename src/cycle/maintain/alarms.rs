@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 
 use reveille_base::approval_text;
+use reveille_git::{HOLDS_SECRET, LeftAlone, OldLine, RemoteError, Repo};
 use reveille_memory as memory;
 use reveille_memory::{outside, unsettled::unsettled};
+use reveille_store::UpkeepKind;
 
-use crate::{
-    cycle::{context::WakeError, session::Session},
-    repo::{HOLDS_SECRET, LeftAlone, OldLine, RemoteError, Repo},
-    store::UpkeepKind,
-};
+use crate::cycle::{context::WakeError, session::Session};
 
 /// The first run, and REPO_URL can't be reached: nothing waits for that.
 pub(in crate::cycle) fn begin_without_remote(session: &mut Session<'_>, error: &RemoteError) -> Result<(), WakeError> {

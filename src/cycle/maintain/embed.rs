@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
+use reveille_git::Repo;
+use reveille_store::{SpendCap, UpkeepKind};
+
 use crate::{
     cycle::{
         context::{Terminal, WakeError},
@@ -14,8 +17,6 @@ use crate::{
     },
     embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
     index::{IndexError, Sources},
-    repo::Repo,
-    store::{SpendCap, UpkeepKind},
 };
 
 /// How long a wake embeds.

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use reveille_git::Repo;
+
 use crate::{
     cycle::session::Session,
     index::{Ready, Sources},
-    repo::Repo,
 };
 
 /// How long it may take; the next wake goes on.

@@ -12,9 +12,20 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_config::Autonomy;
+use reveille_git::Repo;
+use reveille_media::content;
 use reveille_memory::job::{JOBS_DIR, Job, JobGate, Jobs, WatchTarget};
 use reveille_policy as policy;
 use reveille_policy::{Access, Circumstances, Decision, Reach, Risk, SHELL, Subject, What};
+use reveille_sandbox::{
+    exec::{
+        Exec,
+        beneath::{PathUse, Roots},
+        session::{End, described},
+    },
+    web::{FetchLimits, WatchedPage},
+};
+use reveille_store::{JobLook, JobPlan, JobRow, JobState, NewJobRun, NewOutgoing};
 
 use crate::{
     cycle::{
@@ -24,17 +35,8 @@ use crate::{
         maintain::sync,
         session::Session,
     },
-    exec::{
-        Exec,
-        beneath::{PathUse, Roots},
-        session::{End, described},
-    },
     lease,
-    media::content,
-    repo::Repo,
-    store::{JobLook, JobPlan, JobRow, JobState, NewJobRun, NewOutgoing},
     tool::EDITOR,
-    web::{FetchLimits, WatchedPage},
 };
 
 /// Jobs that one look goes through at most; the rest is the next look's.

@@ -1,17 +1,15 @@
 //! The repository, and the files beside it, brought in order before a cycle begins: whatever a killed wake had left.
 
+use reveille_git::{Created, Repo, RepoError};
 use reveille_memory::templates::templates;
+use reveille_store::UpkeepKind;
 
-use crate::{
-    cycle::{
-        context::{WakeError, WakeOutcome},
-        decide::merge::merge_texts,
-        maintain::{alarms, trouble},
-        plan_file::{self, PlanFile},
-        session::Session,
-    },
-    repo::{Created, Repo, RepoError},
-    store::UpkeepKind,
+use crate::cycle::{
+    context::{WakeError, WakeOutcome},
+    decide::merge::merge_texts,
+    maintain::{alarms, trouble},
+    plan_file::{self, PlanFile},
+    session::Session,
 };
 
 /// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.

@@ -1,5 +1,5 @@
 //! Retention: what is only looked back at goes after `KEEP_DAYS`, about once a day, when nobody waits for an answer. Here is
-//! when; what goes is said in [`crate::store`] for the database and in `files` for logs and voice.
+//! when; what goes is said in [`reveille_store`] for the database and in `files` for logs and voice.
 //!
 //! A clock that has leapt ahead makes everything look old. So nothing is forgotten by a clock that differs much from the
 //! last look's before it has gone on like that for an hour.
@@ -9,15 +9,13 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 use reveille_config::Config;
+use reveille_sandbox::exec::copies::Copies;
+use reveille_store::UpkeepKind;
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},
-        session::Session,
-    },
-    exec::copies::Copies,
-    store::UpkeepKind,
+use crate::cycle::{
+    context::WakeError,
+    look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},
+    session::Session,
 };
 
 /// Rows that one transaction forgets at most: a message that comes meanwhile waits for milliseconds.

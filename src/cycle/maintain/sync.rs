@@ -5,7 +5,12 @@ use std::{cell::OnceCell, time::Duration};
 
 use chrono::TimeDelta;
 
+use reveille_git::{
+    BroughtIn, Integrated, MAINTAIN_TIMEOUT, Patience, PersonEdits, Pushed, REMOTE_TIMEOUT, RemoteError, Repo,
+    RepoError,
+};
 use reveille_memory::outside;
+use reveille_store::UpkeepKind;
 
 use crate::{
     cycle::{
@@ -17,11 +22,6 @@ use crate::{
         sharing::Sharing,
     },
     delivery,
-    repo::{
-        BroughtIn, Integrated, MAINTAIN_TIMEOUT, Patience, PersonEdits, Pushed, REMOTE_TIMEOUT, RemoteError, Repo,
-        RepoError,
-    },
-    store::UpkeepKind,
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.

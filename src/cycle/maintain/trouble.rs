@@ -2,12 +2,10 @@
 //! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once a day; answers that were written before go out.
 
 use reveille_base::disk;
+use reveille_git::RepoError;
+use reveille_store::UpkeepKind;
 
-use crate::{
-    cycle::{context::WakeError, maintain::sync, session::Session},
-    repo::RepoError,
-    store::UpkeepKind,
-};
+use crate::cycle::{context::WakeError, maintain::sync, session::Session};
 
 /// So many wakes in a row fail before it is told: the first trouble may pass by itself.
 const TELL_AFTER: u32 = 3;

@@ -14,6 +14,8 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_policy::{Decision, Risk, Verdict};
+use reveille_sandbox::exec::held::{self, FoundFiles, HeldFiles};
+use reveille_store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, NewProposal, OutgoingKind, is_long};
 
 use crate::{
     cycle::{
@@ -27,9 +29,7 @@ use crate::{
         run::{proposal, record},
         session::{Halt, Live, Session},
     },
-    exec::held::{self, FoundFiles, HeldFiles},
     standing,
-    store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, NewProposal, OutgoingKind, is_long},
     tool::{Refusal, Registry},
 };
 

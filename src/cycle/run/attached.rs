@@ -9,6 +9,9 @@ use std::{
 
 use reveille_base::{disk, words::count};
 use reveille_config::{OFFLINE_MODEL, Provider};
+use reveille_media as media;
+use reveille_media::content::{self, Content, MAX_IMAGE_BYTES};
+use reveille_store::{Attachment, FileState, Incoming};
 
 use crate::{
     cycle::{
@@ -16,12 +19,7 @@ use crate::{
         decide::brief::{File, FileView},
         session::Session,
     },
-    media::{
-        self,
-        content::{self, Content, MAX_IMAGE_BYTES},
-    },
     pdf,
-    store::{Attachment, FileState, Incoming},
 };
 
 /// All pictures of one cycle, in bytes: they are journalled with the message that shows them.

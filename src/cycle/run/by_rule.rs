@@ -8,28 +8,26 @@ use reveille_base::{
     types::ChatRef,
     words::{count, day_and_time},
 };
+use reveille_git::Repo;
 use reveille_memory::{
     decay,
     tasks::{Task, due_in_words},
 };
+use reveille_store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewNudge, NewOutgoing, OutgoingKind};
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{
-            budget::{Budget, Waits},
-            machine::Cycle,
-            situation::Reason,
-            stale,
-            verify::Account,
-        },
-        look::observe::Observation,
-        maintain::sync,
-        run::{deeds::Deeds, finish, pressed, proposal, reflect, remind},
-        session::{Ending, Session},
+use crate::cycle::{
+    context::WakeError,
+    decide::{
+        budget::{Budget, Waits},
+        machine::Cycle,
+        situation::Reason,
+        stale,
+        verify::Account,
     },
-    repo::Repo,
-    store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewNudge, NewOutgoing, OutgoingKind},
+    look::observe::Observation,
+    maintain::sync,
+    run::{deeds::Deeds, finish, pressed, proposal, reflect, remind},
+    session::{Ending, Session},
 };
 
 /// The messages that a reason is about, as they were read.

@@ -1,6 +1,6 @@
 //! What was done without a model, gathered until it is journalled.
 
-use crate::store::Change;
+use reveille_store::Change;
 
 /// What rules make of the reasons of a cycle.
 #[derive(Debug, Default)]

@@ -2,8 +2,11 @@
 //! long comes after all answers, and nothing is said to have happened that isn't committed.
 
 use reveille_base::types::ChatRef;
+use reveille_git as repo;
+use reveille_git::{HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError};
 use reveille_memory as memory;
 use reveille_memory::{episodic, others, outside, view};
+use reveille_store::{CycleEnd, CycleState, HEAD_SEEN, NO_MODEL, StagedFile};
 
 use crate::{
     cycle::{
@@ -15,8 +18,6 @@ use crate::{
         run::recordings,
         session::{Ending, Session},
     },
-    repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
-    store::{CycleEnd, CycleState, HEAD_SEEN, NO_MODEL, StagedFile},
     tool::Documents,
 };
 
@@ -190,7 +191,7 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
         files.push((path, text));
     }
     for (path, content) in files {
-        if let crate::store::Change::File(file) = documents.stage(&path, content) {
+        if let reveille_store::Change::File(file) = documents.stage(&path, content) {
             documents.apply(&file);
         }
     }

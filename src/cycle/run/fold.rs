@@ -1,19 +1,18 @@
 //! Folding: what it asks of the model goes behind results, and its summary begins a new conversation. The journal has both, and
 //! the old conversation too; the machine knows when (`decide/fold`).
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{
-            brief::{self, FoldedBrief},
-            fold,
-            limits::Limits,
-            machine::Summary,
-        },
-        run::record,
-        session::{Live, Session},
+use reveille_store::Entry;
+
+use crate::cycle::{
+    context::WakeError,
+    decide::{
+        brief::{self, FoldedBrief},
+        fold,
+        limits::Limits,
+        machine::Summary,
     },
-    store::Entry,
+    run::record,
+    session::{Live, Session},
 };
 
 /// A user message with what is to be asked behind it, and the entry that says so.

@@ -1,15 +1,12 @@
 //! What is said when work is given up, and who is told: nothing that a person said goes without a word.
 
 use reveille_base::{redact::Redactor, types::ChatRef};
+use reveille_store::{FencedStore, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError, wake_lock::Holder};
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{brief, machine::Cycle, uptake::GivingUp},
-        session::Session,
-    },
-    store::{FencedStore, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError},
-    wake_lock::Holder,
+use crate::cycle::{
+    context::WakeError,
+    decide::{brief, machine::Cycle, uptake::GivingUp},
+    session::Session,
 };
 
 /// Who is told of messages that are put aside, and how their words are shown.

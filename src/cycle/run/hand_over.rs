@@ -7,6 +7,7 @@
 
 use reveille_base::types::ChatRef;
 use reveille_config::OFFLINE_MODEL;
+use reveille_store::{Change, Entry, NewOutgoing};
 
 use crate::{
     cycle::{
@@ -22,7 +23,6 @@ use crate::{
         run::{prepare, record},
         session::{Live, Session},
     },
-    store::{Change, Entry, NewOutgoing},
     tool::Complexity,
 };
 

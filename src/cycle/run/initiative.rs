@@ -2,8 +2,10 @@
 //! ends with.
 
 use reveille_base::words::{one_line, shortened};
+use reveille_git::Repo;
 use reveille_memory::initiative::InitiativeCandidate;
 use reveille_policy::Decision;
+use reveille_store::{Change, Entry};
 
 use super::deeds::Deeds;
 use crate::{
@@ -14,8 +16,6 @@ use crate::{
         run::{own_work_begun::Begun, record},
         session::{Live, Session},
     },
-    repo::Repo,
-    store::{Change, Entry},
     tool::{Documents, Refusal},
 };
 

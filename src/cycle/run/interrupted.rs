@@ -1,5 +1,8 @@
 //! A cycle that stopped before its end: what is written down, who is told, and when it is given up.
 
+use reveille_git::{Parked, Parking, Publish, Repo};
+use reveille_store::{Change, CycleEnd, CycleState, NewOutgoing};
+
 use crate::{
     cycle::{
         context::{WakeError, WakeOutcome},
@@ -17,8 +20,6 @@ use crate::{
         run::{finish, given_up, turn},
         session::{Live, Next, Session},
     },
-    repo::{Parked, Parking, Publish, Repo},
-    store::{Change, CycleEnd, CycleState, NewOutgoing},
     tool::Complexity,
 };
 

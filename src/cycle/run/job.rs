@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use reveille_base::words::{day_and_time, one_line, shortened};
+use reveille_git::Repo;
 use reveille_memory::job::{Job, job_path};
+use reveille_store::{Change, Entry, JobEnd, JobState, NewOutgoing};
 
 use super::{deeds::Deeds, record};
 use crate::{
@@ -15,8 +17,6 @@ use crate::{
         run::own_work_begun::Begun,
         session::{Live, Session},
     },
-    repo::Repo,
-    store::{Change, Entry, JobEnd, JobState, NewOutgoing},
     tool::{Assignment, Documents},
 };
 

@@ -2,8 +2,9 @@
 
 use reveille_base::types::Effect;
 use reveille_policy as policy;
+use reveille_store::Entry;
 
-use crate::{store::Entry, tool::Registry};
+use crate::tool::Registry;
 
 /// Tools of our own stores whose effect outlives a cycle that is given up. What acts outside them is known by its effect.
 const LASTING_TOOLS: [&str; 7] =

@@ -2,18 +2,17 @@
 
 use tracing::Instrument as _;
 
-use crate::{
-    cycle::{
-        context::{WakeError, WakeOutcome},
-        maintain::sync,
-        run::{
-            finish, interrupted, own_work,
-            step::{self, Driven},
-            token_rate,
-        },
-        session::{Ending, Halt, Live, Next, Session},
+use reveille_git::Repo;
+
+use crate::cycle::{
+    context::{WakeError, WakeOutcome},
+    maintain::sync,
+    run::{
+        finish, interrupted, own_work,
+        step::{self, Driven},
+        token_rate,
     },
-    repo::Repo,
+    session::{Ending, Halt, Live, Next, Session},
 };
 
 /// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.

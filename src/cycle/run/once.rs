@@ -2,20 +2,20 @@
 
 use reveille_base::disk;
 use reveille_config::Config;
-
-use crate::{
-    cycle::{
-        context::{Context, Report, WakeError, WakeOutcome},
-        look::observe,
-        maintain::trouble,
-        run::wake,
-        session::Session,
-        sharing, stop,
-        tooling::Means,
-    },
-    exec::room::CommandRoom,
-    store::{Store, StoreError, UpkeepKind},
+use reveille_sandbox::exec::room::CommandRoom;
+use reveille_store::{
+    Store, StoreError, UpkeepKind,
     wake_lock::{LockError, takeover},
+};
+
+use crate::cycle::{
+    context::{Context, Report, WakeError, WakeOutcome},
+    look::observe,
+    maintain::trouble,
+    run::wake,
+    session::Session,
+    sharing, stop,
+    tooling::Means,
 };
 
 /// Looks at the queue that one `wake --once` takes at most: after the lock is freed it looks once more, so that what

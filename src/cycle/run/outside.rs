@@ -10,9 +10,14 @@ use std::{collections::BTreeSet, rc::Rc, time::Duration};
 use serde_json::{Value, json};
 
 use reveille_base::types::{Effect, Stop, Usage};
+use reveille_git::Repo;
 use reveille_memory as memory;
 use reveille_policy as policy;
 use reveille_policy::{Circumstances, Decision, Reach, Risk, Subject, Verdict, What};
+use reveille_store::{
+    Entry, HEAD_SEEN, Incoming, Store,
+    wake_lock::{LockError, WakeLock, takeover, waker::Waker},
+};
 
 use crate::{
     about::About,
@@ -37,10 +42,7 @@ use crate::{
         client::{self, settings::Settings},
         server::Unread,
     },
-    repo::Repo,
-    store::{Entry, HEAD_SEEN, Incoming, Store},
     tool::{Attachments, Documents, Outcome, READ, Refusal, Registry, World, unwrapped},
-    wake_lock::{LockError, WakeLock, takeover, waker::Waker},
 };
 
 /// Whose bytes its call is made of.

@@ -2,6 +2,8 @@
 //! place for all kinds; each has a file of its own.
 
 use reveille_base::types::OwnWork;
+use reveille_git::Repo;
+use reveille_store::NewCycle;
 
 use super::{initiative, job, plan_step, reflect};
 use crate::{
@@ -11,8 +13,6 @@ use crate::{
         run::own_work_begun::Begun,
         session::{Live, Session},
     },
-    repo::Repo,
-    store::NewCycle,
     tool::{Assignment, Documents},
 };
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use reveille_base::types::OwnWork;
+use reveille_git::Repo;
 use reveille_memory::steps::{StepReport, StepState, TaskStep, TaskSteps, steps_path};
+use reveille_store::{Entry, StoreError};
 
 use super::{lasting::lasting, record};
 use crate::{
@@ -13,8 +15,6 @@ use crate::{
         run::own_work_begun::Begun,
         session::{Live, Session},
     },
-    repo::Repo,
-    store::{Entry, StoreError},
     tool::{self, Assignment, BUDGET_USD, Documents, StepInHand},
 };
 

@@ -3,12 +3,15 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use reveille_base::types::ChatRef;
+use reveille_git::{Repo, RepoError};
 use reveille_memory as memory;
 use reveille_memory::{
     skill::Skills,
     view::{self, View},
 };
 use reveille_policy as policy;
+use reveille_sandbox::exec::Shelter;
+use reveille_store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError, wake_lock::waker::Waker};
 
 use super::attached::Allowance;
 use crate::{
@@ -34,11 +37,7 @@ use crate::{
         session::Session,
     },
     embed::Meaning,
-    exec::Shelter,
-    repo::{Repo, RepoError},
-    store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError},
     tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World},
-    wake_lock::waker::Waker,
 };
 
 /// Problems of skills that one wake's account names at most; `health check` names all.

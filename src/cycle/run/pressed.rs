@@ -4,8 +4,10 @@
 use serde_json::json;
 
 use reveille_base::types::NudgeAnswer;
+use reveille_git::Repo;
 use reveille_memory as memory;
 use reveille_memory::{preferences, tasks::TaskList};
+use reveille_store::{Change, NewCycle, NewOutgoing, OpenNudge};
 
 use super::{deeds::Deeds, prepare};
 use crate::{
@@ -14,8 +16,6 @@ use crate::{
         decide::{lineup::ModelState, verify::Account},
         session::Session,
     },
-    repo::Repo,
-    store::{Change, NewCycle, NewOutgoing, OpenNudge},
     tool::{Documents, Registry},
 };
 

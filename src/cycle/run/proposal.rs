@@ -8,10 +8,12 @@ use reveille_base::{
     approval_text::visible,
     words::{effect_stated, measured, shortened},
 };
+use reveille_git::{Parking, Publish, Repo};
 use reveille_memory::{
     changes::{ChangePlace, places},
     job::job_name,
 };
+use reveille_store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile};
 
 use crate::{
     cycle::{
@@ -20,8 +22,6 @@ use crate::{
         run::{deeds::Deeds, finish},
         session::{Live, Session},
     },
-    repo::{Parking, Publish, Repo},
-    store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile},
     tool::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated},
 };
 

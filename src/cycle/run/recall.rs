@@ -4,12 +4,12 @@
 use reveille_base::words::shortened;
 use reveille_config::OFFLINE_MODEL;
 use reveille_memory as memory;
+use reveille_store::{Incoming, NewCycle, StoreError};
 
 use crate::{
     cycle::{decide::brief::Recollection, session::Session},
     embed::Meant,
     index::Recalled,
-    store::{Incoming, NewCycle, StoreError},
     tool::{World, hits},
 };
 

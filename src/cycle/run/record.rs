@@ -6,6 +6,7 @@ use tracing::{Instrument as _, field::Empty};
 
 use reveille_base::clock::rfc3339;
 use reveille_memory::outside;
+use reveille_store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile};
 
 use crate::{
     cycle::{
@@ -15,7 +16,6 @@ use crate::{
         session::{Halt, Live, Session, TAINTED_WRITE},
         stop,
     },
-    store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile},
     tool::{Assignment, Done, Outcome, Refusal, Registry},
 };
 

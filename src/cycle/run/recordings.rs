@@ -2,6 +2,7 @@
 
 use reveille_base::types::{ChatRef, Effect};
 use reveille_memory::view;
+use reveille_store::{NewCycle, NewRecording, Recording, StoreError};
 
 use crate::{
     cycle::{
@@ -13,7 +14,6 @@ use crate::{
         session::Session,
     },
     embed::Meant,
-    store::{NewCycle, NewRecording, Recording, StoreError},
 };
 
 /// What is kept of a cycle that ends; none if it did nothing that could be an example. A journal that can't be read is none.

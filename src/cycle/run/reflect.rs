@@ -8,6 +8,7 @@ use reveille_base::{
     types::ChatRef,
     words::{local, one_line},
 };
+use reveille_git::{Repo, trailer};
 use reveille_memory as memory;
 use reveille_memory::{
     ARCHIVE_DIR, SEMANTIC_MEMORY, others,
@@ -15,6 +16,7 @@ use reveille_memory::{
     reflect::{self, CONTRADICTION, HABIT, LookBack, LookedBack, PersonsDoing, SaidBefore},
     view,
 };
+use reveille_store::{Change, NewCycle};
 
 use super::deeds::Deeds;
 use crate::{
@@ -23,8 +25,6 @@ use crate::{
         decide::brief::{attribute, clip, escape},
         session::Session,
     },
-    repo::{Repo, trailer},
-    store::{Change, NewCycle},
     tool::{Asking, Documents},
 };
 

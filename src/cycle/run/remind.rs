@@ -12,16 +12,14 @@ use reveille_base::{
     words::day_and_time,
     zone::Tz,
 };
+use reveille_store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round};
 
 use super::deeds::Deeds;
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::situation::Reason,
-        look::observe::{Observation, ZONE, is_zone_new},
-        session::Session,
-    },
-    store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
+use crate::cycle::{
+    context::WakeError,
+    decide::situation::Reason,
+    look::observe::{Observation, ZONE, is_zone_new},
+    session::Session,
 };
 
 /// From so many minutes on a reminder says for when it was.
@@ -289,11 +287,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::store::NewReminder;
     use reveille_base::{
         clock::parse_time,
         schedule::{Rule, due::SlotHistory, resolve},
     };
+    use reveille_store::NewReminder;
 
     fn berlin() -> Tz {
         "Europe/Berlin".parse::<Tz>().unwrap()

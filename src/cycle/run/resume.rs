@@ -1,23 +1,24 @@
 //! Cycles that were cut off: taken up again from their journals, or given up with all that they were about kept.
 
-use crate::{
-    cycle::{
-        context::{WakeError, WakeOutcome},
-        decide::{
-            lineup::ModelState,
-            machine::Cycle,
-            uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
-            verify::Account,
-        },
-        look::observe,
-        maintain::sync,
-        plan_file::PlanFile,
-        run::{finish, hand_over, interrupted, live, prepare},
-        session::{Ending, Live, Next, Session},
-    },
-    repo::{Condition, Repo, RepoError},
-    store::{CycleRow, Incoming, StoreError},
+use reveille_git::{Condition, Repo, RepoError};
+use reveille_store::{
+    CycleRow, Incoming, StoreError,
     wake_lock::{self},
+};
+
+use crate::cycle::{
+    context::{WakeError, WakeOutcome},
+    decide::{
+        lineup::ModelState,
+        machine::Cycle,
+        uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
+        verify::Account,
+    },
+    look::observe,
+    maintain::sync,
+    plan_file::PlanFile,
+    run::{finish, hand_over, interrupted, live, prepare},
+    session::{Ending, Live, Next, Session},
 };
 
 /// Takes an interrupted cycle up from its journal.

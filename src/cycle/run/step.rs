@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{words, zone::Tz};
 use reveille_config::OFFLINE_MODEL;
+use reveille_store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing};
 
 use super::attached::Allowance;
 use crate::{
@@ -28,7 +29,6 @@ use crate::{
         },
         session::{Halt, Live, Session},
     },
-    store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing},
     tool::{Refusal, Registry, answer},
 };
 

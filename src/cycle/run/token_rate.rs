@@ -1,12 +1,11 @@
 //! How many bytes make a token of a model, as its last conversations told: kept beside what was handled, a row a model.
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::tokens::TokenRate,
-        session::{Live, Session},
-    },
-    store::StoreError,
+use reveille_store::StoreError;
+
+use crate::cycle::{
+    context::WakeError,
+    decide::tokens::TokenRate,
+    session::{Live, Session},
 };
 
 fn key(model: &str) -> String {

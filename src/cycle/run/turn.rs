@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use reveille_base::{types::Usage, words};
+use reveille_store::{Entry, Reservation, Spent, StoreError};
 
 use crate::{
     cycle::{
@@ -14,7 +15,6 @@ use crate::{
         stop,
     },
     model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry},
-    store::{Entry, Reservation, Spent, StoreError},
 };
 
 /// How long a shared database's server that goes away within a turn is waited for: a restart takes seconds.

@@ -9,20 +9,19 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words::count, zone::Tz};
+use reveille_git as repo;
+use reveille_git::Repo;
 use reveille_memory::{DocKind, is_log, undo::revert};
+use reveille_sandbox::exec::copies::{Copies, GivenBack};
+use reveille_store::{CycleRow, NO_MODEL, PersonsStep, Proposal, StagedFile, TakenBack, Undo};
 
-use crate::{
-    cycle::{
-        context::{Reply, WakeError},
-        decide::{situation::Reason, verify::Account},
-        look::undoable::{what_it_did, what_they_did, which_change},
-        maintain::sync,
-        run::finish,
-        session::{Ending, Session},
-    },
-    exec::copies::{Copies, GivenBack},
-    repo::{self, Repo},
-    store::{CycleRow, NO_MODEL, PersonsStep, Proposal, StagedFile, TakenBack, Undo},
+use crate::cycle::{
+    context::{Reply, WakeError},
+    decide::{situation::Reason, verify::Account},
+    look::undoable::{what_it_did, what_they_did, which_change},
+    maintain::sync,
+    run::finish,
+    session::{Ending, Session},
 };
 
 /// Names that are listed at most; the rest is counted.

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use reveille_base::types::OwnWork;
+use reveille_git::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo};
+use reveille_store::{Change, Entry, HEAD_SEEN, wake_lock};
 
 use crate::{
     cycle::{
@@ -24,9 +26,6 @@ use crate::{
         session::{Live, Next, Session},
     },
     delivery, lease,
-    repo::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo},
-    store::{Change, Entry, HEAD_SEEN},
-    wake_lock,
 };
 
 /// Cycles that one wake runs at most; the rest is the next wake's.

@@ -1,9 +1,10 @@
 use std::cell::RefCell;
 
 use reveille_base::{clock::parse_time, redact::Secret};
+use reveille_store::Cap;
 
 use super::*;
-use crate::{embed::EmbedFuture, store::Cap};
+use crate::embed::EmbedFuture;
 
 /// Gives each text its length as a vector, and keeps what it was asked.
 struct Fake {

@@ -28,10 +28,11 @@ use reveille_base::{
 };
 use reveille_config::{Config, SaidSettings, SettingProblem};
 use reveille_speech as voice;
+use reveille_store::{Store, database};
 
 use self::phrases::Phrases;
 use super::check;
-use crate::{about::VERSION, database, embed, store::Store};
+use crate::{about::VERSION, embed};
 
 /// Lines of a program's log.
 const MAX_LOG_LINES: usize = 20_000;

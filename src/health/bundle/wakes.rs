@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use reveille_base::types::{Stop, VerbGroup};
 use reveille_config::Config;
+use reveille_store::{CycleShape, Entry, JournalLine, PaidRequest, Store, StoreError};
 
 use super::is_plain_name;
 use crate::{
     mcp::client::{self, settings::Settings},
-    store::{CycleShape, Entry, JournalLine, PaidRequest, Store, StoreError},
     tool::Registry,
 };
 

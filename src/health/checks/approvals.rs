@@ -3,13 +3,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::ago,
-    },
-    store::{Approval, ApprovalState, ParkedCycle},
+use reveille_store::{Approval, ApprovalState, ParkedCycle};
+
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::ago,
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {

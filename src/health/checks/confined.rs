@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use reveille_base::process;
 use reveille_config::OFFLINE_MODEL;
+use reveille_sandbox::Sandbox;
 
 use crate::{
     health::{
@@ -13,7 +14,6 @@ use crate::{
         words::count,
     },
     mcp::client::settings::{Server, ServerPlace, Settings},
-    sandbox::Sandbox,
 };
 
 pub(super) fn sandbox(scene: &Scene<'_>) -> Result<Finding, Trouble> {

@@ -2,13 +2,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::ago,
-    },
-    store::{CycleRow, CycleState},
+use reveille_store::{CycleRow, CycleState};
+
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::ago,
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -59,8 +58,9 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{health::Status, store::NewCycle};
+    use crate::health::Status;
     use reveille_base::clock::parse_time;
+    use reveille_store::NewCycle;
 
     fn row(state: CycleState, not_before: Option<&str>) -> CycleRow {
         CycleRow {

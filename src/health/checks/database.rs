@@ -1,5 +1,7 @@
 //! `database`: opens, has the schema that this program knows, is sound, and its write-ahead log is cut back.
 
+use reveille_store::{Schema, StoreError, WAL_BOUND_BYTES};
+
 use crate::{
     cycle::workspace,
     health::{
@@ -7,7 +9,6 @@ use crate::{
         scene::Scene,
         words::{list, size},
     },
-    store::{Schema, StoreError, WAL_BOUND_BYTES},
 };
 
 /// A file with more free room in it than this, and than half of it, is worth being made smaller.

@@ -3,16 +3,13 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_config::Config;
+use reveille_store::{Reminder, Undo, wake_lock::waker::Waker};
 
-use crate::{
-    health::{
-        Status,
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::{ago, count, list, local_day_and_time},
-    },
-    store::{Reminder, Undo},
-    wake_lock::waker::Waker,
+use crate::health::{
+    Status,
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::{ago, count, list, local_day_and_time},
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -68,9 +65,10 @@ fn judge(reminders: &[Reminder], undos: &[Undo], overdue: TimeDelta, now: DateTi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{health::Status, store::NewReminder};
+    use crate::health::Status;
     use reveille_base::types::ChatRef;
     use reveille_base::{clock::parse_time, schedule::Missed};
+    use reveille_store::NewReminder;
 
     #[test]
     fn what_is_late_is_told_and_what_has_a_moment_yet_is_not() {

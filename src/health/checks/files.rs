@@ -9,6 +9,8 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_config::Config;
+use reveille_media::words::name;
+use reveille_store::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, Store};
 
 use crate::{
     bot::media::PART,
@@ -18,8 +20,6 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    media::words::name,
-    store::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, Store},
 };
 
 /// What is half fetched and older than this, nobody is fetching any more.
@@ -130,9 +130,10 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{health::Status, store::NewAttachment};
+    use crate::health::Status;
     use reveille_base::clock::parse_time;
     use reveille_base::types::ChatRef;
+    use reveille_store::NewAttachment;
 
     fn now() -> DateTime<Utc> {
         parse_time("2026-11-21T12:00:00Z").unwrap()

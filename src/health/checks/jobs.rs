@@ -4,15 +4,13 @@
 use std::collections::BTreeMap;
 
 use reveille_memory::job::{JOBS_DIR, Jobs};
+use reveille_store::JobRow;
 
 use super::wakes::MANY;
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::{count, list},
-    },
-    store::JobRow,
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::{count, list},
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {

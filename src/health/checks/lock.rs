@@ -9,16 +9,14 @@ use reveille_base::{
     clock::{self, parse_time},
     process,
 };
+use reveille_store as store;
+use reveille_store::wake_lock::{self, Holder};
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        repair::RepairTools,
-        scene::Scene,
-        words::{ago, span},
-    },
-    store,
-    wake_lock::{self, Holder},
+use crate::health::{
+    finding::{Finding, Trouble},
+    repair::RepairTools,
+    scene::Scene,
+    words::{ago, span},
 };
 
 /// A wake writes its line a moment after it took the lock: so often, and at such a pause, is looked again.

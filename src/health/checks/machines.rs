@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_config::{Config, Duty};
+use reveille_store::{Upkeep, UpkeepKind};
 
 use crate::{
     health::{
@@ -12,7 +13,6 @@ use crate::{
         words::ago,
     },
     lease::{self, LastSeenLease, LeasePart, LeaseRecord},
-    store::{Upkeep, UpkeepKind},
 };
 
 struct Facts {

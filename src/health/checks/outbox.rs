@@ -4,15 +4,13 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::types::ChatRef;
+use reveille_store::{PartState, Store, UnsentPart};
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        repair::RepairTools,
-        scene::Scene,
-        words::ago,
-    },
-    store::{PartState, Store, UnsentPart},
+use crate::health::{
+    finding::{Finding, Trouble},
+    repair::RepairTools,
+    scene::Scene,
+    words::ago,
 };
 
 /// A message that failed for good is told of for so long.

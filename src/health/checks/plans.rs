@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use reveille_base::types::is_cycle_id;
+use reveille_store::{CycleState, Store};
 
 use crate::{
     cycle::plan_file,
@@ -13,7 +14,6 @@ use crate::{
         scene::Scene,
         words::list,
     },
-    store::{CycleState, Store},
 };
 
 /// Names that are tried for a file that is moved where one of its name is.

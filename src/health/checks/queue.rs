@@ -3,6 +3,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_store::{Incoming, MAX_ATTEMPTS, OddRow};
+
 use crate::{
     cycle::decide::{lineup::ModelState, orient::is_answerable},
     health::{
@@ -11,7 +13,6 @@ use crate::{
         scene::Scene,
         words::{ago, count},
     },
-    store::{Incoming, MAX_ATTEMPTS, OddRow},
 };
 
 /// More answerable messages than this don't get done.

@@ -3,13 +3,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::ago,
-    },
-    store::{Upkeep, UpkeepKind},
+use reveille_store::{Upkeep, UpkeepKind};
+
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::ago,
 };
 
 struct Facts {

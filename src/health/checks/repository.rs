@@ -6,6 +6,9 @@ use std::{
 };
 
 use reveille_base::words::in_shell;
+use reveille_git as repo;
+use reveille_git::{Ailment, Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock};
+use reveille_store::UpkeepKind;
 
 use crate::{
     cycle::merge_texts,
@@ -16,8 +19,6 @@ use crate::{
         scene::Scene,
         words::list,
     },
-    repo::{self, Ailment, Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock},
-    store::UpkeepKind,
 };
 
 /// How long git may look for missing objects.
@@ -207,7 +208,8 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{health::Status, repo::UnreadableForm};
+    use crate::health::Status;
+    use reveille_git::UnreadableForm;
 
     fn facts() -> Facts {
         Facts {

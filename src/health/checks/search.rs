@@ -3,6 +3,7 @@
 
 use reveille_memory as memory;
 use reveille_memory::facts::Facts;
+use reveille_store::{Upkeep, UpkeepKind};
 
 use crate::{
     embed::{self, EmbedDesk, EmbedError, Embedder, TextRole},
@@ -12,7 +13,6 @@ use crate::{
         scene::Scene,
     },
     index::{IndexError, Ready, SearchQuery, Sources},
-    store::{Upkeep, UpkeepKind},
 };
 
 /// A sentence, the same in other words, and another.

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::process;
 use reveille_config::{CLAUDE_CODE, OFFLINE_MODEL};
+use reveille_store::{Cap, ModelBreaker, ModelFault, Store, Upkeep};
 
 use super::remote::failure;
 use crate::{
@@ -19,7 +20,6 @@ use crate::{
     },
     model::offered,
     setup::Checked,
-    store::{Cap, ModelBreaker, ModelFault, Store, Upkeep},
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {

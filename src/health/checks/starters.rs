@@ -10,6 +10,7 @@ use reveille_base::{
     words::in_shell,
 };
 use reveille_config::{CLAUDE_CODE, Config};
+use reveille_store::wake_lock::waker::{Starting, Waker};
 
 use crate::{
     health::{
@@ -19,7 +20,6 @@ use crate::{
         words::{ago, list},
     },
     setup::install::{FoundStarter, Starter, found_starters},
-    wake_lock::waker::{Starting, Waker},
 };
 
 /// How long a program of the system's may take to answer.

@@ -4,6 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::clock::parse_time;
+use reveille_store::{UpkeepKind, wake_lock};
 
 use crate::{
     health::{
@@ -12,8 +13,6 @@ use crate::{
         words::ago,
     },
     lease::{self, LeasePart},
-    store::UpkeepKind,
-    wake_lock,
 };
 
 /// A bot that runs and has heard nothing for so long hears nothing. A poll takes a minute at most, a wait between two tries too.

@@ -3,15 +3,15 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        remedy::Remedy,
-        scene::Scene,
-        words::ago,
-    },
-    repo::{self, Ailment},
-    store::{Upkeep, UpkeepKind},
+use reveille_git as repo;
+use reveille_git::Ailment;
+use reveille_store::{Upkeep, UpkeepKind};
+
+use crate::health::{
+    finding::{Finding, Trouble},
+    remedy::Remedy,
+    scene::Scene,
+    words::ago,
 };
 
 /// So many failures in a row don't pass by themselves.

@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::words::ago;
+use reveille_store::{Attachment, FileState};
 
 use super::screen::short;
-use crate::store::{Attachment, FileState};
 
 /// A file that waits or was given up.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

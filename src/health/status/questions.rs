@@ -4,8 +4,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{approval_text, types::ChatRef, words::ago};
 use reveille_policy::Risk;
-
-use crate::store::Approval;
+use reveille_store::Approval;
 
 /// A question that can still be decided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -1,9 +1,9 @@
 //! The screen, before anything has happened and on a busy day.
 
 use reveille_base::{clock::parse_time, types::ChatRef};
+use reveille_store::PartState;
 
 use super::*;
-use crate::store::PartState;
 
 fn at(text: &str) -> Option<DateTime<Utc>> {
     parse_time(text)
@@ -120,7 +120,7 @@ fn in_the_middle_of_a_busy_day() {
             id: 5,
             message_id: 9,
             kind: "video_note".to_owned(),
-            state: crate::store::FileState::Wanted,
+            state: reveille_store::FileState::Wanted,
             attempts: 2,
             not_before: at("2026-11-21T12:01:00Z"),
             error: Some("Telegram can't be reached".to_owned()),

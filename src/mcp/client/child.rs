@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use reveille_base::process::{Lines, Spec};
+use reveille_sandbox::proxy::Proxy;
 
 use super::{ClientError, MAX_MESSAGE_BYTES, talk::ServerTalk};
-use crate::sandbox::proxy::Proxy;
 
 /// A server at work.
 #[derive(Debug)]

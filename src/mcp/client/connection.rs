@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::error::Elapsed;
 
 use reveille_base::process::Spec;
+use reveille_sandbox::{Confined, Confinement, ENVIRONMENT, Network, Sandbox};
 
 use super::{
     ClientError, MAX_MESSAGE_BYTES,
@@ -15,12 +16,9 @@ use super::{
     settings::{Server, ServerPlace},
     talk::{ServerMethod, ServerTalk},
 };
-use crate::{
-    mcp::{
-        LATEST,
-        message::{KNOWN, notification},
-    },
-    sandbox::{Confined, Confinement, ENVIRONMENT, Network, Sandbox},
+use crate::mcp::{
+    LATEST,
+    message::{KNOWN, notification},
 };
 
 /// How long a server may take to begin, and to list its tools.

@@ -18,13 +18,13 @@ mod tools;
 use reveille_base::process;
 use reveille_config::Config;
 use reveille_policy::Rules;
+use reveille_sandbox::exec::{KeyFiles, Shelter};
 
 pub use connection::Connection;
 pub use tools::{Servers, described, look, tools, try_out};
 
 use self::settings::Settings;
 use super::RpcError;
-use crate::exec::{KeyFiles, Shelter};
 
 /// Where programs run in this workspace under these rules: out of their reach are the keys that `mcp.toml` names, too.
 pub fn shelter(config: &Config, rules: &Rules, servers: &Settings) -> Shelter {

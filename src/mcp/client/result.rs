@@ -10,9 +10,9 @@ use base64::{
 use serde_json::{Map, Value, json};
 
 use reveille_base::words::shortened;
+use reveille_media::content::{self, Content};
 
 use super::pin::clean;
-use crate::media::content::{self, Content};
 
 /// The largest picture that is kept, in bytes.
 const MAX_IMAGE_BYTES: usize = 3_500_000;

@@ -12,8 +12,7 @@ use serde::Deserialize;
 use reveille_base::redact::{self, Secret};
 use reveille_config::{Config, read_private};
 use reveille_policy::Risk;
-
-use crate::sandbox::Grant;
+use reveille_sandbox::Grant;
 
 /// A file to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../../docs/mcp.toml");

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use reveille_base::types::Effect;
 use reveille_config::Config;
 use reveille_policy::Reach;
+use reveille_sandbox::exec::Shelter;
 
 use super::{
     ClientError, Connection,
@@ -25,10 +26,7 @@ use super::{
     schema::ToolArguments,
     settings::{Server, ServerPlace, Settings},
 };
-use crate::{
-    exec::Shelter,
-    tool::{Acting, Done, Foreign, Outcome, Refusal, Tool, World},
-};
+use crate::tool::{Acting, Done, Foreign, Outcome, Refusal, Tool, World};
 
 /// What is asked about each call of a server that nothing confines. Exactly this was agreed to, or it doesn't run.
 const NOT_CONFINED: &str =
@@ -261,7 +259,7 @@ pub(super) async fn open(server: &Server, shelter: &Shelter, may_be_loose: bool)
         (ServerPlace::Command { .. }, is_there) => {
             let dir = shelter.server_folder(&server.name).map_err(cannot)?;
             if is_there {
-                let confinement = crate::sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
+                let confinement = reveille_sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
                 return Connection::open(server, Within::Sandbox(shelter.sandbox(), &confinement)).await;
             }
             // fault: mcp-server-nothing-confines
@@ -375,16 +373,24 @@ mod tests {
         id=$((id + 1)); printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","tools":[{"name":"t","inputSchema":{}}],
             "content":[{"type":"text","text":"' "$id" | tr -d '\n'; seq -s '\n' 20000 | tr -d '\n'; printf '"}]}}\n'; done"#;
 
+    /// The shelter of a machine without a sandbox.
+    fn missing_shelter(dir: &std::path::Path) -> Shelter {
+        let work_dir = dir.join("scratch");
+        std::fs::create_dir(&work_dir).unwrap();
+        let confinement = reveille_sandbox::Confinement { work_dir, ..Default::default() };
+        Shelter::on(reveille_sandbox::Sandbox::None { why: "a test has none".to_owned() }, confinement)
+    }
+
     #[tokio::test]
     async fn the_rest_of_a_long_result_is_kept_in_a_file_that_can_be_read_on() {
         let dir = tempfile::tempdir().unwrap();
-        let (shelter, target) = (Shelter::missing(dir.path()), target_of(dir.path(), TALKER));
+        let (shelter, target) = (missing_shelter(dir.path()), target_of(dir.path(), TALKER));
         let tools = [json!({"name": "t", "inputSchema": {}})];
         let accepted = Some(Listing::of(&target.server, &tools).0);
         Pin { accepted, found: None }.save(&target.pins, "s").unwrap();
         let agreed = [NOT_CONFINED.to_owned()];
         let done = Servers::default().call(&target, &shelter, &agreed, "{}").await.unwrap();
-        let kept = std::fs::read_to_string(dir.path().join("looks/outputs/0001-mcp-s.txt"));
+        let kept = std::fs::read_to_string(dir.path().join("scratch/looks/outputs/0001-mcp-s.txt"));
         assert!(done.content.starts_with("1\n2\n") && done.content.len() < 20_000, "{}", done.content);
         assert!(
             done.content.contains("All of it is in") && done.content.contains("0001-mcp-s.txt"),
@@ -411,7 +417,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_sandbox_every_call_asks_and_only_what_was_agreed_to_runs() {
         let dir = tempfile::tempdir().unwrap();
-        let (shelter, target) = (Shelter::missing(dir.path()), target(dir.path()));
+        let (shelter, target) = (missing_shelter(dir.path()), target(dir.path()));
         assert_eq!(target.asks(&shelter), [NOT_CONFINED]);
         let ran = dir.path().join("mcp/s/ran");
         let mut servers = Servers::default();

@@ -3,14 +3,12 @@
 use serde_json::{Value, json};
 
 use reveille_base::{clock::parse_time, types::ChatRef};
+use reveille_store::{Entry, Incoming};
 
 use super::*;
-use crate::{
-    cycle::decide::{
-        limits::Limits,
-        machine::{Cycle, Step, user_text},
-    },
-    store::{Entry, Incoming},
+use crate::cycle::decide::{
+    limits::Limits,
+    machine::{Cycle, Step, user_text},
 };
 
 fn message(id: i64, text: &str) -> Incoming {

@@ -16,6 +16,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use reveille_base::disk::size;
+use reveille_git::{FileChange, HOLDS_SECRET, Repo, text_id};
 use reveille_memory::{changes::changes, is_log, typed};
 
 use super::{called, document, file::repo, file_address};
@@ -30,7 +31,6 @@ use crate::{
         ProvenanceError,
         hand::{Hand, HandTools},
     },
-    repo::{FileChange, HOLDS_SECRET, Repo, text_id},
 };
 
 /// A larger document isn't edited here, in bytes.

@@ -14,6 +14,7 @@ use reveille_base::{
     approval_text::visible,
     words::{count, one_line, shortened},
 };
+use reveille_git::{Commit, Repo};
 use reveille_memory::{
     changes::changes,
     is_log,
@@ -33,7 +34,6 @@ use crate::{
         undo::newest_step,
     },
     provenance::why::{LineStory, LineWriter, why_line},
-    repo::{Commit, Repo},
 };
 
 /// Commits of a document's history that are shown.

@@ -21,6 +21,7 @@ use reveille_base::{
     disk::size,
     words::{count, shortened},
 };
+use reveille_git::Repo;
 use reveille_memory as memory;
 use reveille_memory::is_log;
 
@@ -33,7 +34,6 @@ use super::{
 use crate::{
     index::Recalled,
     orders::search::{self, IndexWait, MemoryFound, MemoryQuestion},
-    repo::Repo,
 };
 
 /// Hits at most.

@@ -12,6 +12,7 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_git::{Repo, text_id};
 use reveille_memory::{changes::changes, is_log};
 
 use super::{called, document, file::repo, file_address};
@@ -28,7 +29,6 @@ use crate::{
         point::WallClock,
         restore::{self, GivingBack, WantedBack},
     },
-    repo::{Repo, text_id},
 };
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {

@@ -16,6 +16,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use reveille_base::approval_text::sha256;
+use reveille_store::Order;
 
 use self::view::{DayView, reminder_form, spent, task_form};
 use super::{
@@ -35,7 +36,6 @@ use crate::{
         today,
     },
     provenance::hand::{Hand, HandTools},
-    store::Order,
     tool::Documents,
 };
 

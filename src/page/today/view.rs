@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use reveille_base::words::{count, one_line, shortened};
 use reveille_memory::tasks::MAX_ACTIVE_TASKS;
+use reveille_store::Approval;
 
 use super::{ReminderForm, TaskForm, name, today_of};
 use crate::{
@@ -20,7 +21,6 @@ use crate::{
         questions::card,
         site::PageDesk,
     },
-    store::Approval,
 };
 
 /// Reminders that are shown at once; the others are opened.

@@ -21,6 +21,8 @@ use reveille_base::{
     types::ChatRef,
     words::{count, list, one_line, shortened},
 };
+use reveille_git::{Oid, Repo};
+use reveille_store::{CycleRow, Spent, Store};
 
 use super::{
     error::PageError,
@@ -29,16 +31,12 @@ use super::{
     parts::{moment, others_in},
     site::{PageDesk, PageSite},
 };
-use crate::{
-    account::{
-        find::{self, FindError, FoundWake},
-        log::{self, LogError, LogLine, LogQuery},
-        since::{EXPECTED, since},
-        units::usd,
-        whole::{KeptRequests, WakeSources},
-    },
-    repo::{Oid, Repo},
-    store::{CycleRow, Spent, Store},
+use crate::account::{
+    find::{self, FindError, FoundWake},
+    log::{self, LogError, LogLine, LogQuery},
+    since::{EXPECTED, since},
+    units::usd,
+    whole::{KeptRequests, WakeSources},
 };
 
 /// Lines of a page of the list.

@@ -7,7 +7,9 @@ use reveille_base::{
     approval_text::visible,
     words::{count, list, local, one_line, shortened},
 };
+use reveille_git::CommitInFull;
 use reveille_policy::Decision;
+use reveille_store::WrittenText;
 
 use super::diff;
 use crate::{
@@ -24,8 +26,6 @@ use crate::{
         parts::{exactly, moment, others_in},
         site::PageDesk,
     },
-    repo::CommitInFull,
-    store::WrittenText,
 };
 
 /// States in which a wake goes on: its page renews itself.

@@ -9,6 +9,7 @@ use axum::{
 use maud::{Markup, html};
 
 use reveille_base::words::count;
+use reveille_store::{CycleRow, Store};
 
 use super::{Found, changed, files_named, find_wake};
 use crate::{
@@ -19,7 +20,6 @@ use crate::{
         frame::{PagePlace, frame},
         site::{PageDesk, PageSite},
     },
-    store::{CycleRow, Store},
 };
 
 /// Whether it can be undone.

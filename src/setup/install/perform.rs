@@ -8,9 +8,9 @@ use std::{
 };
 
 use reveille_base::process::{self, ProcessError, Spec};
+use reveille_store::{Store, StoreError};
 
 use super::InstallStep;
-use crate::store::{Store, StoreError};
 
 /// Why a step wasn't taken. The steps before it stand; taking all of them again is safe.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use reveille_base::types::ChatRef;
+use reveille_store::{Attachment, FileState, NewAttachment};
 
 use super::Scene;
-use crate::store::{Attachment, FileState, NewAttachment};
 
 fn file(id: i64, path: &str) -> Attachment {
     Attachment {

@@ -1,12 +1,12 @@
 use reveille_config::Autonomy;
 use reveille_memory::SEMANTIC_MEMORY;
 use reveille_policy::Decision;
+use reveille_store::Exchange;
 
 use super::{
     registry::{SMALL_TOOLS, cut},
     *,
 };
-use crate::store::Exchange;
 
 fn definitions(registry: &Registry) -> Vec<Value> {
     serde_json::from_str(&registry.definitions()).unwrap()

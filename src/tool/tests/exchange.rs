@@ -1,7 +1,8 @@
 //! `read_exchange`.
 
+use reveille_store::Exchange;
+
 use super::*;
-use crate::store::Exchange;
 
 fn entry(row: i64, from: Option<&str>, taint: Option<&str>) -> Exchange {
     Exchange {

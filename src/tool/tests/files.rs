@@ -7,11 +7,11 @@ use std::{
 };
 
 use reveille_base::types::ChatRef;
+use reveille_git::Repo;
 use reveille_memory::view::View;
 use reveille_policy::{Decision, Reach};
 
 use super::*;
-use crate::repo::Repo;
 
 /// Where relative paths begin.
 const SCRATCH: &str = "scratch/looks/work";
@@ -34,7 +34,7 @@ impl Handy {
         let policy = format!("[files]\nread = [{:?}]\nwrite = [{:?}]\n", at("looked-at"), at("mine"));
         let rules = reveille_policy::Rules::parse(&policy).unwrap();
         scene.world.rules = rules.with_scratch(&folder.path().join(SCRATCH));
-        let shelter = std::rc::Rc::new(crate::exec::Shelter::assumed_in(&folder.path().join("scratch")));
+        let shelter = std::rc::Rc::new(assumed_shelter(&folder.path().join("scratch")));
         let exec = Exec::new(shelter, scene.world.rules.clone());
         Self { scene, exec, folder }
     }

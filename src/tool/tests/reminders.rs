@@ -4,9 +4,9 @@ use reveille_base::{
     schedule::{Nth, Rule},
     types::ChatRef,
 };
+use reveille_store::{NewReminder, Reminder};
 
 use super::*;
-use crate::store::{NewReminder, Reminder};
 
 #[track_caller]
 fn reminder(done: &Done) -> &NewReminder {

@@ -192,7 +192,7 @@ fn a_guests_tasks_mark_the_owners_cycle_and_are_named_in_no_refusal() {
     let taint = |tool: &str, input: Value| scene.done(tool, &input).taint.is_some();
     assert!(taint("task_list", json!({})) && !taint("task_list", json!({"list": "backlog"})));
     scene.world.shown_tasks = {
-        let shown = |title: &str| crate::store::ShownTask { path: ACTIVE.to_owned(), title: title.to_owned() };
+        let shown = |title: &str| reveille_store::ShownTask { path: ACTIVE.to_owned(), title: title.to_owned() };
         vec![shown("Call Bob"), shown("Write the report"), shown("Call the plumber CANARY")]
     };
     let taint = |tool: &str, input: Value| scene.done(tool, &input).taint.is_some();

@@ -15,8 +15,10 @@ use reveille_base::{
     words::{one_line, shortened},
 };
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_git::{Oid, Repo, RepoError};
 use reveille_memory as memory;
 use reveille_memory::{changes::changes, templates::templates, view};
+use reveille_store::{CycleRow, Incoming, Store, StoreError};
 
 use super::case::EvalCase;
 use crate::{
@@ -24,8 +26,6 @@ use crate::{
         read, shown,
         story::{JournalKept, StoryCall, WakeStory},
     },
-    repo::{Oid, Repo, RepoError},
-    store::{CycleRow, Incoming, Store, StoreError},
     tool::Registry,
 };
 

@@ -23,7 +23,9 @@ use reveille_base::{
     types::{ChatRef, Usage},
 };
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_git::{Repo, RepoError};
 use reveille_memory::templates::templates;
+use reveille_store::{Batch, NewIncoming, Store, StoreError};
 
 pub use self::{
     add::{AddCaseError, AddedCase, add},
@@ -44,8 +46,6 @@ use crate::{
         decide::machine::Cycle,
         workspace,
     },
-    repo::{Repo, RepoError},
-    store::{Batch, NewIncoming, Store, StoreError},
     tool::{Done, Outcome, Refusal, Registry, StandIn},
 };
 

@@ -3,17 +3,17 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use reveille_base::{types::Effect, words::one_line};
+use reveille_git::{Oid, Repo};
 use reveille_memory as memory;
 use reveille_memory::{
     skill::Skills,
     view::{self, View},
 };
+use reveille_store::{Change, CycleRow, StagedFile, Store};
 
 use super::recorded::ActedCall;
 use crate::{
     cycle::{context::Context, run::outside},
-    repo::{Oid, Repo},
-    store::{Change, CycleRow, StagedFile, Store},
     tool::{Chat, Documents, Registry, World},
 };
 
@@ -36,7 +36,7 @@ pub(super) struct MemoryBefore {
 
 impl MemoryBefore {
     /// Reads it.
-    pub(super) fn read(repo: &Repo, commit: Oid) -> Result<Option<Self>, crate::repo::RepoError> {
+    pub(super) fn read(repo: &Repo, commit: Oid) -> Result<Option<Self>, reveille_git::RepoError> {
         let Some(before) = repo.before(commit)? else { return Ok(None) };
         let mut texts = Vec::new();
         for path in repo.markdown_at(before)? {

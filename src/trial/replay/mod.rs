@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use reveille_base::words::count;
 use reveille_config::OFFLINE_MODEL;
+use reveille_git::{Oid, Repo, RepoError};
 use reveille_memory as memory;
+use reveille_store::{CycleRow, Entry, MessageOutcome, Store, StoreError};
 
 pub use self::{
     compare::{CallFate, ComparedCall, ComparedFile, ReplayReport, RunFigures},
@@ -36,8 +38,6 @@ use crate::{
         },
     },
     model::{Conversation, Model as _, ModelError, Progress, Turn, anthropic::retry},
-    repo::{Oid, Repo, RepoError},
-    store::{CycleRow, Entry, MessageOutcome, Store, StoreError},
     tool::Registry,
 };
 

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use chrono::{DateTime, Utc};
 
 use reveille_base::json::canonical;
+use reveille_store::{CycleRow, Entry, JournalLine};
 
 use crate::{
     cycle::decide::machine::{Cycle, ToolRequest},
     model::content::{text_of, tool_calls},
-    store::{CycleRow, Entry, JournalLine},
     tool::{Registry, unwrapped},
 };
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reveille::store::{CycleState, StagedFile};
+use reveille_store::{CycleState, StagedFile};
 
 use super::{
     look::Look,

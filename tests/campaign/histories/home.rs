@@ -1,13 +1,13 @@
 //! Where a history's database is: a file of SQLite's, or a schema of a PostgreSQL; and what crashes make of it.
 
+use rusqlite::Connection;
 use std::{
     fs,
     path::{Path, PathBuf},
 };
-
-use reveille::store::Store;
-use rusqlite::Connection;
 use tempfile::TempDir;
+
+use reveille_store::Store;
 
 #[cfg(feature = "postgres")]
 use super::shared::Schema;

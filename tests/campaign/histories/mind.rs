@@ -2,12 +2,10 @@
 
 use chrono::TimeDelta;
 use fastrand::Rng;
-use reveille::{
-    cycle::decide::machine::{Cycle, ToolRequest},
-    store::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
-};
+use reveille::cycle::decide::machine::{Cycle, ToolRequest};
 
 use reveille_base::{schedule::Rule, types::ChatRef, types::Stop};
+use reveille_store::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile};
 
 use super::{
     command::Temper,

@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reveille::store::{
+use reveille_base::types::ChatRef;
+use reveille_store::{
     Batch, Change, CycleState, Entry, Firing, NewCycle, NewIncoming, NewOutgoing, Ordered, PartOf, Round, StagedFile,
 };
-
-use reveille_base::types::ChatRef;
 
 /// Failed cycles after which a message is put aside, as promised to people.
 const MAX_FAILURES: i64 = 3;

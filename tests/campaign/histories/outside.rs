@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reveille::store::{Claimed, StagedFile};
+use reveille_store::{Claimed, StagedFile};
 
 /// What the channel and the repository have.
 #[derive(Debug, Default)]

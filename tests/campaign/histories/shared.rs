@@ -2,6 +2,7 @@
 //!
 //! Each schema belongs to a role of its own, by which the server knows its connections: they can be cut off all at once.
 
+use rusqlite::types::Value;
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
@@ -9,11 +10,10 @@ use std::{
     },
     time::{Duration, Instant},
 };
-
-use reveille::store::{DatabaseAddress, Store};
-use rusqlite::types::Value;
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::{Client, NoTls, Row, types::Type};
+
+use reveille_store::{DatabaseAddress, Store};
 
 use super::wake::text;
 use crate::support::postgres;

@@ -5,27 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use fastrand::Rng;
-use reveille::{
-    cycle::{
-        Uptake,
-        decide::{
-            fold::Window,
-            limits::{Limits, Stretch},
-            lineup::ModelState,
-            machine::{Cycle, Step, ToolRequest},
-            orient::{self, Work},
-            situation::{Observed, Reason},
-        },
-        uptake,
+use reveille::cycle::{
+    Uptake,
+    decide::{
+        fold::Window,
+        limits::{Limits, Stretch},
+        lineup::ModelState,
+        machine::{Cycle, Step, ToolRequest},
+        orient::{self, Work},
+        situation::{Observed, Reason},
     },
-    store::FencedStore,
-    store::{
-        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, ModelFault, NO_MODEL, NewCycle, NewOutgoing,
-        OutgoingKind, PartOutcome, Reminder, Round,
-    },
+    uptake,
 };
 
 use reveille_base::{clock::FixedClock, process::Identity, types::Usage, zone::Tz};
+use reveille_store::{
+    Change, Claimed, CycleEnd, CycleState, Entry, Fence, FencedStore, Firing, ModelFault, NO_MODEL, NewCycle,
+    NewOutgoing, OutgoingKind, PartOutcome, Reminder, Round,
+};
 
 use super::{
     mind::{self, Answer},

@@ -1,10 +1,10 @@
 //! The wakes after: they have read nothing of others, so nothing that the hostile one has left stands in their openings, and they may act.
 //! Once one of them reads what is withheld, or is shown it as a quotation, it has to ask again.
 
-use reveille::store::{Batch, NewIncoming};
 use serde_json::json;
 
 use reveille_base::types::ChatRef;
+use reveille_store::{Batch, NewIncoming};
 
 use super::{
     Answer,

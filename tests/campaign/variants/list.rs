@@ -495,14 +495,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         layer: "stories",
         marker: "person-saved-moment-commit",
         broken: "let Some(joined) = self.join(file, now.as_ref(), merge)?.filter(|_| false) else { return Ok(()) };",
-        trials: Story("reveille::repo::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
+        trials: Story("reveille_git::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
     },
     Variant {
         name: "a move that was joined is joined again",
         layer: "stories",
         marker: "move-joined-joined-again",
         broken: "self.store_objects(now.into_iter().chain([joined]).map(|item| item.id))",
-        trials: Story("reveille::repo::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
+        trials: Story("reveille_git::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
     },
     Variant {
         name: "a message that is taken out of the queue takes the answers before it along",
@@ -533,7 +533,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         marker: "waits-sits-out-clock",
         broken: "set_back::follow(tx, DateTime::<Utc>::MAX_UTC)?;",
         trials: Story(
-            "reveille::store::tests::lease::what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept",
+            "reveille_store::tests::lease::what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept",
         ),
     },
     Variant {

@@ -1,11 +1,12 @@
 //! The stories: what a world holds before it is harmed, and what an undisturbed run makes of it.
 
-use reveille::{cycle, store::Order};
+use reveille::cycle;
 use rustix::process::Signal;
 use serde_json::json;
 use std::cell::Cell;
 
 use reveille_base::clock;
+use reveille_store::Order;
 
 use super::{
     Program, STORY_BEGINS_MIN, Word, World,

@@ -1,9 +1,9 @@
 //! What was done: found, told turn by turn, and undone.
 
-use reveille::store::{Batch, NewIncoming};
 use serde_json::json;
 
 use reveille_base::types::ChatRef;
+use reveille_store::{Batch, NewIncoming};
 
 use super::{
     super::{

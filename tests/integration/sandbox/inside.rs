@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reveille::sandbox::{ConfinedHome, Confinement, Sandbox, SandboxError};
+use reveille_sandbox::{ConfinedHome, Confinement, Sandbox, SandboxError};
 
 use super::world::World;
 

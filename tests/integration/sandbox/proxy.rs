@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use reveille::sandbox::Network;
+use reveille_sandbox::Network;
 
 use super::world::{Ran, World};
 

@@ -1,6 +1,5 @@
 //! A person's machine in small: a home with keys, a workspace with its brain, a granted directory, and others' files.
 
-use reveille::sandbox::{Confined, Confinement, Sandbox};
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hasher},
@@ -14,6 +13,7 @@ use std::{
 
 use reveille_base::process::{self, Spec};
 use reveille_config::Config;
+use reveille_sandbox::{Confined, Confinement, Sandbox};
 
 use crate::support::env::seen_inside;
 

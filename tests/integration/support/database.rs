@@ -1,8 +1,9 @@
 //! Where the stories' worlds keep their store: in a file, or all of them in a PostgreSQL (`REVEILLE_TEST_STORE=postgres`), so that the
 //! same stories are told on both.
 
-use reveille::store::Store;
 use rusqlite::types::{FromSql, ValueRef};
+
+use reveille_store::Store;
 
 #[cfg(not(feature = "postgres"))]
 mod postgres {
@@ -31,7 +32,7 @@ pub(crate) fn of_a_world() -> Option<String> {
 
 #[cfg(feature = "postgres")]
 pub(crate) fn open(url: &str) -> Store {
-    let address = reveille::store::DatabaseAddress::parse(url, None).unwrap();
+    let address = reveille_store::DatabaseAddress::parse(url, None).unwrap();
     Store::open_shared(&address).unwrap()
 }
 

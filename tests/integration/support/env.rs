@@ -8,9 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use reveille::store::{Batch, Incoming, NewIncoming, Store};
-
 use reveille_base::types::ChatRef;
+use reveille_store::{Batch, Incoming, NewIncoming, Store};
 
 use super::{
     claude::{API_KEY, FakeClaude},

@@ -1,6 +1,7 @@
 //! A conversation that is folded, or handed to another model: a new one begins, and the rest of the state holds on.
 
 use reveille_base::{types::Stop, words::last_chars};
+use reveille_store::FoldAsk;
 
 use super::{
     Cycle, Phase,
@@ -13,7 +14,6 @@ use crate::{
         limits::Limits,
     },
     model::{Conversation, conversation::SpokenMessage},
-    store::FoldAsk,
 };
 
 /// What is said when the context's limit was reached.

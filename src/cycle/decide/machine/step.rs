@@ -1,7 +1,8 @@
 //! What the machine says is next, and what it remembers of what was done.
 
+use reveille_store::MessageOutcome;
+
 use super::calls::ToolRequest;
-use crate::store::MessageOutcome;
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]

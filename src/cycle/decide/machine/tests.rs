@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use reveille_base::types::Effect;
 use reveille_policy::{Risk, Verdict};
+use reveille_store::FoldAsk;
 
 use super::*;
 use crate::{
     cycle::decide::{fold::Window, limits::Stretch},
-    store::FoldAsk,
     tool::Complexity,
 };
 

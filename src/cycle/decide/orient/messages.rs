@@ -6,16 +6,14 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::is_over, types::ChatRef, zone::Tz};
 use reveille_config::OFFLINE_MODEL;
+use reveille_store::{Cap, CycleRow, Incoming, NewCycle};
 
-use crate::{
-    cycle::decide::{
-        brief::MAX_MESSAGES,
-        gate::waiting_for_files,
-        lineup::{LinedUp, ModelState},
-        situation::{Observed, Reason},
-        stale,
-    },
-    store::{Cap, CycleRow, Incoming, NewCycle},
+use crate::cycle::decide::{
+    brief::MAX_MESSAGES,
+    gate::waiting_for_files,
+    lineup::{LinedUp, ModelState},
+    situation::{Observed, Reason},
+    stale,
 };
 
 /// Whether somebody can be given this message now: a model, or where none can be asked the grammar that stands in.

@@ -2,8 +2,7 @@
 
 use reveille_base::types::OwnWork;
 use reveille_memory::reflect::REFLECTION;
-
-use crate::store::NewCycle;
+use reveille_store::NewCycle;
 
 /// Whether a cycle is work that nobody waits for: it has no other reason then.
 pub fn is_own_work(cycle: &NewCycle) -> bool {

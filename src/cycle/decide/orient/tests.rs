@@ -9,12 +9,10 @@ use reveille_memory::{
     reflect::REFLECTION,
     tasks::{Task, TaskList},
 };
+use reveille_store::{Cap, Incoming, NewCycle, NewReminder, Reminder};
 
 use super::*;
-use crate::{
-    cycle::decide::brief::MAX_MESSAGES,
-    store::{Cap, Incoming, NewCycle, NewReminder, Reminder},
-};
+use crate::cycle::decide::brief::MAX_MESSAGES;
 
 const ACTIVE: &str = "\
 ## Tax return\n- status: active\n- touched: 2026-11-11\n- next: find the letter\n\n\

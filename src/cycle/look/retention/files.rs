@@ -16,8 +16,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::logs;
 use reveille_config::Config;
-
-use crate::store::{Store, StoreError};
+use reveille_store::{Store, StoreError};
 
 /// A log that is longer is cut, in bytes: none of those that our programs cut.
 const LOG_BYTES: u64 = logs::MAX_FILE_BYTES + (2 << 20);

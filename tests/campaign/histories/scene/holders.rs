@@ -1,11 +1,11 @@
 //! Who holds the lease: wakes begin, are taken over from, die, and write no more.
 
 use fastrand::Rng;
-use reveille::store::{
-    Change, Claimed, CycleEnd, CycleState, Entry, FencedStore, MessageOutcome, OutgoingKind, StoreError,
-};
 
 use reveille_base::{clock::FixedClock, process::Identity};
+use reveille_store::{
+    Change, Claimed, CycleEnd, CycleState, Entry, FencedStore, MessageOutcome, OutgoingKind, StoreError,
+};
 
 use super::{
     super::{

@@ -133,14 +133,14 @@ fn files_of_messages_go_when_they_are_old_and_nobody_waits_for_them() {
     fs::create_dir(place.config.files_dir()).unwrap();
     let (old, named) = (place.file("files/1.txt", 10, 31), place.file("files/2.txt", 10, 31));
     place.file("files/3.txt", 10, 29);
-    let message = crate::store::NewIncoming {
+    let message = reveille_store::NewIncoming {
         chat: ChatRef::telegram(7),
         text: "[file]".to_owned(),
         update_id: Some(1),
-        attachments: vec![crate::store::NewAttachment { kind: "document".to_owned(), ..Default::default() }],
+        attachments: vec![reveille_store::NewAttachment { kind: "document".to_owned(), ..Default::default() }],
         ..Default::default()
     };
-    let batch = crate::store::Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Default::default() };
+    let batch = reveille_store::Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Default::default() };
     place.store.accept(&batch, now()).unwrap();
     let file = place.store.next_wanted(now()).unwrap().unwrap();
     place.store.file_kept(file.id, "files/2.txt", 10, now()).unwrap();

@@ -1,0 +1,73 @@
+//! What is known of the files that come with messages, without touching any of them: where each is kept, what its bytes show
+//! it to be (`content`), and what its message says of it (`words`). Values in, values out.
+//!
+//! `bot/media` fetches them and has speech written down; a wake shows them to the model (`cycle/run/attached`, `tool/attachment`).
+
+pub mod content;
+mod transcript;
+pub mod words;
+
+pub use transcript::Transcript;
+
+/// The largest file that Telegram lets a bot fetch, in bytes.
+pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
+
+/// Whether a file of this kind (as the Bot API names the field) is somebody speaking, most likely.
+pub fn is_sound(kind: &str) -> bool {
+    matches!(kind, "voice" | "video_note" | "audio")
+}
+
+/// Where a file is kept, below the workspace. Nothing that its sender chose is part of it: the number of its row, and an
+/// ending from a small table by its media type.
+pub fn place(id: i64, kind: &str, mime: Option<&str>) -> String {
+    place_named(&id.to_string(), kind, mime)
+}
+
+/// The same for a file that is here before it has a row: `name` is what it is told from others by.
+pub fn place_named(name: &str, kind: &str, mime: Option<&str>) -> String {
+    let folder = if is_sound(kind) { "voice" } else { "files" };
+    format!("{folder}/{name}.{}", ending(kind, mime))
+}
+
+fn ending(kind: &str, mime: Option<&str>) -> &'static str {
+    let mime = mime.map(|mime| mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+    match (kind, mime.as_deref()) {
+        // What Telegram makes itself is always the same.
+        ("voice", _) => "ogg",
+        ("video_note", _) => "mp4",
+        ("photo", _) => "jpg",
+        (_, Some("audio/ogg" | "audio/opus" | "application/ogg")) => "ogg",
+        (_, Some("audio/mpeg" | "audio/mp3")) => "mp3",
+        (_, Some("audio/mp4" | "audio/m4a" | "audio/x-m4a" | "audio/aac")) => "m4a",
+        (_, Some("audio/wav" | "audio/x-wav" | "audio/vnd.wave")) => "wav",
+        (_, Some("audio/flac" | "audio/x-flac")) => "flac",
+        (_, Some("video/mp4")) => "mp4",
+        (_, Some("image/jpeg")) => "jpg",
+        (_, Some("image/png")) => "png",
+        (_, Some("image/gif")) => "gif",
+        (_, Some("image/webp")) => "webp",
+        (_, Some("application/pdf")) => "pdf",
+        (_, Some("application/json")) => "json",
+        (_, Some("application/zip")) => "zip",
+        (_, Some("text/csv")) => "csv",
+        (_, Some("text/markdown")) => "md",
+        (_, Some(mime)) if mime.starts_with("text/") => "txt",
+        _ => "bin",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_kept_under_its_number_whatever_its_sender_says() {
+        assert_eq!(place(7, "voice", Some("audio/ogg")), "voice/7.ogg");
+        assert_eq!(place(8, "audio", Some("audio/mpeg")), "voice/8.mp3");
+        assert_eq!(place(9, "photo", None), "files/9.jpg");
+        assert_eq!(place(10, "document", Some("Text/Plain; charset=utf-8")), "files/10.txt");
+        for mime in ["../../etc/passwd", "application/x-sh", "", "text"] {
+            assert_eq!(place(11, "document", Some(mime)), "files/11.bin", "{mime}");
+        }
+    }
+}

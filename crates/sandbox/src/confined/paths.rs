@@ -1,0 +1,104 @@
+//! Paths by Landlock. It can only allow, beneath a directory: so what lies above a hidden place is allowed child by child, and
+//! what appears there later isn't.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
+
+use landlock::{
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, PathFdError, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+};
+
+use crate::layout::{Layout, PlaceKind};
+
+/// At most so many paths are allowed one by one: a directory with more entries beside a hidden place isn't usual.
+const MAX_PATHS: usize = 20_000;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PathsError {
+    #[error("{0}")]
+    Ruleset(#[from] RulesetError),
+    #[error("{0}")]
+    Path(#[from] PathFdError),
+    #[error("this kernel has it switched off")]
+    Off,
+    #[error("more than {MAX_PATHS} paths lie beside what is hidden")]
+    TooMany,
+}
+
+/// Restricts this process and all that it becomes and starts.
+pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1))?
+        // What later kernels add is taken where it is: renaming across directories, truncating, devices; signals and sockets.
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(ABI::V5))?
+        .scope(Scope::from_all(ABI::V6))?
+        .create()?;
+    let reads = AccessFs::ReadFile | AccessFs::Execute;
+    // Names may be listed everywhere: what is hidden is an empty directory to bubblewrap.
+    rules = allow(rules, Path::new("/"), AccessFs::ReadDir.into())?;
+    for path in readable(layout)? {
+        rules = match PathFd::new(&path) {
+            Ok(fd) => rules.add_rule(PathBeneath::new(fd, reads))?,
+            // It went meanwhile, or isn't ours to enter.
+            Err(_) => rules,
+        };
+    }
+    rules = allow(rules, Path::new("/dev"), AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev)?;
+    rules = allow(rules, Path::new("/dev/shm"), written())?;
+    for place in layout.places.iter().filter(|place| matches!(place.kind, PlaceKind::Writable | PlaceKind::Private)) {
+        rules = allow(rules, &place.path, written())?;
+    }
+    match rules.restrict_self()?.ruleset {
+        RulesetStatus::NotEnforced => Err(PathsError::Off),
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+    }
+}
+
+/// Keeps this process, and all that it becomes and starts, from abstract Unix sockets that others have made.
+pub(super) fn leave_abstract_sockets() -> Result<(), PathsError> {
+    let rules =
+        Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::AbstractUnixSocket)?.create()?;
+    match rules.restrict_self()?.ruleset {
+        RulesetStatus::NotEnforced => Err(PathsError::Off),
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+    }
+}
+
+/// All that may be done where a program may write: no devices are made, and no sockets. It must be able to read what it made, so
+/// that a hidden file in there is bubblewrap's alone.
+fn written() -> BitFlags<AccessFs> {
+    AccessFs::from_all(ABI::V5) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock)
+}
+
+fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, PathsError> {
+    Ok(rules.add_rule(PathBeneath::new(PathFd::new(path)?, access))?)
+}
+
+/// What may be read: all but the hidden places.
+fn readable(layout: &Layout) -> Result<Vec<PathBuf>, PathsError> {
+    let hidden = layout.places.iter().filter(|place| place.kind.is_hidden());
+    let hidden: HashSet<&Path> = hidden.map(|place| place.path.as_path()).collect();
+    let with_hidden: HashSet<&Path> = hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    let (mut found, mut open) = (Vec::new(), vec![PathBuf::from("/")]);
+    while let Some(path) = open.pop() {
+        if hidden.contains(path.as_path()) {
+            continue;
+        }
+        if !with_hidden.contains(path.as_path()) {
+            found.push(path);
+        } else if let Ok(entries) = std::fs::read_dir(&path) {
+            // A link is allowed where it leads, by that path.
+            let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+            open.extend(entries.map(|entry| entry.path()));
+        }
+        if found.len() + open.len() > MAX_PATHS {
+            return Err(PathsError::TooMany);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,51 @@
+//! A command that is only looked with: what a standing job runs to see whether there is something to do. It is given nothing: no
+//! network, no variable of ours, no folder to write to but an empty one. Where there is no sandbox it doesn't run.
+
+use std::{path::Path, time::Duration};
+
+use reveille_base::random;
+use reveille_policy::Access;
+
+use super::{
+    Exec, ExecError, MARK_BYTES,
+    folders::CycleFolder,
+    session::{self, End, Ran, ShellSession},
+};
+use crate::Confined;
+
+/// Where its programs are looked for.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+impl Exec {
+    /// Runs a command in a shell of its own, for so long at most; `home`: what `~` stands for. Dropped, it ends with all that it has
+    /// started.
+    ///
+    /// # Errors
+    /// There is no sandbox, or no shell can be started in it.
+    pub async fn look_with(&self, command: &str, home: Option<&Path>, within: Duration) -> Result<Ran, ExecError> {
+        let no_shell = |why: String| ExecError::NoShell(why);
+        let mark = random::bytes::<MARK_BYTES>().map_err(|error| no_shell(error.to_string()))?;
+        let dir = self.made(CycleFolder::make_empty)?;
+        let room = self.shelter.room();
+        let mut confinement = self.shelter.of_command(&self.rules, Access::default(), false, dir.clone());
+        confinement.max_file_bytes = Some(room.max_file_bytes(&[]));
+        let (program, args) = session::program();
+        let confined = self.shelter.sandbox().confine(&confinement, program.as_ref(), args);
+        let Confined { spec, proxy } = confined.map_err(|error| no_shell(error.to_string()))?;
+        let spec = spec.only_inheriting(&[]).env("PATH", PATH);
+        let spec = match home {
+            Some(home) => spec.env("HOME", home),
+            None => spec,
+        };
+        let spec = session::without_settings(spec, self.shelter.sandbox().temporary(&dir));
+        let mut session = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
+        let ran = session.run(&random::hex(&mark), command, within, &room).await;
+        drop(session);
+        // What it left is nobody's; where it can't be removed the scratch is emptied of it later.
+        std::fs::remove_dir_all(&dir).ok();
+        if let End::Filled(filled) = ran.end {
+            room.clear(Some(filled));
+        }
+        Ok(ran)
+    }
+}

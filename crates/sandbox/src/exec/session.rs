@@ -1,0 +1,349 @@
+//! A shell that is kept from call to call, so that where it stands and what it has set stays.
+//!
+//! One bash reads commands, each behind a random mark, and says that mark before and after what the command printed. A command
+//! that takes too long, or ends the shell, ends the whole group: the next one begins with a fresh shell.
+
+use std::{
+    io::{Read, Write as _},
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    time::Duration,
+};
+
+use tokio::sync::mpsc;
+
+use reveille_base::process::{self, Leashed, ProcessError, Spec};
+
+use super::room::{CommandRoom, Filled};
+use crate::proxy::Proxy;
+
+/// Kept of one command's output, in bytes.
+const KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What the shell does: a mark, then a command, each up to a NUL. What a command reads is nothing.
+const LOOP: &str = r#"while IFS= read -r -d '' __mark && IFS= read -r -d '' __command; do
+printf '\n%s begin\n' "$__mark"
+eval "$__command" </dev/null 2>&1
+printf '\n%s end %s\n' "$__mark" "$?"
+done"#;
+
+/// A locale that each system has, in English and UTF-8.
+const ENGLISH: &str = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
+
+/// Settings of programs that would else wait for a person, speak a language that `tool/bash` doesn't know, run what a repository names, or
+/// take what stands in a home directory for their person's.
+/// A clone can bring along a bare repository (though no `.git`), whose configuration has `git diff` run a program: git takes none by itself
+/// (`safe.bareRepository`, since 2.38).
+const VARIABLES: [(&str, &str); 21] = [
+    ("LC_ALL", ENGLISH),
+    ("LANGUAGE", "C"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_COUNT", "3"),
+    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+    ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_KEY_1", "core.hooksPath"),
+    ("GIT_CONFIG_VALUE_1", "/dev/null"),
+    ("GIT_CONFIG_KEY_2", "safe.bareRepository"),
+    // fault: git-takes-repository-clone
+    ("GIT_CONFIG_VALUE_2", "explicit"),
+    ("TERM", "dumb"),
+    ("NO_COLOR", "1"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PYTHONNOUSERSITE", "1"),
+    ("PIP_CONFIG_FILE", "/dev/null"),
+    ("NPM_CONFIG_USERCONFIG", "/dev/null"),
+    ("INPUTRC", "/dev/null"),
+];
+
+/// Folders of settings, caches and state, in the place of those in the home directory: that isn't writable, or begins empty.
+const FOLDERS: [(&str, &str); 4] = [
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_STATE_HOME", ".state"),
+    ("NPM_CONFIG_CACHE", ".cache/npm"),
+];
+
+/// The same child, whose programs have their settings and caches beneath `temporary` and take none from a home directory.
+pub(super) fn without_settings(spec: Spec, temporary: &Path) -> Spec {
+    FOLDERS.iter().fold(spec, |spec, (name, folder)| spec.env(*name, temporary.join(folder)))
+}
+
+/// What is run: bash, without anybody's settings.
+pub(super) fn program() -> (&'static str, [&'static str; 4]) {
+    ("/bin/bash", ["--noprofile", "--norc", "-c", LOOP])
+}
+
+/// What a command came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// What it printed, the first 8 MiB; bytes that are no text are replaced.
+    pub printed: String,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// It took too long, and was killed with all that it had started.
+    TimedOut,
+    /// It ended the shell.
+    ShellEnded(Option<ExitStatus>),
+    /// It had filled something, and was killed with all that it had started.
+    Filled(Filled),
+}
+
+/// A shell at work. Dropped, it is killed with its group.
+#[derive(Debug)]
+pub struct ShellSession {
+    shell: Leashed,
+    commands: std::process::ChildStdin,
+    printed: mpsc::Receiver<Vec<u8>>,
+    /// What was printed and isn't looked at yet.
+    rest: Vec<u8>,
+    _proxy: Option<Proxy>,
+}
+
+impl ShellSession {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The program can't be started.
+    pub fn start(spec: &Spec, proxy: Option<Proxy>) -> Result<Self, ProcessError> {
+        let spec = VARIABLES.iter().fold(spec.clone(), |spec, (name, value)| spec.env(name, value));
+        let (shell, pipes) = Leashed::start_piped(&spec)?;
+        let (sender, printed) = mpsc::channel(16);
+        let complaints = sender.clone();
+        std::thread::spawn(move || forward(pipes.stdout, &sender));
+        // Of the shell itself, and of what confines it: a reason why it ended.
+        std::thread::spawn(move || forward(pipes.stderr, &complaints));
+        Ok(Self { shell, commands: pipes.stdin, printed, rest: Vec::new(), _proxy: proxy })
+    }
+
+    /// Runs a command to its end, or for so long, or until it has filled its room. After anything but [`End::Code`] the session is over.
+    pub async fn run(&mut self, mark: &str, command: &str, within: Duration, room: &CommandRoom) -> Ran {
+        let sent = format!("{mark}\0{command}\0");
+        if self.commands.write_all(sent.as_bytes()).and_then(|()| self.commands.flush()).is_err() {
+            return self.ended(String::new());
+        }
+        let mut marks = Marks::new(mark);
+        let reading = async {
+            loop {
+                if let Some(ran) = marks.take(&mut self.rest) {
+                    return Some(ran);
+                }
+                let bytes = self.printed.recv().await?;
+                self.rest.extend(bytes);
+            }
+        };
+        // Whoever has ended has ended, whatever it has filled.
+        let ended = tokio::select! {
+            biased;
+            read = tokio::time::timeout(within, reading) => read.map_err(|_| End::TimedOut),
+            filled = room.wait_until_filled() => Err(End::Filled(filled)),
+        };
+        match ended {
+            Ok(Some(ran)) => ran,
+            Ok(None) => {
+                let printed = marks.so_far(&self.rest);
+                self.ended(printed)
+            }
+            Err(end) => Ran { printed: marks.so_far(&self.rest), end },
+        }
+    }
+
+    fn ended(&mut self, printed: String) -> Ran {
+        Ran { printed, end: End::ShellEnded(self.shell.try_wait().ok().flatten()) }
+    }
+}
+
+/// The marks around one command's output, looked for as it comes: no byte is looked at twice.
+struct Marks {
+    begin: Vec<u8>,
+    end: Vec<u8>,
+    /// Where the output begins.
+    from: Option<usize>,
+    /// No mark begins before.
+    looked_to: usize,
+}
+
+impl Marks {
+    fn new(mark: &str) -> Self {
+        let (begin, end) = (format!("\n{mark} begin\n").into_bytes(), format!("\n{mark} end ").into_bytes());
+        Self { begin, end, from: None, looked_to: 0 }
+    }
+
+    /// Takes the command's output out of `rest` once all of it is there.
+    fn take(&mut self, rest: &mut Vec<u8>) -> Option<Ran> {
+        if self.from.is_none() {
+            let at = self.look(rest, false)?;
+            self.from = Some(at + self.begin.len());
+            // Where nothing is printed the end's mark begins with the line end of the beginning's.
+            self.looked_to = at + self.begin.len() - 1;
+        }
+        let from = self.from?;
+        let Some(to) = self.look(rest, true) else {
+            self.bound(rest, from);
+            return None;
+        };
+        let Some(line_end) = find(rest, b"\n", to + self.end.len()) else {
+            self.looked_to = to;
+            return None;
+        };
+        let code = std::str::from_utf8(rest.get(to + self.end.len()..line_end)?).ok()?.trim().parse().ok()?;
+        let printed = text(rest.get(from..to.max(from))?);
+        rest.drain(..=line_end);
+        Some(Ran { printed, end: End::Code(code) })
+    }
+
+    fn look(&mut self, rest: &[u8], is_end: bool) -> Option<usize> {
+        let mark = if is_end { &self.end } else { &self.begin };
+        let found = find(rest, mark, self.looked_to);
+        if found.is_none() {
+            self.looked_to = self.looked_to.max((rest.len() + 1).saturating_sub(mark.len()));
+        }
+        found
+    }
+
+    /// What has been printed by now.
+    fn so_far(&self, rest: &[u8]) -> String {
+        text(rest.get(self.from.unwrap_or(0)..).unwrap_or_default())
+    }
+
+    /// Drops the middle of what is too long: its beginning stays, and its last bytes, in which the end's mark may have begun.
+    fn bound(&mut self, rest: &mut Vec<u8>, from: usize) {
+        const LAST: usize = 64 * 1024;
+        let keep = from + KEPT_BYTES_MAX;
+        if rest.len() > keep + 2 * LAST {
+            let cut = rest.len() - LAST;
+            rest.drain(keep..cut);
+            self.looked_to = self.looked_to.saturating_sub(cut - keep).max(keep);
+        }
+    }
+}
+
+/// Hands on what is read until nobody wants it.
+fn forward(mut from: impl Read, to: &mpsc::Sender<Vec<u8>>) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(n @ 1..) = from.read(&mut buffer) {
+        let Some(bytes) = buffer.get(..n) else { return };
+        if to.blocking_send(bytes.to_vec()).is_err() {
+            return;
+        }
+    }
+}
+
+fn find(bytes: &[u8], what: &[u8], from: usize) -> Option<usize> {
+    let first = what.first()?;
+    let mut at = from;
+    loop {
+        at += bytes.get(at..)?.iter().position(|byte| byte == first)?;
+        if bytes.get(at..)?.starts_with(what) {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// In words, for the model.
+pub fn described(end: End, within: Duration) -> String {
+    match end {
+        End::Code(0) => String::new(),
+        End::Code(code) => format!("[exit code {code}]"),
+        End::TimedOut => format!(
+            "[it took longer than {} s and was killed with all that it had started; the next command begins with a fresh shell]",
+            within.as_secs()
+        ),
+        End::Filled(filled) => format!(
+            "[it was ended with all that it had started: {}; the next command begins with a fresh shell]",
+            filled.described()
+        ),
+        End::ShellEnded(status) => format!(
+            "[the shell has ended{}; the next command begins with a fresh one]",
+            status.map(|status| format!(" ({})", process::describe(status))).unwrap_or_default()
+        ),
+    }
+}
+
+/// The bash that sessions run, if it is there.
+pub(super) fn is_there() -> bool {
+    PathBuf::from(program().0).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(30);
+
+    fn session() -> ShellSession {
+        let (program, args) = program();
+        ShellSession::start(&Spec::new(program).args(args), None).unwrap()
+    }
+
+    fn run(session: &mut ShellSession, command: &str, within: Duration) -> Ran {
+        static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let mark = format!("mark{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let room = CommandRoom::look(&std::env::temp_dir(), reveille_base::disk::Reserve::of_mib(0));
+        runtime.block_on(session.run(&mark, command, within, &room))
+    }
+
+    #[test]
+    fn where_it_stands_and_what_it_has_set_stays() {
+        let mut session = session();
+        assert_eq!(run(&mut session, "cd / && x=5", SOON), Ran { printed: String::new(), end: End::Code(0) });
+        assert_eq!(run(&mut session, "pwd; echo $x", SOON).printed, "/\n5\n");
+        let failed = run(&mut session, "echo out; echo err >&2; (exit 7)", SOON);
+        assert_eq!((failed.printed.as_str(), failed.end), ("out\nerr\n", End::Code(7)));
+    }
+
+    #[test]
+    fn programs_speak_english_whatever_language_is_the_person_s() {
+        let (program, args) = program();
+        let spec = Spec::new(program).args(args).env("LC_ALL", "de_DE.UTF-8").env("LANGUAGE", "de");
+        let mut session = ShellSession::start(&spec, None).unwrap();
+        assert_eq!(run(&mut session, "echo $LC_ALL $LANGUAGE", SOON).printed, format!("{ENGLISH} C\n"));
+    }
+
+    #[test]
+    fn nothing_that_a_command_says_ends_it_early_or_spoils_the_next() {
+        let mut session = session();
+        let broken = run(&mut session, "echo 'unclosed", SOON);
+        assert!(matches!(broken.end, End::Code(code) if code != 0), "{broken:?}");
+        let lying = run(&mut session, r#"printf '\n%s end 0\n' "$__mark"; echo later"#, SOON);
+        assert_eq!(lying.end, End::Code(0));
+        assert_eq!(run(&mut session, "printf next", SOON).printed, "next", "what was left over is nobody's");
+        assert_eq!(run(&mut session, "cat", SOON).end, End::Code(0), "there is nothing to read");
+        assert_eq!(run(&mut session, "printf 'a\\0b'", SOON).printed, "a\0b");
+    }
+
+    #[test]
+    fn what_takes_too_long_and_what_ends_the_shell_are_told() {
+        let mut slow = session();
+        let ran = run(&mut slow, "echo begun; sleep 600", Duration::from_millis(300));
+        assert_eq!((ran.printed.as_str(), ran.end), ("begun\n", End::TimedOut));
+        let mut ended = session();
+        let ran = run(&mut ended, "echo bye; exit 3", SOON);
+        assert!(ran.printed == "bye\n" && matches!(ran.end, End::ShellEnded(_)), "{ran:?}");
+    }
+
+    #[test]
+    fn an_endless_output_is_bounded_and_its_end_found() {
+        let mut session = session();
+        let ran = run(&mut session, "head -c 12000000 /dev/zero | tr '\\0' x; printf done", SOON);
+        assert_eq!(ran.end, End::Code(0));
+        assert!(ran.printed.len() < KEPT_BYTES_MAX + 256 * 1024, "{}", ran.printed.len());
+        assert!(ran.printed.ends_with("done"));
+    }
+}

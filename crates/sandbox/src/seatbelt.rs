@@ -1,0 +1,130 @@
+//! A Seatbelt profile for a layout, in Apple's profile language. A pure text: of two rules that match, the later counts.
+
+use std::{collections::BTreeSet, path::Path};
+
+use super::layout::{Layout, PlaceKind};
+
+/// What a program needs to run at all. Signals and looks reach what runs in the same sandbox alone.
+const BASE: &str = "\
+(version 1)
+(deny default)
+(allow process-exec process-fork)
+(allow signal process-info* (target same-sandbox))
+(allow sysctl-read)
+(allow pseudo-tty)
+(allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\") (global-name \"com.apple.system.notification_center\"))
+(allow ipc-posix-sem)
+(allow file-read* file-test-existence)
+(allow file-write-data file-ioctl (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\") (regex #\"^/dev/ttys[0-9]+$\"))
+";
+
+/// The profile; `port` is where our proxy listens on loopback.
+pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
+    let mut text = BASE.to_owned();
+    for place in &layout.places {
+        let path = quoted(&place.path);
+        let rule = match place.kind {
+            // There are no private copies of directories here: what others keep there is out of reach, the scratch serves instead.
+            PlaceKind::Private
+            | PlaceKind::Covered
+            | PlaceKind::HiddenDir
+            | PlaceKind::HiddenFile
+            | PlaceKind::HiddenMissing => {
+                format!("(deny file-read* file-write* file-link (subpath {path}))")
+            }
+            PlaceKind::Readable => format!("(allow file-read* (subpath {path}))\n(deny file-write* (subpath {path}))"),
+            PlaceKind::Writable => format!("(allow file-read* file-write* (subpath {path}))"),
+        };
+        text.push_str(&rule);
+        text.push('\n');
+    }
+    for folder in folders_of_hidden(layout) {
+        text.push_str(&format!("(deny file-write-unlink (literal {}))\n", quoted(folder)));
+    }
+    // A file that runs as its owner, whoever starts it, would outlive the sandbox.
+    text.push_str("(deny file-write-setugid)\n(deny network*)\n");
+    if let Some(port) = port {
+        text.push_str(&format!("(allow network-outbound (remote ip \"localhost:{port}\"))\n"));
+    }
+    text
+}
+
+/// The folders between a place that may be written and what is hidden in it, both ends of the way included but the hidden one. Rules go by
+/// path: moved, such a folder would bring its hidden files to paths that no rule names.
+fn folders_of_hidden(layout: &Layout) -> BTreeSet<&Path> {
+    let of_kind = |is_kind: fn(PlaceKind) -> bool| layout.places.iter().filter(move |place| is_kind(place.kind));
+    let writable: Vec<&Path> = of_kind(|kind| kind == PlaceKind::Writable).map(|place| &*place.path).collect();
+    let is_within = |folder: &&Path| writable.iter().any(|root| folder.starts_with(root));
+    of_kind(PlaceKind::is_hidden).flat_map(|place| place.path.ancestors().skip(1).filter(is_within)).collect()
+}
+
+/// A string of the profile language.
+fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::layout::MountPlace;
+
+    fn layout() -> Layout {
+        let place = |depth, kind, path: &str| MountPlace { depth, kind, path: PathBuf::from(path) };
+        let places = vec![
+            place(3, PlaceKind::Covered, "/Users/ada/reveille"),
+            place(4, PlaceKind::Readable, "/Users/ada/reveille/brain"),
+            place(4, PlaceKind::Writable, "/Users/ada/a \"b\" c"),
+            place(5, PlaceKind::HiddenDir, "/Users/ada/reveille/brain/.git"),
+        ];
+        Layout { work_dir: PathBuf::from("/Users/ada/a \"b\" c"), places, overlays: Vec::new(), max_file_bytes: None }
+    }
+
+    #[test]
+    fn deeper_rules_come_later_and_the_network_is_shut() {
+        let text = profile(&layout(), None);
+        insta::assert_snapshot!(text.strip_prefix(BASE).unwrap(), @r#"
+        (deny file-read* file-write* file-link (subpath "/Users/ada/reveille"))
+        (allow file-read* (subpath "/Users/ada/reveille/brain"))
+        (deny file-write* (subpath "/Users/ada/reveille/brain"))
+        (allow file-read* file-write* (subpath "/Users/ada/a \"b\" c"))
+        (deny file-read* file-write* file-link (subpath "/Users/ada/reveille/brain/.git"))
+        (deny file-write-setugid)
+        (deny network*)
+        "#);
+        let opened = profile(&layout(), Some(4242));
+        assert!(opened.ends_with("(deny network*)\n(allow network-outbound (remote ip \"localhost:4242\"))\n"));
+    }
+
+    #[test]
+    fn no_folder_of_a_hidden_file_can_be_moved_away_from_its_rule() {
+        let place =
+            |kind, path: &str| MountPlace { depth: path.matches('/').count() + 1, kind, path: PathBuf::from(path) };
+        let places = vec![
+            place(PlaceKind::Writable, "/Users/ada/work"),
+            place(PlaceKind::HiddenDir, "/Users/ada/.ssh"),
+            place(PlaceKind::HiddenFile, "/Users/ada/work/a/b/.env"),
+            place(PlaceKind::HiddenFile, "/Users/ada/work/a/.env"),
+        ];
+        let text = profile(
+            &Layout { work_dir: PathBuf::from("/Users/ada/work"), places, overlays: Vec::new(), max_file_bytes: None },
+            None,
+        );
+        let last = text.strip_prefix(BASE).unwrap().lines().skip(4);
+        insta::assert_snapshot!(last.collect::<Vec<_>>().join("\n"), @r#"
+        (deny file-write-unlink (literal "/Users/ada/work"))
+        (deny file-write-unlink (literal "/Users/ada/work/a"))
+        (deny file-write-unlink (literal "/Users/ada/work/a/b"))
+        (deny file-write-setugid)
+        (deny network*)
+        "#);
+    }
+
+    #[test]
+    fn parentheses_are_balanced_and_nothing_is_allowed_by_default() {
+        let text = profile(&layout(), Some(1));
+        assert_eq!(text.matches('(').count(), text.matches(')').count());
+        assert!(text.starts_with("(version 1)\n(deny default)\n") && !text.contains("(allow default)"));
+    }
+}

@@ -1,0 +1,70 @@
+//! Who may speak, and who is spoken to unasked: the settings, joined with the people who paired. Here alone the two meet; the
+//! rest of the program is handed settings that hold both.
+
+use reveille_base::types::ChatRef;
+use reveille_config::Config;
+
+use crate::{Store, StoreError};
+
+/// The settings with everybody who paired by now among [`Config::allowed_chats`]. Where the settings name no owner, the first
+/// who paired is it.
+///
+/// # Errors
+/// The store's.
+pub fn admitted(config: &Config, store: &Store) -> Result<Config, StoreError> {
+    let paired: Vec<i64> = store.paired()?.into_iter().map(|person| person.user_id).collect();
+    Ok(joined(config.clone(), &paired))
+}
+
+/// Whether anybody may speak. Groups don't count: in one, who speaks must be listed, too.
+pub fn is_anybody_admitted(config: &Config) -> bool {
+    config.allowed_chats.iter().any(|chat| !chat.is_group())
+}
+
+fn joined(mut config: Config, paired: &[i64]) -> Config {
+    let paired: Vec<ChatRef> = paired.iter().copied().map(ChatRef::telegram).collect();
+    for chat in &paired {
+        if !config.allowed_chats.contains(chat) {
+            config.allowed_chats.push(*chat);
+        }
+    }
+    if config.owner_chat == ChatRef::TERMINAL && !config.is_owner_chosen {
+        config.owner_chat = paired.first().copied().unwrap_or(ChatRef::TERMINAL);
+    }
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn config(settings: &[(&str, &str)]) -> Config {
+        let mut env: BTreeMap<String, String> =
+            settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        env.insert("WORKSPACE_DIR".to_owned(), "/nowhere/reveille".to_owned());
+        Config::from_sources(&env, None, Some("UTC")).unwrap()
+    }
+
+    fn admitted(settings: &[(&str, &str)], paired: &[i64]) -> (Vec<i64>, i64) {
+        let config = joined(config(settings), paired);
+        (config.allowed_chats.into_iter().map(ChatRef::number).collect(), config.owner_chat.number())
+    }
+
+    #[test]
+    fn the_first_who_pairs_is_the_owner_where_the_settings_name_none() {
+        assert_eq!(admitted(&[], &[]), (vec![], 0));
+        assert_eq!(admitted(&[], &[7, 9]), (vec![7, 9], 7));
+        assert_eq!(admitted(&[("ALLOWED_CHAT_IDS", "-5")], &[7]), (vec![-5, 7], 7));
+        assert_eq!(admitted(&[("ALLOWED_CHAT_IDS", "42,7")], &[7, 9]), (vec![42, 7, 9], 42));
+        let console = [("ALLOWED_CHAT_IDS", "42"), ("OWNER_CHAT_ID", "0")];
+        assert_eq!(admitted(&console, &[7]), (vec![42, 7], 0));
+    }
+
+    #[test]
+    fn a_group_alone_lets_nobody_speak() {
+        assert!(!is_anybody_admitted(&config(&[("ALLOWED_CHAT_IDS", "-5")])));
+        assert!(is_anybody_admitted(&joined(config(&[]), &[7])));
+    }
+}

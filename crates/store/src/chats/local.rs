@@ -1,0 +1,37 @@
+//! `/local`: a row that outlives restarts. While it stands no model and no embedder elsewhere is given the chat's words.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use crate::{
+    Result, Store,
+    sql::{self, Transaction},
+};
+
+impl Store {
+    /// The chats that are kept on this machine.
+    pub fn local_chats(&self) -> Result<BTreeSet<ChatRef>> {
+        let mut chats = self.conn.prepare("SELECT chat_id FROM local_chats")?;
+        Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Whether a chat is kept on this machine. Cheap: a wake asks it before each request, and ten times a second while it waits.
+    pub fn is_local_chat(&self, chat: ChatRef) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
+        Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)
+    }
+}
+
+/// Keeps a chat on this machine, or lifts that.
+pub(crate) fn keep(tx: &Transaction<'_>, chat: ChatRef, is_kept: bool, now: DateTime<Utc>) -> Result<()> {
+    if is_kept {
+        let sql = "INSERT INTO local_chats (chat_id, at) VALUES (?1, ?2) ON CONFLICT (chat_id) DO NOTHING";
+        tx.execute(sql, (chat, rfc3339(now)))?;
+    } else {
+        tx.execute("DELETE FROM local_chats WHERE chat_id = ?1", [chat])?;
+    }
+    Ok(())
+}

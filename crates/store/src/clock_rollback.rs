@@ -1,0 +1,67 @@
+//! What the database has waiting, after the clock was set back: a machine that was hours ahead until it found a network would sit all
+//! of that out, its own back-offs of an hour at most among it.
+//!
+//! How far it went back is what the lease and the waits themselves were last written at, less the time now. Each wait moves by that, so
+//! that what the other side asked for is kept, and is counted from when it was asked for.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::{
+    clock::{LONGEST_WAIT, parse_time, rfc3339},
+    schedule::due::is_set_back,
+};
+
+use super::{Result, Store};
+use crate::sql::{SqlConnection, Transaction};
+
+/// The last time at which the lease, or something that waits, was written.
+const LAST_SEEN: &str = "SELECT max(at) FROM (
+    SELECT seen_at AS at FROM processing_lock WHERE id = 1
+    UNION ALL SELECT changed_at FROM outgoing_parts
+              WHERE state IN ('planned', 'attempting', 'unknown') AND not_before IS NOT NULL
+    UNION ALL SELECT changed_at FROM attachments WHERE state IN ('wanted', 'kept') AND not_before IS NOT NULL)";
+
+/// What waits: the table, what else is set, which rows. To some of them a bot writes at any time: what it wrote since the clock was set
+/// back stays as it is.
+const WAITING: [(&str, &str, &str); 6] = [
+    (
+        "outgoing_parts",
+        ", changed_at = ?1",
+        "state IN ('planned', 'attempting', 'unknown') AND not_before IS NOT NULL AND changed_at > ?1",
+    ),
+    ("attachments", ", changed_at = ?1", "state IN ('wanted', 'kept') AND not_before IS NOT NULL AND changed_at > ?1"),
+    ("incoming_messages", "", "processed = 0 AND not_before > ?1"),
+    ("cycles", "", "state = 'waiting' AND not_before > ?1"),
+    ("upkeep", "", "not_before > ?1"),
+    ("model_breakers", "", "not_before > ?1"),
+];
+
+impl Store {
+    /// Whether the clock was set back since it was last seen: the next lease brings forward what waits.
+    pub fn is_set_back(&self, now: DateTime<Utc>) -> Result<bool> {
+        Ok(set_back_by(&self.conn, now)?.is_some())
+    }
+}
+
+/// Brings forward what waits by as much as the clock was set back, if it was.
+pub(super) fn follow(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+    let Some(back) = set_back_by(tx, now)? else { return Ok(()) };
+    tracing::warn!(back_s = back.num_seconds(), "the clock was set back; what waits is brought forward by that");
+    let earlier = format!("-{} seconds", back.num_seconds());
+    for (table, also, is_waiting) in WAITING {
+        // What lies further ahead than any wait is over as it is.
+        let sql = format!(
+            "UPDATE {table} SET not_before = CASE WHEN not_before > ?1 AND not_before <= ?3
+                 THEN strftime('%Y-%m-%dT%H:%M:%fZ', not_before, ?2) ELSE not_before END{also}
+             WHERE {is_waiting}"
+        );
+        tx.execute(&sql, (rfc3339(now), &earlier, rfc3339(now + LONGEST_WAIT)))?;
+    }
+    Ok(())
+}
+
+fn set_back_by(conn: &SqlConnection, now: DateTime<Utc>) -> Result<Option<TimeDelta>> {
+    let last: Option<String> = conn.query_row(LAST_SEEN, [], |row| row.get(0))?;
+    let last = last.as_deref().and_then(parse_time).filter(|last| is_set_back(*last, now));
+    Ok(last.map(|last| last.signed_duration_since(now)))
+}

@@ -1,0 +1,463 @@
+//! What a person is asked before it is done: one row an action, decided once, used once.
+//!
+//! The row, the message that asks and the cycle's parking are one transaction. A decision is one conditional update that
+//! has to change exactly one row: it names the nonce, the chat, the message and the person, and finds nothing that was decided
+//! before or has expired. The call is begun by another such update, which compares the action byte for byte.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::{BoundFiles, ButtonChoice, ChatRef},
+};
+use reveille_policy::{Risk, Verdict};
+
+use super::{
+    journal,
+    proposals::{self, NewProposal},
+    rules::RuleState,
+};
+use crate::{
+    Entry, FencedStore, NewOutgoing, Result, Store, json,
+    outbox::{attempts, planned},
+    sql::{self, OptionalExtension as _, Row, Transaction},
+};
+
+/// An action that a person is asked about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewApproval {
+    /// The call's id in its cycle's journal.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments as the model wrote them.
+    pub action: String,
+    /// Why it is asked.
+    pub verdict: Verdict,
+    /// Whose bytes the cycle had read, if not only its person's.
+    pub origin: Option<String>,
+    /// Whose word counts; none: of whoever may speak in the chat.
+    pub approver: Option<i64>,
+    /// Random, for the buttons; never used again.
+    pub nonce: String,
+    /// Not decided by then, it is denied.
+    pub expires_at: DateTime<Utc>,
+    /// Whether its person may allow exactly this for good.
+    pub may_stand: bool,
+    /// The change of the assistant's own orders that it is about.
+    pub proposal: Option<NewProposal>,
+    /// The files that it names, as they are now: a yes is bound to them.
+    pub named: BoundFiles,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    /// Nobody has decided.
+    Pending,
+    /// It may be done, once.
+    Approved,
+    /// It must not be done.
+    Denied,
+    /// Nobody decided in time: it must not be done.
+    Expired,
+    /// There is nothing left to decide: the cycle that asked is over, or the question can't be shown.
+    Withdrawn,
+}
+
+impl ApprovalState {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+
+    /// What can't be read is denied.
+    fn parse(text: &str) -> Self {
+        match text {
+            "pending" => Self::Pending,
+            "approved" => Self::Approved,
+            "expired" => Self::Expired,
+            "withdrawn" => Self::Withdrawn,
+            _ => Self::Denied,
+        }
+    }
+}
+
+/// A question as the database has it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Approval {
+    /// Its row: what people call it by.
+    pub id: i64,
+    /// The cycle that asks.
+    pub cycle_id: String,
+    /// The call.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, byte for byte.
+    pub action: String,
+    /// `safe`, `caution`, `dangerous` or `destructive`.
+    pub risk: String,
+    /// Why it is asked.
+    pub reasons: Vec<String>,
+    /// Whose bytes the cycle had read.
+    pub origin: Option<String>,
+    /// Where it is asked.
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
+    /// What became of it.
+    pub state: ApprovalState,
+    /// When it was asked.
+    pub asked_at: Option<DateTime<Utc>>,
+    /// Until when it can be decided.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// When it was decided.
+    pub decided_at: Option<DateTime<Utc>>,
+    /// Who decided: a person's numeric id, or `console`.
+    pub decided_by: Option<String>,
+    /// When the call was begun under it.
+    pub used_at: Option<DateTime<Utc>>,
+    /// What became of allowing it for good; none: that isn't offered.
+    pub rule: Option<RuleState>,
+    /// The files that it names, as they were when it was asked.
+    pub named: BoundFiles,
+}
+
+impl Approval {
+    pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
+                           decided_by, used_at, decided_at, rule, named";
+
+    /// How many columns these are.
+    pub(super) const WIDTH: usize = 17;
+
+    pub(super) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
+            Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
+        };
+        Ok(Self {
+            id: row.get(0)?,
+            cycle_id: row.get(1)?,
+            call: row.get(2)?,
+            tool: row.get(3)?,
+            action: row.get(4)?,
+            risk: row.get(5)?,
+            reasons: serde_json::from_str(&row.get::<_, String>(6)?).unwrap_or_default(),
+            origin: row.get(7)?,
+            chat: row.get(8)?,
+            state: ApprovalState::parse(&row.get::<_, String>(9)?),
+            asked_at: time(10)?,
+            expires_at: time(11)?,
+            decided_by: row.get(12)?,
+            used_at: time(13)?,
+            decided_at: time(14)?,
+            rule: row.get::<_, Option<String>>(15)?.as_deref().and_then(RuleState::parse),
+            named: BoundFiles::parse(row.get::<_, Option<String>>(16)?.as_deref()),
+        })
+    }
+
+    /// What it can do to the person's things. What isn't known is as bad as it gets.
+    pub fn risk(&self) -> Risk {
+        Risk::named(&self.risk)
+    }
+
+    /// Whether it is denied at `now` because nobody decided. A time that can't be read has passed.
+    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
+        self.state == ApprovalState::Expired
+            || self.state == ApprovalState::Pending && self.expires_at.is_none_or(|at| at <= now)
+    }
+}
+
+/// A button under a message of ours that somebody pressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tap {
+    /// The channel's key of the tap, to tell who tapped what became of it.
+    pub callback_id: String,
+    /// Which button.
+    pub choice: ButtonChoice,
+    /// The chat of the message.
+    pub chat: ChatRef,
+    /// The message that carries the button.
+    pub message_id: i64,
+    /// When that message was sent, by the channel's clock; `None` if the press doesn't tell.
+    pub message_date: Option<DateTime<Utc>>,
+    /// Who pressed it.
+    pub sender_id: i64,
+}
+
+/// What a question shows in its chat, and is to show instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unshown {
+    /// The question.
+    pub approval: Approval,
+    /// The channel's id of the message that carries the buttons; none: it hasn't arrived.
+    pub message_id: Option<i64>,
+    /// The text of that message, without formatting.
+    pub text: String,
+}
+
+impl Store {
+    /// The question that a call of a cycle has asked.
+    pub fn approval_of(&self, cycle_id: &str, call: &str) -> Result<Option<Approval>> {
+        let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 AND call = ?2", Approval::COLUMNS);
+        Ok(self.conn.query_row(&sql, (cycle_id, call), Approval::read).optional()?)
+    }
+
+    /// A question by its number.
+    pub fn approval(&self, id: i64) -> Result<Option<Approval>> {
+        let sql = format!("SELECT {} FROM approvals WHERE id = ?1", Approval::COLUMNS);
+        Ok(self.conn.query_row(&sql, [id], Approval::read).optional()?)
+    }
+
+    /// The question that a button belongs to.
+    pub fn approval_by_nonce(&self, nonce: &str) -> Result<Option<Approval>> {
+        let sql = format!("SELECT {} FROM approvals WHERE nonce = ?1", Approval::COLUMNS);
+        Ok(self.conn.query_row(&sql, [nonce], Approval::read).optional()?)
+    }
+
+    /// Questions that can still be decided, oldest first.
+    pub fn pending_approvals(&self, now: DateTime<Utc>) -> Result<Vec<Approval>> {
+        let sql = format!(
+            "SELECT {} FROM approvals WHERE state = 'pending' AND expires_at > ?1 ORDER BY id",
+            Approval::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The texts that ask at this machine what is still open.
+    pub fn open_question_messages(&self, now: DateTime<Utc>) -> Result<Vec<i64>> {
+        let sql = "SELECT outgoing_id FROM approvals
+             WHERE chat_id = 0 AND state = 'pending' AND expires_at > ?1 AND outgoing_id IS NOT NULL";
+        let mut statement = self.conn.prepare(sql)?;
+        Ok(statement.query_map([rfc3339(now)], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// When questions were asked since then.
+    pub fn asked_since(&self, since: DateTime<Utc>) -> Result<Vec<DateTime<Utc>>> {
+        let mut statement = self.conn.prepare("SELECT asked_at FROM approvals WHERE asked_at >= ?1")?;
+        let rows = statement.query_map([rfc3339(since)], |row| row.get::<_, String>(0))?;
+        Ok(rows.collect::<sql::QueryResult<Vec<_>>>()?.iter().filter_map(|at| parse_time(at)).collect())
+    }
+
+    /// The questions that were asked last, newest first.
+    pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
+        let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Decides a question at this machine's console. Says whether it could still be decided.
+    pub fn decide(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| decide_here(tx, id, is_approval, now))
+    }
+
+    /// Questions whose message in the chat shows another state than theirs.
+    pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
+        let mut statement = self.conn.prepare(&format!(
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1)
+             FROM approvals a WHERE shown != state ORDER BY id LIMIT 50",
+            Approval::COLUMNS
+        ))?;
+        let rows = statement.query_map([], |row| {
+            let text: Option<String> = row.get(Approval::WIDTH + 1)?;
+            Ok(Unshown {
+                approval: Approval::read(row)?,
+                message_id: row.get(Approval::WIDTH)?,
+                text: text.unwrap_or_default(),
+            })
+        })?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Takes note that a question's message shows this state, or never will.
+    pub fn approval_is_shown(&mut self, id: i64, state: ApprovalState) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute("UPDATE approvals SET shown = ?2 WHERE id = ?1", (id, state.as_str()))?;
+            Ok(())
+        })
+    }
+}
+
+impl FencedStore<'_> {
+    /// Parks a cycle on a question: its journal entries, the question and the message that asks it, in one transaction. A
+    /// question that was asked before isn't asked again.
+    pub fn ask_approval(
+        &mut self,
+        cycle_id: &str,
+        entries: &[Entry],
+        approval: &NewApproval,
+        message: impl FnOnce(i64) -> NewOutgoing,
+    ) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
+            for entry in entries {
+                journal::append(tx, cycle_id, entry, now)?;
+            }
+            // The number that the row below gets: its message names it.
+            let id: i64 = tx.query_row(
+                tx.either(
+                    "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                    "SELECT nextval(pg_get_serial_sequence('approvals', 'id'))",
+                ),
+                [],
+                |row| row.get(0),
+            )?;
+            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message(id) };
+            let outgoing_id = planned::insert(tx, &message, now)?;
+            tx.execute(
+                "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
+                     asked_at, expires_at, id, rule, named)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                sql::params![
+                    cycle_id,
+                    approval.call,
+                    approval.tool,
+                    approval.action,
+                    approval.verdict.risk.name(),
+                    json(&approval.verdict.reasons),
+                    approval.origin,
+                    message.chat,
+                    approval.approver,
+                    approval.nonce,
+                    outgoing_id,
+                    rfc3339(now),
+                    rfc3339(approval.expires_at),
+                    id,
+                    approval.may_stand.then_some(RuleState::Offered.as_str()),
+                    (!approval.named.is_empty()).then(|| json(&approval.named)),
+                ],
+            )?;
+            if let Some(proposal) = &approval.proposal {
+                proposals::keep(tx, (cycle_id, &approval.call), proposal, now)?;
+            }
+            park(tx, cycle_id)
+        })
+    }
+
+    /// Lets a cycle wait for a person.
+    pub fn park_cycle(&mut self, cycle_id: &str) -> Result<()> {
+        self.fenced(|tx| park(tx, cycle_id))
+    }
+
+    /// Denies what nobody decided in time.
+    pub fn expire_approvals(&mut self) -> Result<usize> {
+        let now = self.now();
+        self.fenced(|tx| {
+            Ok(tx.execute(
+                "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1",
+                [rfc3339(now)],
+            )?)
+        })
+    }
+
+    /// Begins a call under its question, with its journal entries: false, and nothing is written, unless exactly this action of
+    /// this tool was approved and not begun before.
+    pub fn begin_approved(
+        &mut self,
+        cycle_id: &str,
+        (call, tool, action): (&str, &str, &str),
+        entries: &[Entry],
+    ) -> Result<bool> {
+        let now = self.now();
+        // fault: allowed-call-begun-yes
+        self.fenced(|tx| {
+            let n = tx.execute(
+                // fault: yes-counts-other-bytes
+                "UPDATE approvals SET used_at = ?5
+                 WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL",
+                // fault end: yes-counts-other-bytes
+        // fault end: allowed-call-begun-yes
+                (cycle_id, call, tool, action, rfc3339(now)),
+            )?;
+            // fault: allowed-call-begun-line
+            if n == 1 {
+                entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))?;
+            // fault end: allowed-call-begun-line
+            }
+            Ok(n == 1)
+        })
+    }
+}
+
+/// Takes a tap on a question's button in. Says whether it has decided a question: one that still waits, in its own chat, on its own message,
+/// which is no older than the question, by a person whose word counts. Which message that is the tap itself tells, if the sender doesn't
+/// know: nothing else has carried the nonce. Of one that was sent again, because nobody knew of the first, either counts.
+pub(crate) fn tap(
+    tx: &Transaction<'_>,
+    tap: &Tap,
+    (nonce, is_approval): (&str, bool),
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let asked: Option<i64> = tx
+        .query_row(
+            "SELECT outgoing_id FROM approvals WHERE nonce = ?1 AND state = 'pending' AND chat_id = ?2",
+            (nonce, tap.chat),
+            |row| row.get(0),
+        )
+        .optional()?
+        .flatten();
+    if let Some(outgoing_id) = asked {
+        attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
+    }
+    let n = tx.execute(
+        // fault: press-counts-another
+        // fault: press-counts-under-message
+        // fault: press-counts-wherever-made
+        "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = ?7
+         WHERE nonce = ?1 AND state = 'pending' AND expires_at > ?3 AND chat_id = ?5
+           AND (approver IS NULL OR approver = ?4)
+           AND EXISTS (SELECT 1 FROM outgoing_parts p
+                       WHERE p.outgoing_id = approvals.outgoing_id
+                         AND (p.repeats > 0 OR p.channel_message_id = ?6 AND COALESCE(CAST(?8 AS TEXT) >= p.channel_date, TRUE)))",
+        // fault end: press-counts-another
+        // fault end: press-counts-under-message
+        // fault end: press-counts-wherever-made
+        sql::params![
+            nonce,
+            decided(is_approval),
+            rfc3339(now),
+            tap.sender_id,
+            tap.chat,
+            tap.message_id,
+            tap.sender_id.to_string(),
+            tap.message_date.map(rfc3339),
+        ],
+    )?;
+    Ok(n == 1)
+}
+
+/// Nothing is left to decide of a cycle that has ended.
+pub(crate) fn withdraw(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
+    tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE cycle_id = ?1 AND state = 'pending'", [cycle_id])?;
+    Ok(())
+}
+
+fn decided(is_approval: bool) -> &'static str {
+    if is_approval { "approved" } else { "denied" }
+}
+
+/// Decides a question at this machine. Says whether it could still be decided.
+pub(crate) fn decide_here(tx: &Transaction<'_>, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
+    let n = tx.execute(
+        // fault: question-answered-ever
+        "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = 'console'
+         WHERE id = ?1 AND state = 'pending' AND expires_at > ?3",
+        // fault end: question-answered-ever
+        // fault: counts-yes
+        (id, decided(is_approval), rfc3339(now)),
+    )?;
+    Ok(n == 1)
+}
+
+fn park(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
+    tx.execute("UPDATE cycles SET state = 'parked', not_before = NULL, error = NULL WHERE id = ?1", [cycle_id])?;
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Messages enter a conversation: with a cycle's beginning, or while it goes on.
+//!
+//! Until then the bot may change a row, by an edit or a further part of an album; afterwards it makes a row of its own of that. So
+//! a conversation takes up only what still is as it was read: nothing that was said falls between the two.
+
+use chrono::{DateTime, Utc};
+
+use super::journal;
+use crate::{
+    Change, Entry, Fence, FencedStore, Incoming, NewCycle, Result,
+    cycles::rows,
+    sql::{OptionalExtension as _, Transaction},
+};
+
+impl FencedStore<'_> {
+    /// Begins a cycle with its first journal entries, and carries out the changes that they tell of.
+    pub fn begin_cycle(&mut self, cycle: &NewCycle, entries: &[Entry], changes: &[Change]) -> Result<()> {
+        let now = self.now();
+        let fence = self.fence();
+        self.fenced(|tx| {
+            rows::begin(tx, fence, cycle, entries, now)?;
+            changes.iter().try_for_each(|change| journal::carry_out(tx, &cycle.id, change, now))
+        })
+    }
+
+    /// Begins a cycle with an opening made of messages as they were `seen`. If one of them is another now, nothing happens: false.
+    pub fn begin_cycle_on(&mut self, cycle: &NewCycle, opening: &Entry, seen: &[&Incoming]) -> Result<bool> {
+        let now = self.now();
+        let fence = self.fence();
+        // Lost with the power, it hasn't begun, and its messages are queued as before: nothing but its opening was made. Before anything
+        // leaves, its request is reserved, or what it says is recorded, and either is synced.
+        self.fenced_relaxed(|tx| begin_on(tx, (cycle, fence), (opening, &[]), seen, now))
+    }
+
+    /// Begins a cycle by rule with what is `done` by it, for messages as they were `seen`. If one of them is another now, nothing
+    /// happens: false.
+    pub fn begin_by_rule(
+        &mut self,
+        cycle: &NewCycle,
+        done: &Entry,
+        changes: &[Change],
+        seen: &[&Incoming],
+    ) -> Result<bool> {
+        let now = self.now();
+        let fence = self.fence();
+        self.fenced(|tx| begin_on(tx, (cycle, fence), (done, changes), seen, now))
+    }
+
+    /// Appends an entry made of messages as they were `seen`. If one of them is another now, nothing happens: false.
+    pub fn join(&mut self, cycle_id: &str, said: &Entry, seen: &[&Incoming]) -> Result<bool> {
+        let now = self.now();
+        self.fenced(|tx| {
+            let is_as_seen = is_as_seen(tx, seen)?;
+            if is_as_seen {
+                journal::append(tx, cycle_id, said, now)?;
+            }
+            Ok(is_as_seen)
+        })
+    }
+}
+
+fn begin_on(
+    tx: &Transaction<'_>,
+    (cycle, fence): (&NewCycle, Fence),
+    (entry, changes): (&Entry, &[Change]),
+    seen: &[&Incoming],
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let is_as_seen = is_as_seen(tx, seen)?;
+    if is_as_seen {
+        rows::begin(tx, fence, cycle, std::slice::from_ref(entry), now)?;
+        changes.iter().try_for_each(|change| journal::carry_out(tx, &cycle.id, change, now))?;
+    }
+    Ok(is_as_seen)
+}
+
+/// Whether messages are queued and say what they did when they were read.
+fn is_as_seen(tx: &Transaction<'_>, seen: &[&Incoming]) -> Result<bool> {
+    let sql = format!("SELECT {} FROM incoming_messages WHERE id = ?1 AND processed = 0", Incoming::columns());
+    let mut statement = tx.prepare(&sql)?;
+    for message in seen {
+        let now = statement.query_row([message.id], Incoming::read).optional()?;
+        if now.as_ref() != Some(*message) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Writes down which cycle has taken messages up.
+pub(crate) fn note(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
+    let mut last = tx.prepare("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
+    let mut each = tx.prepare("INSERT INTO taken_up (cycle_id, message_id) VALUES (?2, ?1) ON CONFLICT DO NOTHING")?;
+    for id in ids {
+        last.execute((id, cycle))?;
+        each.execute((id, cycle))?;
+    }
+    Ok(())
+}

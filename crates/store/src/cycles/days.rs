@@ -1,0 +1,125 @@
+//! What the days of a stretch held, counted by the database: money and tokens, turns and how long they took, wakes and how they
+//! ended. A day is a pair of moments: whose midnight it is only the caller knows.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{clock::rfc3339, types::Usage};
+
+use super::rows::CycleState;
+use crate::{
+    Result, Spent, Store, json,
+    sql::{self, Row},
+};
+
+/// What one model was paid on one day.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelDay {
+    /// The day's place among those that were asked for.
+    pub day: u32,
+    /// The model.
+    pub model: String,
+    /// Tokens and money.
+    pub spent: Spent,
+}
+
+/// How long the turns of one day's cycles took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnTimes {
+    /// See [`ModelDay::day`]. A turn counts on the day on which its cycle began.
+    pub day: u32,
+    /// Turns.
+    pub turns: u32,
+    /// Half of them took at most so long, in milliseconds.
+    pub median_ms: i64,
+    /// So did nineteen of twenty.
+    pub p95_ms: i64,
+}
+
+/// How many cycles of one day stand so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateDay {
+    /// See [`ModelDay::day`].
+    pub day: u32,
+    /// How they ended, or stand.
+    pub state: CycleState,
+    /// Cycles.
+    pub cycles: u32,
+}
+
+/// The bounds of days as the database is given them: a list of pairs.
+fn pairs(bounds: &[DateTime<Utc>], of: impl Fn(DateTime<Utc>) -> String) -> String {
+    let of: Vec<String> = bounds.iter().map(|at| of(*at)).collect();
+    json(&of.iter().zip(of.iter().skip(1)).collect::<Vec<_>>())
+}
+
+/// How the ids of cycles begin that begin at this moment: so they are found by the index of their ids.
+pub(super) fn id_from(at: DateTime<Utc>) -> String {
+    at.format("%Y%m%dT%H%M%SZ").to_string()
+}
+
+const DAYS: &str = "WITH days AS (SELECT key AS day, json_extract(value, '$[0]') AS begins, json_extract(value, '$[1]') AS ends FROM json_each(?1))";
+
+impl Store {
+    /// What was spent on each day by each model. `bounds`: when each day begins, and at last when the last one ends.
+    pub fn spent_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<ModelDay>> {
+        let sql = format!(
+            "{DAYS} SELECT day, model, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd)
+             FROM days CROSS JOIN ledger ON at >= begins AND at < ends GROUP BY day, model ORDER BY day, model"
+        );
+        let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|n| u64::try_from(n).unwrap_or(0));
+        let mut statement = self.conn.prepare(&sql)?;
+        let rows = statement.query_map([pairs(bounds, rfc3339)], |row| {
+            let usage = Usage {
+                input: tokens(row, 2)?,
+                output: tokens(row, 3)?,
+                cache_read: tokens(row, 4)?,
+                cache_write: tokens(row, 5)?,
+            };
+            let spent = Spent { tokens: usage, cost_usd: row.get(6)? };
+            Ok(ModelDay { day: row.get(0)?, model: row.get(1)?, spent })
+        })?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// How long turns took, by the days on which their cycles began; only of cycles whose journal is kept. Days without turns are left
+    /// out.
+    pub fn turn_times_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<TurnTimes>> {
+        // The place among a day's turns in the order of their lengths tells the median.
+        let sql = format!(
+            "{DAYS}, asked AS (
+                 SELECT day, kind, at, lag(at) OVER one AS asked_at, lag(kind) OVER one AS before
+                 FROM days CROSS JOIN cycle_journal ON cycle_id >= begins AND cycle_id < ends
+                 WHERE kind IN ('asked', 'turn', 'discarded') WINDOW one AS (PARTITION BY cycle_id ORDER BY seq)
+             ), took AS (
+                 SELECT day, max(0, CAST(round((julianday(at) - julianday(asked_at)) * 86400000) AS INTEGER)) AS ms
+                 FROM asked WHERE kind = 'turn' AND before = 'asked' AND julianday(at) IS NOT NULL
+                     AND julianday(asked_at) IS NOT NULL
+             ), placed AS (
+                 SELECT day, ms, row_number() OVER (PARTITION BY day ORDER BY ms) AS place,
+                        count(*) OVER (PARTITION BY day) AS turns
+                 FROM took
+             )
+             SELECT day, turns, max(ms) FILTER (WHERE place = (turns + 1) / 2),
+                    max(ms) FILTER (WHERE place = (turns * 95 + 99) / 100)
+             FROM placed GROUP BY day, turns ORDER BY day"
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        let rows = statement.query_map([pairs(bounds, id_from)], |row| {
+            Ok(TurnTimes { day: row.get(0)?, turns: row.get(1)?, median_ms: row.get(2)?, p95_ms: row.get(3)? })
+        })?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// How many cycles began on each day, by how they stand.
+    pub fn states_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<StateDay>> {
+        let sql = format!(
+            "{DAYS} SELECT day, state, count(*) FROM days CROSS JOIN cycles ON id >= begins AND id < ends
+             GROUP BY day, state ORDER BY day, state"
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        let rows = statement.query_map([pairs(bounds, id_from)], |row| {
+            Ok(StateDay { day: row.get(0)?, state: CycleState::parse(&row.get::<_, String>(1)?), cycles: row.get(2)? })
+        })?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+}

@@ -1,0 +1,73 @@
+//! What a change of the assistant's own orders did, counted: requests, money, questions and finished tasks over some stretch of time.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::rfc3339,
+    types::{Figure, Measured, OwnWork},
+};
+
+use super::days::id_from;
+use crate::{Entry, Result, Store, sql::Row};
+
+/// Which cycles count: the runs of a job (?3 is how their work begins), or what was answered in chats.
+const IN_SCOPE: &str = "CASE WHEN CAST(?3 AS TEXT) IS NULL THEN c.work IS NULL AND c.chat_id IS NOT NULL
+    ELSE c.work IS NOT NULL AND substr(c.work, 1, length(?3)) = ?3 END";
+
+impl Store {
+    /// A figure over what began from `since` until `until`: the runs of `job`, or what was answered in chats. Finished tasks count
+    /// wherever they were finished, as far back as journals are kept.
+    pub fn measured(
+        &self,
+        figure: Figure,
+        job: Option<&str>,
+        since: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Measured> {
+        let began = "c.started_at >= ?1 AND c.started_at < ?2";
+        let pieces = format!("(SELECT count(*) FROM cycles c WHERE {began} AND {IN_SCOPE})");
+        let paid = |what: &str| {
+            format!(
+                "SELECT {what}, count(DISTINCT l.cycle_id) FROM ledger l JOIN cycles c ON c.id = l.cycle_id
+                 WHERE {began} AND l.discarded = 0 AND {IN_SCOPE}"
+            )
+        };
+        let sql = match figure {
+            Figure::Rounds => paid("CAST(count(*) AS DOUBLE PRECISION)"),
+            Figure::Cost => paid("COALESCE(sum(l.cost_usd), 0.0)"),
+            Figure::Questions => format!(
+                "SELECT CAST(count(*) AS DOUBLE PRECISION), {pieces} FROM approvals a JOIN cycles c ON c.id = a.cycle_id
+                 WHERE {began} AND {IN_SCOPE}"
+            ),
+            Figure::TasksDone => format!(
+                "SELECT CAST(count(*) AS DOUBLE PRECISION), {pieces} FROM nudges n
+                 WHERE n.answer = 'done' AND n.answered_at >= ?1 AND n.answered_at < ?2"
+            ),
+        };
+        let work = job.map(OwnWork::of_job);
+        let mut statement = self.conn.prepare(&sql)?;
+        let read = |row: &Row<'_>| Ok(Measured { total: row.get(0)?, pieces: row.get(1)? });
+        let mut measured = statement.query_row((rfc3339(since), rfc3339(until), work), read)?;
+        if figure == Figure::TasksDone {
+            measured.total += f64::from(self.tasks_finished(since, until)?);
+        }
+        Ok(measured)
+    }
+
+    /// Tasks that a tool has finished in the cycles that began in that time.
+    fn tasks_finished(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<u32> {
+        let sql = "SELECT body FROM cycle_journal WHERE cycle_id >= ?1 AND cycle_id < ?2 AND kind = 'outcome'
+            AND body LIKE '%\"task_done\"%'";
+        let mut statement = self.conn.prepare(sql)?;
+        let mut finished = 0;
+        for body in statement.query_map((id_from(since), id_from(until)), |row| row.get::<_, String>(0))? {
+            let entry = serde_json::from_str::<Entry>(&body?);
+            let is_finished = |receipt: &String| receipt.starts_with("Finished ");
+            if matches!(entry, Ok(Entry::Outcome { name, receipt: Some(receipt), .. }) if name == "task_done" && is_finished(&receipt))
+            {
+                finished += 1;
+            }
+        }
+        Ok(finished)
+    }
+}

@@ -1,0 +1,282 @@
+//! What the models cost: one row a request, discarded turns included. The row is there before the request leaves, with the most
+//! that it may cost, and is brought along with what its answer tells: a wake that is killed meanwhile leaves counted what it may
+//! have cost by then.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::Usage,
+};
+
+use super::journal;
+use crate::{
+    Entry, FencedStore, Result, Store,
+    sql::{self, Row, SqlConnection, Transaction},
+};
+
+/// Tokens and money of some stretch of time or of a cycle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Spent {
+    /// Tokens by kind.
+    pub tokens: Usage,
+    /// US dollars.
+    pub cost_usd: f64,
+}
+
+/// A stretch of the calendar that has a bound of what may be spent in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cap {
+    /// `DAILY_BUDGET_USD`.
+    Day,
+    /// `MONTHLY_BUDGET_USD`.
+    Month,
+}
+
+impl Cap {
+    /// Whose budget it is, within a sentence.
+    pub fn whose(self) -> &'static str {
+        match self {
+            Self::Day => "today's",
+            Self::Month => "this month's",
+        }
+    }
+
+    /// Its setting.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Day => "DAILY_BUDGET_USD",
+            Self::Month => "MONTHLY_BUDGET_USD",
+        }
+    }
+
+    /// `day` or `month`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Month => "month",
+        }
+    }
+
+    /// When it begins anew, as the end of a sentence.
+    pub fn until(self) -> &'static str {
+        match self {
+            Self::Day => "tomorrow",
+            Self::Month => "when the next month begins",
+        }
+    }
+}
+
+/// A bound of what may be spent from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpendCap {
+    /// Of which stretch.
+    pub cap: Cap,
+    /// When the day or the month began.
+    pub since: DateTime<Utc>,
+    /// US dollars.
+    pub usd: f64,
+}
+
+/// The most that a request may cost, set aside before it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation(pub(crate) i64);
+
+impl Store {
+    /// What of that is only set aside, in US dollars: for a request under way, and for those that were cut off, of which nobody
+    /// knows what exactly they cost.
+    pub fn reserved_since(&self, since: DateTime<Utc>) -> Result<f64> {
+        let sql = "SELECT COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE reserved = 1 AND at >= ?1";
+        Ok(self.conn.query_row(sql, [rfc3339(since)], |row| row.get(0))?)
+    }
+
+    /// What was spent since a moment, such as the local day's beginning.
+    pub fn spent_since(&self, since: DateTime<Utc>) -> Result<Spent> {
+        Ok(spent(&self.conn, "at >= ?1", &rfc3339(since))?)
+    }
+
+    /// When the last answer of a model was asked for.
+    pub fn last_answer(&self, model: &str) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT max(at) FROM ledger WHERE model = ?1 AND reserved = 0 AND discarded = 0";
+        let at: Option<String> = self.conn.query_row(sql, [model], |row| row.get(0))?;
+        Ok(at.as_deref().and_then(parse_time))
+    }
+
+    /// What a cycle cost.
+    pub fn spent_by(&self, cycle_id: &str) -> Result<Spent> {
+        Ok(spent(&self.conn, "cycle_id = ?1", cycle_id)?)
+    }
+
+    /// What own work has cost by now whose name begins so.
+    pub fn spent_on(&self, work: &str) -> Result<Spent> {
+        let condition =
+            "cycle_id IN (SELECT id FROM cycles WHERE work IS NOT NULL AND substr(work, 1, length(?1)) = ?1)";
+        Ok(spent(&self.conn, condition, work)?)
+    }
+
+    /// What each model was paid since a moment, the dearest first.
+    pub fn spent_by_model(&self, since: DateTime<Utc>) -> Result<Vec<(String, Spent)>> {
+        let mut statement = self.conn.prepare(
+            "SELECT sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd), model
+             FROM ledger WHERE at >= ?1 GROUP BY model ORDER BY sum(cost_usd) DESC, model",
+        )?;
+        let rows = statement.query_map([rfc3339(since)], |row| Ok((row.get(5)?, read(row)?)))?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl Store {
+    /// Sets aside the most that a request may cost which belongs to no cycle, such as one that embeds; or says which cap has no room for
+    /// that, and writes nothing.
+    pub fn reserve_apart(
+        &mut self,
+        model: &str,
+        most_usd: f64,
+        caps: &[SpendCap],
+        now: DateTime<Utc>,
+    ) -> Result<std::result::Result<Reservation, Cap>> {
+        self.write(|tx| set_aside(tx, ("", model), most_usd, caps, now))
+    }
+
+    /// Replaces what was set aside so by what the request cost. One that cost nothing leaves no row.
+    pub fn settle_apart(&mut self, reservation: Reservation, spent: &Spent) -> Result<()> {
+        self.write_relaxed(|tx| bring_to_book(tx, reservation, spent, false))
+    }
+}
+
+impl FencedStore<'_> {
+    /// Journals that a request is about to be sent, and sets aside the most that it may cost, in one transaction; or says which
+    /// cap has no room for that, and writes nothing. No two requests can pass a cap together.
+    pub fn reserve(
+        &mut self,
+        (cycle_id, model): (&str, &str),
+        most_usd: f64,
+        caps: &[SpendCap],
+    ) -> Result<std::result::Result<Reservation, Cap>> {
+        let now = self.now();
+        self.fenced(|tx| {
+            let reserved = set_aside(tx, (cycle_id, model), most_usd, caps, now)?;
+            if reserved.is_ok() {
+                journal::append(tx, cycle_id, &Entry::Asked, now)?;
+            }
+            Ok(reserved)
+        })
+    }
+
+    /// Replaces what is set aside for a request under way by the most that it may have cost by now. Whoever calls this again as the
+    /// answer grows keeps that true.
+    pub fn bring_along(&mut self, reservation: Reservation, most: &Spent) -> Result<()> {
+        // Lost with the power it leaves more set aside, or of two such steps the one before.
+        self.fenced_relaxed(|tx| {
+            tx.prepare(
+                "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6 WHERE id = ?1 AND reserved = 1",
+            )?
+            .execute((
+                reservation.0,
+                tokens(most.tokens.input),
+                tokens(most.tokens.output),
+                tokens(most.tokens.cache_read),
+                tokens(most.tokens.cache_write),
+                most.cost_usd,
+            ))?;
+            Ok(())
+        })
+    }
+
+    /// Replaces what was set aside by what the request cost, with the journal entries of its end; `discarded` says that its turn
+    /// was cut off and isn't kept. One that used nothing leaves no row.
+    pub fn settle(
+        &mut self,
+        cycle_id: &str,
+        (reservation, spent, discarded): (Reservation, &Spent, bool),
+        entries: &[Entry],
+    ) -> Result<()> {
+        let now = self.now();
+        let book = |tx: &Transaction<'_>| {
+            bring_to_book(tx, reservation, spent, discarded)?;
+            entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))
+        };
+        if discarded {
+            return self.fenced(book);
+        }
+        // What a turn says is journalled anew, synced, before any of it is done or said: that follows at once. Lost with the power
+        // until then, it is as if it had been lost a moment earlier, on its way here; the most that it may cost stays counted.
+        self.fenced_relaxed(book)
+    }
+}
+
+/// Writes a reservation, unless a cap has no room for it.
+fn set_aside(
+    tx: &Transaction<'_>,
+    (cycle_id, model): (&str, &str),
+    most_usd: f64,
+    caps: &[SpendCap],
+    now: DateTime<Utc>,
+) -> Result<std::result::Result<Reservation, Cap>> {
+    for cap in caps {
+        // fault: request-passes-cap
+        if spent(tx, "at >= ?1", &rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
+            return Ok(Err(cap.cap));
+        }
+    }
+    let id = tx
+        .prepare(
+            "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
+             VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1) RETURNING id",
+        )?
+        .query_row((cycle_id, rfc3339(now), model, most_usd), |row| row.get(0))?;
+    Ok(Ok(Reservation(id)))
+}
+
+/// Replaces a reservation by what was spent, or takes it away.
+fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, discarded: bool) -> Result<()> {
+    let Spent { tokens: used, cost_usd } = *spent;
+    if used == Usage::default() {
+        tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;
+        return Ok(());
+    }
+    tx.prepare(
+        "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6, discarded = ?7,
+             reserved = 0
+         WHERE id = ?1 AND reserved = 1",
+    )?
+    .execute((
+        reservation.0,
+        tokens(used.input),
+        tokens(used.output),
+        tokens(used.cache_read),
+        tokens(used.cache_write),
+        cost_usd,
+        discarded,
+    ))?;
+    Ok(())
+}
+
+fn spent(conn: &SqlConnection, condition: &str, value: &str) -> sql::QueryResult<Spent> {
+    let sql = format!(
+        "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
+                COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
+    );
+    conn.prepare(&sql)?.query_row([value], read)
+}
+
+fn read(row: &Row<'_>) -> sql::QueryResult<Spent> {
+    Ok(Spent {
+        tokens: Usage {
+            input: count(row.get(0)?),
+            output: count(row.get(1)?),
+            cache_read: count(row.get(2)?),
+            cache_write: count(row.get(3)?),
+        },
+        cost_usd: row.get(4)?,
+    })
+}
+
+/// SQLite's integers are signed.
+fn tokens(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn count(tokens: i64) -> u64 {
+    u64::try_from(tokens).unwrap_or(0)
+}

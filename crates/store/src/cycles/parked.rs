@@ -1,0 +1,96 @@
+//! Cycles that wait: each for a person with what it has asked, for those who only look; and what is in the hands of any of them, so
+//! that no other takes it up.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::clock::parse_time;
+
+use crate::{Approval, Result, Store, outcome::OPEN, sql};
+
+/// A cycle that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedCycle {
+    /// The cycle.
+    pub cycle_id: String,
+    /// When it began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// What it asked last; none: the question is gone.
+    pub question: Option<Approval>,
+    /// Whether the message that asks has arrived. At the console it is shown with the wake's end.
+    pub is_delivered: bool,
+}
+
+/// What cycles were told of: while they are open it is their affair, and no reason for another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToldOf {
+    /// Keys of reasons.
+    pub handles: BTreeSet<String>,
+    /// Commits up to which people's commits were shown.
+    pub heads: Vec<String>,
+}
+
+impl Store {
+    /// What the cycles that wait, for a person or for their model, were told of.
+    pub fn told_to_waiting(&self) -> Result<ToldOf> {
+        self.told_of(&waiting(), [])
+    }
+
+    /// What one cycle was told of, as far as its journal can be read.
+    pub fn told_to(&self, cycle_id: &str) -> Result<ToldOf> {
+        self.told_of("c.id = ?1", [cycle_id])
+    }
+
+    fn told_of(&self, which: &str, values: impl sql::Params) -> Result<ToldOf> {
+        let mut statement = self.conn.prepare(&told_of(which))?;
+        let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
+        let mut told = ToldOf::default();
+        for row in rows {
+            let (handles, head): (Option<String>, Option<String>) = row?;
+            told.handles.extend(serde_json::from_str::<Vec<String>>(&handles.unwrap_or_default()).unwrap_or_default());
+            told.heads.extend(head);
+        }
+        Ok(told)
+    }
+
+    /// Cycles that wait for a person, oldest first.
+    pub fn parked_cycles(&self) -> Result<Vec<ParkedCycle>> {
+        let mut statement = self.conn.prepare(
+            "SELECT c.id, c.started_at, a.id, o.sent_at IS NOT NULL FROM cycles c
+             LEFT JOIN approvals a ON a.id = (SELECT max(id) FROM approvals WHERE cycle_id = c.id)
+             LEFT JOIN outgoing_messages o ON o.id = a.outgoing_id
+             WHERE c.state = 'parked' ORDER BY c.started_at, c.id",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let question: Option<i64> = row.get(2)?;
+            let started_at: Option<String> = row.get(1)?;
+            Ok((row.get::<_, String>(0)?, started_at, question, row.get(3)?))
+        })?;
+        let rows: Vec<_> = rows.collect::<sql::QueryResult<_>>()?;
+        rows.into_iter()
+            .map(|(cycle_id, started_at, question, is_delivered)| {
+                Ok(ParkedCycle {
+                    cycle_id,
+                    started_at: started_at.as_deref().and_then(parse_time),
+                    question: question.map_or(Ok(None), |id| self.approval(id))?,
+                    is_delivered,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Cycles that wait. Said twice, since an index on some rows is used only where its own condition stands.
+pub(crate) fn waiting() -> String {
+    format!("c.state IN {OPEN} AND c.state IN ('waiting', 'parked')")
+}
+
+/// What these cycles were told of. They come first: their journals are long, and those of the others longer.
+pub(crate) fn told_of(which: &str) -> String {
+    format!(
+        "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
+         CROSS JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind IN ('said', 'by_rule')
+         WHERE {which} AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq"
+    )
+}

@@ -1,0 +1,206 @@
+//! Changes of its own orders that the assistant has proposed. A row holds exactly the texts that its question shows; a yes carries out
+//! these or nothing. A week later what it did is told, once.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::{Aim, Figure, Measured, StatedEffect},
+};
+
+use crate::{
+    FencedStore, Result, StagedFile, Store, StoreError, json,
+    sql::{self, Params, Row, SqlConnection, Transaction, params},
+};
+
+/// So long after a yes before and after are compared.
+pub const COMPARED_OVER: TimeDelta = TimeDelta::days(7);
+/// How an undo names the proposal that it takes back.
+const UNDONE_AS: &str = "proposal/";
+
+/// A proposal that is about to be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewProposal {
+    /// What it changes, in a line.
+    pub title: String,
+    /// The files, each as it was and as it would be.
+    pub files: Vec<StagedFile>,
+    /// What it is to do.
+    pub effect: StatedEffect,
+    /// The one job that it changes: its runs are measured. None: answers are.
+    pub job: Option<String>,
+    /// The figure in the week before.
+    pub before: Measured,
+    /// The branch that its tree is on.
+    pub branch: String,
+    /// That branch's commit.
+    pub commit: String,
+}
+
+/// A proposal as the database has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// Its row.
+    pub id: i64,
+    /// The cycle that proposed it.
+    pub cycle_id: String,
+    /// What it says.
+    pub new: NewProposal,
+    /// When it was carried out; none: it wasn't.
+    pub agreed_at: Option<DateTime<Utc>>,
+}
+
+impl Proposal {
+    const COLUMNS: &str =
+        "id, cycle_id, title, files, figure, aim, job, before_total, before_pieces, branch, commit_id, agreed_at";
+
+    /// How an undo names it.
+    pub fn undone_as(id: i64) -> String {
+        format!("{UNDONE_AS}{id}")
+    }
+
+    /// The proposal that an undo names; none: it names a wake.
+    pub fn named_by(undone: &str) -> Option<i64> {
+        undone.strip_prefix(UNDONE_AS)?.parse().ok()
+    }
+
+    fn read(row: &Row<'_>) -> sql::QueryResult<Result<Self>> {
+        let id: i64 = row.get(0)?;
+        let (files, figure, aim): (String, String, String) = (row.get(3)?, row.get(4)?, row.get(5)?);
+        let effect = Figure::read(&figure).zip(Aim::read(&aim)).map(|(figure, aim)| StatedEffect { figure, aim });
+        let files = serde_json::from_str::<Vec<(String, Option<String>, String)>>(&files);
+        let (Ok(files), Some(effect)) = (files, effect) else {
+            return Ok(Err(StoreError::Damaged(format!("proposal {id}"))));
+        };
+        let files = files.into_iter().map(|(path, base, content)| StagedFile { path, base, content });
+        let new = NewProposal {
+            title: row.get(2)?,
+            files: files.collect(),
+            effect,
+            job: row.get(6)?,
+            before: Measured { total: row.get(7)?, pieces: row.get(8)? },
+            branch: row.get::<_, Option<String>>(9)?.unwrap_or_default(),
+            commit: row.get(10)?,
+        };
+        let agreed_at = row.get::<_, Option<String>>(11)?.as_deref().and_then(parse_time);
+        Ok(Ok(Self { id, cycle_id: row.get(1)?, new, agreed_at }))
+    }
+
+    /// One that can't be read stops no other: it is named and left out.
+    fn all(conn: &SqlConnection, condition: &str, values: impl Params) -> Result<Vec<Self>> {
+        let sql = format!("SELECT {} FROM proposals p WHERE {condition} ORDER BY id", Self::COLUMNS);
+        let mut statement = conn.prepare(&sql)?;
+        let mut readable = Vec::new();
+        for proposal in statement.query_map(values, Self::read)? {
+            match proposal? {
+                Ok(proposal) => readable.push(proposal),
+                Err(error) => tracing::warn!(%error, "a proposal can't be read"),
+            }
+        }
+        Ok(readable)
+    }
+}
+
+impl Store {
+    /// What a call of a cycle proposes.
+    pub fn proposal_of(&self, cycle_id: &str, call: &str) -> Result<Option<Proposal>> {
+        Ok(Proposal::all(&self.conn, "cycle_id = ?1 AND call = ?2", params![cycle_id, call])?.pop())
+    }
+
+    /// A proposal by its number.
+    pub fn proposal(&self, id: i64) -> Result<Option<Proposal>> {
+        Ok(Proposal::all(&self.conn, "id = ?1", params![id])?.pop())
+    }
+
+    /// Whether a proposal is being asked about.
+    pub fn is_proposed(&self, now: DateTime<Utc>) -> Result<bool> {
+        let sql =
+            "SELECT EXISTS (SELECT 1 FROM proposals p JOIN approvals a ON a.cycle_id = p.cycle_id AND a.call = p.call
+                   WHERE a.state = 'pending' AND a.expires_at > ?1)";
+        Ok(self.conn.query_row(sql, [rfc3339(now)], |row| row.get(0))?)
+    }
+
+    /// Proposals that were agreed to a week ago: what each did is told. None whose wake left no commit, or that was taken back.
+    pub fn proposals_to_tell(&self, now: DateTime<Utc>) -> Result<Vec<Proposal>> {
+        // Each idle look asks: most of the time there is none, and a short statement is soon prepared.
+        let sql = "SELECT EXISTS (SELECT 1 FROM proposals WHERE tell_at <= ?1)";
+        if !self.conn.query_row(sql, [rfc3339(now)], |row| row.get::<_, bool>(0))? {
+            return Ok(Vec::new());
+        }
+        let condition = "tell_at IS NOT NULL AND tell_at <= ?1
+            AND EXISTS (SELECT 1 FROM cycles c WHERE c.id = p.cycle_id AND c.commit_id IS NOT NULL)
+            AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake IN (p.cycle_id, 'proposal/' || p.id))";
+        Proposal::all(&self.conn, condition, params![rfc3339(now)])
+    }
+
+    /// Proposals that were agreed to, the newest first.
+    pub fn agreed_proposals(&self, limit: u32) -> Result<Vec<Proposal>> {
+        let newest = "id IN (SELECT p.id FROM proposals p JOIN cycles c ON c.id = p.cycle_id
+            WHERE p.agreed_at IS NOT NULL AND c.state NOT IN ('failed', 'abandoned') ORDER BY p.id DESC LIMIT ?1)";
+        let mut agreed = Proposal::all(&self.conn, newest, params![limit])?;
+        agreed.reverse();
+        Ok(agreed)
+    }
+
+    /// Proposals whose cycle is over and whose branch may still be there.
+    pub fn proposals_with_branch(&self) -> Result<Vec<Proposal>> {
+        let condition = "branch IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cycles c
+            WHERE c.id = p.cycle_id AND c.state IN ('running', 'waiting', 'parked'))";
+        Proposal::all(&self.conn, condition, [])
+    }
+}
+
+impl FencedStore<'_> {
+    /// Takes note that a proposal's branch is gone.
+    pub fn branch_is_gone(&mut self, id: i64) -> Result<()> {
+        self.fenced_relaxed(|tx| {
+            tx.execute("UPDATE proposals SET branch = NULL WHERE id = ?1", [id])?;
+            Ok(())
+        })
+    }
+}
+
+/// Keeps a proposal, within the transaction that asks about it.
+pub(crate) fn keep(
+    tx: &Transaction<'_>,
+    (cycle_id, call): (&str, &str),
+    proposal: &NewProposal,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let NewProposal { title, files, effect, job, before, branch, commit } = proposal;
+    let files: Vec<_> = files.iter().map(|file| (&file.path, &file.base, &file.content)).collect();
+    tx.execute(
+        "INSERT INTO proposals (cycle_id, call, title, files, figure, aim, job, before_total, before_pieces, branch, commit_id, asked_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING",
+        params![
+            cycle_id,
+            call,
+            title,
+            json(&files),
+            effect.figure.name(),
+            effect.aim.name(),
+            job,
+            before.total,
+            before.pieces,
+            branch,
+            commit,
+            rfc3339(now)
+        ],
+    )?;
+    Ok(())
+}
+
+/// A proposal is carried out, within its call's transaction.
+pub(crate) fn agree(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result<()> {
+    tx.execute(
+        "UPDATE proposals SET agreed_at = ?2, tell_at = ?3 WHERE id = ?1 AND agreed_at IS NULL",
+        (id, rfc3339(now), rfc3339(now + COMPARED_OVER)),
+    )?;
+    Ok(())
+}
+
+/// What a proposal did is told, within its cycle's transaction.
+pub(crate) fn is_told(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    tx.execute("UPDATE proposals SET tell_at = NULL WHERE id = ?1", [id])?;
+    Ok(())
+}

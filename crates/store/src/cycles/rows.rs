@@ -1,0 +1,379 @@
+//! Cycles: a row each, from its beginning to its end. What happens in one is its journal's ([`super::journal`]).
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::{ChatRef, OwnWork},
+};
+
+use super::{approvals, journal::append, undo, undo_line};
+use crate::{
+    Entry, Fence, FencedStore, NewOutgoing, Result, Store,
+    messages::queue,
+    outbox::planned,
+    outcome::OPEN,
+    recordings::rows::{self, NewRecording},
+    sql::{self, OptionalExtension as _, Row, Transaction},
+    upkeep::backoff,
+};
+
+/// The name that stands for a model where there is none: a rule does all of the cycle.
+pub const NO_MODEL: &str = "none";
+
+/// The states of a cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CycleState {
+    /// Under way, or cut off by a crash.
+    Running,
+    /// The model couldn't be reached: it goes on after `not_before`.
+    Waiting,
+    /// It waits for a person.
+    Parked,
+    /// Committed.
+    Done,
+    /// Ended without success.
+    Failed,
+    /// Given up after too many tries.
+    Abandoned,
+}
+
+impl CycleState {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Parked => "parked",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Abandoned => "abandoned",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "running" => Self::Running,
+            "waiting" => Self::Waiting,
+            "parked" => Self::Parked,
+            "done" => Self::Done,
+            "failed" => Self::Failed,
+            _ => Self::Abandoned,
+        }
+    }
+}
+
+/// What is known of a cycle when it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCycle {
+    /// `<UTC YYYYMMDDTHHMMSSZ>-<pid>`, counted from `-2` on where one process begins several in a second.
+    pub id: String,
+    /// What started the wake (`cron`, `nudge`, `say`, …).
+    pub trigger: String,
+    /// Why it was due, for people.
+    pub reasons: Vec<String>,
+    /// The one chat whose messages it answers.
+    pub chat: Option<ChatRef>,
+    /// Forum topic of its messages.
+    pub thread_id: Option<i64>,
+    /// The model's name, or [`NO_MODEL`].
+    pub model: String,
+    /// The conversation's fixed parts, raw JSON.
+    pub system: String,
+    /// See `system`.
+    pub tools: String,
+    /// What of our own it works at; none: what somebody has asked for, or several things.
+    pub work: Option<OwnWork>,
+}
+
+impl NewCycle {
+    /// Whether all of it is done by rule, without a model.
+    pub fn is_by_rule(&self) -> bool {
+        self.model == NO_MODEL
+    }
+}
+
+/// A cycle as the database has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CycleRow {
+    /// What it began with.
+    pub cycle: NewCycle,
+    /// Its state.
+    pub state: CycleState,
+    /// When it began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// Resumptions after a crash, a kill or a time-out.
+    pub tries: u32,
+    /// Whether its last run ended by one of these, which isn't counted among its tries yet. A run that ended in order, by
+    /// whatever error, leaves it `false`.
+    pub was_cut_off: bool,
+    /// Not to be resumed before.
+    pub not_before: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub ended_at: Option<DateTime<Utc>>,
+    /// Its commit.
+    pub commit_id: Option<String>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// Until when a person may still decide what it waits for; none: it waits for nobody.
+    pub asks_until: Option<DateTime<Utc>>,
+}
+
+impl CycleRow {
+    pub(crate) const COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, system, tools, state, tries, not_before, \
+                           started_at, ended_at, commit_id, error, was_cut_off, \
+                           (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
+
+    /// The same without the conversation's fixed parts, which are long.
+    pub(crate) const BRIEF_COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, '[]', '[]', state, tries, not_before, \
+                           started_at, ended_at, commit_id, error, was_cut_off, \
+                           (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
+
+    pub(crate) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
+            Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
+        };
+        Ok(Self {
+            cycle: NewCycle {
+                id: row.get(0)?,
+                trigger: row.get(1)?,
+                reasons: serde_json::from_str(&row.get::<_, String>(2)?).unwrap_or_default(),
+                chat: row.get(3)?,
+                thread_id: row.get(4)?,
+                model: row.get(5)?,
+                system: row.get(6)?,
+                tools: row.get(7)?,
+                work: row.get::<_, Option<String>>(17)?.and_then(|work| work.parse().ok()),
+            },
+            state: CycleState::parse(&row.get::<_, String>(8)?),
+            tries: row.get(9)?,
+            not_before: time(10)?,
+            started_at: time(11)?,
+            ended_at: time(12)?,
+            commit_id: row.get(13)?,
+            error: row.get(14)?,
+            was_cut_off: row.get(15)?,
+            asks_until: time(16)?,
+        })
+    }
+}
+
+impl Store {
+    /// Cycles to be resumed, oldest first: running ones belong to a holder that is gone, waiting ones wait for the model, parked
+    /// ones for a person.
+    pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
+        let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The cycle that began last.
+    pub fn last_cycle(&self) -> Result<Option<CycleRow>> {
+        let sql = format!("SELECT {} FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1", CycleRow::COLUMNS);
+        Ok(self.conn.query_row(&sql, [], CycleRow::read).optional()?)
+    }
+
+    /// One cycle by its id.
+    pub fn cycle(&self, id: &str) -> Result<Option<CycleRow>> {
+        let sql = format!("SELECT {} FROM cycles WHERE id = ?1", CycleRow::COLUMNS);
+        Ok(self.conn.query_row(&sql, [id], CycleRow::read).optional()?)
+    }
+
+    /// The cycles of own work whose name begins so that have ended, oldest first.
+    pub fn ended_work(&self, work: &str) -> Result<Vec<CycleRow>> {
+        let sql = format!(
+            "SELECT {} FROM cycles WHERE work IS NOT NULL AND substr(work, 1, length(?1)) = ?1 AND state IN ('done', 'failed', 'abandoned')
+             ORDER BY started_at, id",
+            CycleRow::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The given-up cycles that had taken up one of these messages, oldest first, however many took it up after them.
+    pub fn given_up_with(&self, messages: &[i64]) -> Result<Vec<CycleRow>> {
+        let sql = format!(
+            "SELECT {} FROM cycles WHERE state = 'abandoned' AND id IN (
+                 SELECT cycle_id FROM taken_up WHERE message_id IN (SELECT value FROM json_each(?1)))
+             ORDER BY started_at, id",
+            CycleRow::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([crate::json(&messages)], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Takes a cycle up again.
+    pub fn resume_cycle(&mut self, id: &str) -> Result<()> {
+        let fence = self.fence();
+        self.fenced(|tx| {
+            tx.execute(
+                "UPDATE cycles SET state = 'running', fence = ?2, was_cut_off = 0, not_before = NULL, error = NULL WHERE id = ?1",
+                (id, fence.0),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Takes note that a running cycle was cut off by a crash, a kill or a time-out. Noted twice it is the same one. Of a cycle that
+    /// wasn't begun by then nothing is known but the `messages` that it was about: it counts against these, which needn't wait for
+    /// what was most likely somebody's kill, and `notice` tells of those that are dead letters now.
+    pub fn note_cut_off(&mut self, id: &str, messages: &[i64], notice: Option<&NewOutgoing>) -> Result<()> {
+        let now = self.now();
+        self.fenced_relaxed(|tx| {
+            let is_begun: bool =
+                tx.query_row("SELECT EXISTS (SELECT 1 FROM cycles WHERE id = ?1)", [id], |row| row.get(0))?;
+            if is_begun {
+                tx.execute("UPDATE cycles SET was_cut_off = 1 WHERE id = ?1 AND state = 'running'", [id])?;
+            } else {
+                for message in messages {
+                    queue::count_failure(tx, *message, id, now)?;
+                }
+                notice.map(|notice| planned::insert(tx, notice, now)).transpose()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Counts the cut that was noted as one of the cycle's few tries, before anything of it is looked at: whatever that does to the
+    /// wake is the next one.
+    pub fn count_try(&mut self, id: &str) -> Result<()> {
+        self.fenced_relaxed(|tx| {
+            tx.execute("UPDATE cycles SET tries = tries + 1, was_cut_off = 0 WHERE id = ?1 AND was_cut_off = 1", [id])?;
+            Ok(())
+        })
+    }
+
+    /// Takes note of the error that ended the wake in the middle of a cycle, for people: it is gone on with all the same.
+    pub fn note_trouble(&mut self, id: &str, why: &str) -> Result<()> {
+        self.fenced_relaxed(|tx| {
+            tx.execute("UPDATE cycles SET error = ?2 WHERE id = ?1 AND state = 'running'", (id, why))?;
+            Ok(())
+        })
+    }
+
+    /// Lets a cycle wait until `not_before`.
+    pub fn pause_cycle(&mut self, id: &str, not_before: DateTime<Utc>, why: &str) -> Result<()> {
+        self.fenced(|tx| {
+            tx.execute(
+                "UPDATE cycles SET state = 'waiting', not_before = ?2, error = ?3 WHERE id = ?1",
+                (id, rfc3339(not_before), why),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Ends a cycle: its state, its commit, what is a reason no more, the repairs it noted and what is said of it, in one
+    /// transaction. A cycle that didn't succeed gives its unanswered messages back with one more attempt against them; the third
+    /// puts them aside as dead.
+    pub fn end_cycle(&mut self, id: &str, end: &CycleEnd<'_>) -> Result<()> {
+        let now = self.now();
+        // Lost with the power, the cycle is still open: the next wake finds its synced commit and ends it once more, or tries it again.
+        // What it says waits in the outbox, and leaves after a synced write alone.
+        self.fenced_relaxed(|tx| {
+            tx.execute(
+                "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
+                     has_changed = CASE WHEN EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
+                         OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1) THEN 1 ELSE 0 END,
+                     has_copies = ?6
+                 WHERE id = ?1",
+                (id, end.state.as_str(), rfc3339(now), end.commit_id, end.error, end.has_copies),
+            )?;
+            for key in end.handled {
+                backoff::set_handled(tx, key, "", now)?;
+            }
+            if let Some(head) = end.head_seen {
+                backoff::set_handled(tx, backoff::HEAD_SEEN, head, now)?;
+            }
+            end.notice.map(|notice| planned::insert(tx, notice, now)).transpose()?;
+            for repair in end.repairs {
+                tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
+            }
+            queue::fail(tx, end.failed_messages, id, now)?;
+            queue::put_on_hold(tx, end.dead_messages, id, now)?;
+            if end.state == CycleState::Done {
+                undo::conclude(tx, id, now)?;
+            }
+            end.recording.map(|recording| rows::keep(tx, recording, now)).transpose()?;
+            approvals::withdraw(tx, id)?;
+            undo_line::note_wake(tx, id, now)?;
+            tx.execute("DELETE FROM cycle_files WHERE cycle_id = ?1", [id])?;
+            Ok(())
+        })
+    }
+}
+
+/// How a cycle ended.
+#[derive(Debug, Clone, Copy)]
+pub struct CycleEnd<'a> {
+    /// Done, failed, parked or abandoned.
+    pub state: CycleState,
+    /// Its commit.
+    pub commit_id: Option<&'a str>,
+    /// What went wrong.
+    pub error: Option<&'a str>,
+    /// Keys that are reasons no more.
+    pub handled: &'a [String],
+    /// The commit up to which people's commits are a reason no more; none: nothing is known of that.
+    pub head_seen: Option<&'a str>,
+    /// Repairs that its episodic entry tells of.
+    pub repairs: &'a [i64],
+    /// Whether copies are kept of what it had changed in a person's folders.
+    pub has_copies: bool,
+    /// Messages that it failed on.
+    pub failed_messages: &'a [i64],
+    /// Messages that it failed on and that aren't tried again by themselves.
+    pub dead_messages: &'a [i64],
+    /// What its person is told of it, besides what it has said itself.
+    pub notice: Option<&'a NewOutgoing>,
+    /// What of its work is kept beyond its journal.
+    pub recording: Option<&'a NewRecording>,
+}
+
+impl CycleEnd<'_> {
+    /// It ended, and leaves nothing.
+    pub fn new(state: CycleState) -> Self {
+        Self {
+            state,
+            commit_id: None,
+            error: None,
+            handled: &[],
+            head_seen: None,
+            repairs: &[],
+            has_copies: false,
+            failed_messages: &[],
+            dead_messages: &[],
+            notice: None,
+            recording: None,
+        }
+    }
+}
+
+/// Makes a cycle's row with its first journal entries.
+pub(crate) fn begin(
+    tx: &Transaction<'_>,
+    fence: Fence,
+    cycle: &NewCycle,
+    entries: &[Entry],
+    now: DateTime<Utc>,
+) -> Result<()> {
+    tx.execute(
+        "INSERT INTO cycles (id, state, trigger, reasons, chat_id, thread_id, model, system, tools, started_at, fence, work)
+         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        sql::params![
+            cycle.id,
+            cycle.trigger,
+            crate::json(&cycle.reasons),
+            cycle.chat,
+            cycle.thread_id,
+            cycle.model,
+            cycle.system,
+            cycle.tools,
+            rfc3339(now),
+            fence.0,
+            cycle.work.as_ref().map(ToString::to_string)
+        ],
+    )?;
+    entries.iter().try_for_each(|entry| append(tx, &cycle.id, entry, now))
+}

@@ -1,0 +1,240 @@
+//! Rules that people make of questions: what is offered, shown, answered, and written to `policy.toml`.
+//!
+//! A press orders the rule in the transaction that stores it. The file is written after that, and then the row says so and the question
+//! counts as a yes, in one transaction: a kill in between leads to the same rule, once. Taking one back goes the same way.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use super::approvals::{Approval, Tap, Unshown};
+use crate::{
+    NewOutgoing, OutgoingKind, Result, Store,
+    outbox::{attempts, planned},
+    sql::{self, OptionalExtension as _, Row, Transaction},
+};
+
+/// What became of allowing a call for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleState {
+    /// There is a button for it.
+    Offered,
+    /// Its person was shown the rule.
+    Shown,
+    /// Its person doesn't want it now.
+    Declined,
+    /// Its person wants it; it has still to be written.
+    Ordered,
+    /// It stands in `policy.toml`.
+    Added,
+}
+
+impl RuleState {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Offered => "offered",
+            Self::Shown => "shown",
+            Self::Declined => "declined",
+            Self::Ordered => "ordered",
+            Self::Added => "added",
+        }
+    }
+
+    /// What can't be read was never offered.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        [Self::Offered, Self::Shown, Self::Declined, Self::Ordered, Self::Added]
+            .into_iter()
+            .find(|it| it.as_str() == text)
+    }
+}
+
+/// A rule of ours that its person takes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleRemoval {
+    /// Its row.
+    pub id: i64,
+    /// Its text in `policy.toml`.
+    pub rule: String,
+    chat: ChatRef,
+    thread_id: Option<i64>,
+    reply_to: Option<i64>,
+}
+
+impl RuleRemoval {
+    /// What its person is told of it.
+    pub fn answer(&self, text: String) -> NewOutgoing {
+        NewOutgoing {
+            chat: self.chat,
+            text,
+            kind: OutgoingKind::Command,
+            key: Some(format!("rule-removal/{}", self.id)),
+            thread_id: self.thread_id,
+            reply_to: self.reply_to,
+            ..NewOutgoing::default()
+        }
+    }
+}
+
+/// A question that can still be decided, by whoever pressed a button in its chat.
+const DECIDABLE: &str =
+    "nonce = ?1 AND state = 'pending' AND expires_at > ?2 AND chat_id = ?3 AND (approver IS NULL OR approver = ?4)";
+
+impl Store {
+    /// Rules that are ordered and not written yet, oldest first. One whose question got a no since, or came to nothing, isn't wanted.
+    pub fn ordered_rules(&self) -> Result<Vec<Approval>> {
+        let sql = format!(
+            "SELECT {} FROM approvals
+             WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0 AND rule = 'ordered'
+               AND state IN ('pending', 'approved') ORDER BY id",
+            Approval::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([], Approval::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// A rule stands in the file: what it was made of is allowed, too, if it could still be when the rule was ordered.
+    pub fn rule_is_added(&mut self, id: i64) -> Result<()> {
+        self.write(|tx| {
+            tx.execute("UPDATE approvals SET rule = 'added' WHERE id = ?1 AND rule = 'ordered'", [id])?;
+            tx.execute(
+                "UPDATE approvals SET state = 'approved', decided_at = rule_at, decided_by = COALESCE(CAST(approver AS TEXT), 'console')
+                 WHERE id = ?1 AND rule = 'added' AND state = 'pending' AND expires_at > rule_at",
+                [id],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// A rule can't be written, of which its person is told; it can be ordered anew. Returns the row of that message.
+    pub fn rule_is_refused(&mut self, id: i64, text: String, now: DateTime<Utc>) -> Result<Option<i64>> {
+        self.write(|tx| {
+            let chat = tx
+                .query_row(
+                    "UPDATE approvals SET rule = 'shown' WHERE id = ?1 AND rule = 'ordered' RETURNING chat_id",
+                    [id],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let Some(chat) = chat else { return Ok(None) };
+            let message = NewOutgoing { chat, text, kind: OutgoingKind::Command, ..NewOutgoing::default() };
+            planned::insert(tx, &message, now)
+        })
+    }
+
+    /// Decides a question at this machine's console by a rule that stands in the file. Says whether it could still be decided.
+    pub fn decide_for_good(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE approvals SET state = 'approved', decided_at = ?2, decided_by = 'console', rule = 'added', rule_at = ?2
+                 WHERE id = ?1 AND state = 'pending' AND expires_at > ?2",
+                (id, rfc3339(now)),
+            )?;
+            Ok(n == 1)
+        })
+    }
+
+    /// Messages with a rule that don't show yet what became of it, each with its row.
+    pub fn unshown_rules(&self) -> Result<Vec<(Unshown, i64)>> {
+        let mut statement = self.conn.prepare(&format!(
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1), rule_outgoing_id
+             FROM approvals a WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0
+               AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending'
+                    OR rule = 'ordered' AND state NOT IN ('pending', 'approved')) ORDER BY id LIMIT 50",
+            Approval::COLUMNS
+        ))?;
+        let rows = statement.query_map([], |row| {
+            let text: Option<String> = row.get(Approval::WIDTH + 1)?;
+            let (approval, message_id) = (Approval::read(row)?, row.get(Approval::WIDTH)?);
+            Ok((Unshown { approval, message_id, text: text.unwrap_or_default() }, row.get(Approval::WIDTH + 2)?))
+        })?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Takes note that a rule's message, by its row, shows what became of it, or never will. The rule may be shown anew by now, in another.
+    pub fn rule_is_shown(&mut self, id: i64, outgoing_id: i64) -> Result<()> {
+        self.write_relaxed(|tx| {
+            let sql = "UPDATE approvals SET rule_is_shown = 1 WHERE id = ?1 AND rule_outgoing_id = ?2";
+            tx.execute(sql, (id, outgoing_id))?;
+            Ok(())
+        })
+    }
+
+    /// Rules that are to be taken back, in the order in which that was asked for.
+    pub fn rule_removals(&self) -> Result<Vec<RuleRemoval>> {
+        let mut statement =
+            self.conn.prepare("SELECT id, rule, chat_id, thread_id, reply_to FROM rule_removals ORDER BY id")?;
+        let read = |row: &Row<'_>| {
+            let (id, rule, chat) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(RuleRemoval { id, rule, chat, thread_id: row.get(3)?, reply_to: row.get(4)? })
+        };
+        Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// A rule was taken back, or can't be; its person is told. Returns the row of that message.
+    pub fn rule_removal_is_done(&mut self, id: i64, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
+        self.write(|tx| {
+            tx.execute("DELETE FROM rule_removals WHERE id = ?1", [id])?;
+            planned::insert(tx, answer, now)
+        })
+    }
+}
+
+/// Takes a press of "always" in: the `message` with the rule is planned, and the question stays open. Returns its row; none: it is shown
+/// already, or the question is over or another's.
+pub(crate) fn show(
+    tx: &Transaction<'_>,
+    tap: &Tap,
+    nonce: &str,
+    message: &NewOutgoing,
+    now: DateTime<Utc>,
+) -> Result<Option<i64>> {
+    let sql = format!("SELECT id, outgoing_id FROM approvals WHERE {DECIDABLE} AND rule IN ('offered', 'declined')");
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
+    let asked = tx.query_row(&sql, (nonce, rfc3339(now), tap.chat, tap.sender_id), read).optional()?;
+    let Some((id, Some(outgoing_id))) = asked else { return Ok(None) };
+    if !is_under(tx, tap, outgoing_id, now)? {
+        return Ok(None);
+    }
+    let row = planned::insert(tx, message, now)?;
+    tx.execute(
+        "UPDATE approvals SET rule = 'shown', rule_outgoing_id = ?2, rule_is_shown = 0 WHERE id = ?1",
+        (id, row),
+    )?;
+    Ok(row)
+}
+
+/// Takes the answer to a shown rule in: it is ordered, or left. Says whether that was still open.
+pub(crate) fn tap(tx: &Transaction<'_>, tap: &Tap, (nonce, is_yes): (&str, bool), now: DateTime<Utc>) -> Result<bool> {
+    let sql = format!("SELECT id, rule_outgoing_id FROM approvals WHERE {DECIDABLE} AND rule = 'shown'");
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
+    let shown = tx.query_row(&sql, (nonce, rfc3339(now), tap.chat, tap.sender_id), read).optional()?;
+    let Some((id, Some(outgoing_id))) = shown else { return Ok(false) };
+    if !is_under(tx, tap, outgoing_id, now)? {
+        return Ok(false);
+    }
+    let state = if is_yes { RuleState::Ordered } else { RuleState::Declined };
+    tx.execute("UPDATE approvals SET rule = ?2, rule_at = ?3 WHERE id = ?1", (id, state.as_str(), rfc3339(now)))?;
+    Ok(true)
+}
+
+/// Whether a button that was pressed stands under this message of ours. Which one that is the press itself tells, if the sender doesn't
+/// know.
+fn is_under(tx: &Transaction<'_>, tap: &Tap, outgoing_id: i64, now: DateTime<Utc>) -> Result<bool> {
+    attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
+    let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_parts
+                   WHERE outgoing_id = ?1
+                     AND (repeats > 0 OR channel_message_id = ?2 AND COALESCE(CAST(?3 AS TEXT) >= channel_date, TRUE)))";
+    Ok(tx.query_row(sql, (outgoing_id, tap.message_id, tap.message_date.map(rfc3339)), |row| row.get(0))?)
+}
+
+/// A rule is to be taken back; who is told stands in the `answer`.
+pub(crate) fn remove(tx: &Transaction<'_>, rule: &str, answer: &NewOutgoing) -> Result<()> {
+    tx.execute(
+        "INSERT INTO rule_removals (rule, chat_id, thread_id, reply_to) VALUES (?1, ?2, ?3, ?4)",
+        (rule, answer.chat, answer.thread_id, answer.reply_to),
+    )?;
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! What a finished cycle is told by: its journal with times, its requests, its messages and its texts. Only looking.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::{ChatRef, Usage},
+};
+
+use crate::{
+    Approval, Entry, Incoming, Recording, Result, Spent, Store, json,
+    odd_rows::READABLE,
+    sql::{self, OptionalExtension as _, Row},
+};
+
+/// A line of a journal with its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalLine {
+    /// When it was written; none: that can't be read.
+    pub at: Option<DateTime<Utc>>,
+    /// What it says; none: it can't be read.
+    pub entry: Option<Entry>,
+}
+
+/// One request to a model, as the ledger has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PaidRequest {
+    /// The cycle; empty for one that belongs to none.
+    pub cycle_id: String,
+    /// When it was sent.
+    pub at: Option<DateTime<Utc>>,
+    /// The model.
+    pub model: String,
+    /// What it used and cost.
+    pub spent: Spent,
+    /// Whether its turn was cut off and isn't kept.
+    pub is_discarded: bool,
+    /// Whether its end isn't known: the cost is then the most that it may be.
+    pub is_reserved: bool,
+}
+
+/// A text that a cycle wrote to a chat.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct WrittenText {
+    /// Its row.
+    pub id: i64,
+    /// Where to.
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
+    /// Markdown.
+    pub text: String,
+    /// `reply`, `tell`, `reminder`, `notice`, `approval` or `command`.
+    pub kind: String,
+    /// When it was written.
+    pub created_at: Option<DateTime<Utc>>,
+    /// When all of it was sent; none: it waits.
+    pub sent_at: Option<DateTime<Utc>>,
+    /// Whether an undo took it back.
+    pub is_taken_back: bool,
+    /// Whose words it may hold besides its person's.
+    pub taint: Option<String>,
+}
+
+fn time(row: &Row<'_>, index: usize) -> sql::QueryResult<Option<DateTime<Utc>>> {
+    Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
+}
+
+impl PaidRequest {
+    const COLUMNS: &str = "l.cycle_id, l.at, l.model, l.input, l.output, l.cache_read, l.cache_write, l.cost_usd, l.discarded, l.reserved";
+
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let tokens = |index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
+        let usage = Usage { input: tokens(3)?, output: tokens(4)?, cache_read: tokens(5)?, cache_write: tokens(6)? };
+        Ok(Self {
+            cycle_id: row.get(0)?,
+            at: time(row, 1)?,
+            model: row.get(2)?,
+            spent: Spent { tokens: usage, cost_usd: row.get(7)? },
+            is_discarded: row.get(8)?,
+            is_reserved: row.get(9)?,
+        })
+    }
+}
+
+impl Store {
+    /// A cycle's journal with its times, in order. A line that can't be read keeps its place.
+    pub fn dated_journal(&self, cycle_id: &str) -> Result<Vec<JournalLine>> {
+        let mut statement = self.conn.prepare("SELECT at, body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
+        let lines = statement.query_map([cycle_id], |row| {
+            let body: String = row.get(1)?;
+            Ok(JournalLine { at: time(row, 0)?, entry: serde_json::from_str(&body).ok() })
+        })?;
+        Ok(lines.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// A cycle's turns alone, in order. What can't be read is left out.
+    pub fn turns_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
+        let sql = "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind = 'turn' ORDER BY seq";
+        let mut statement = self.conn.prepare(sql)?;
+        let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
+        let bodies = bodies.collect::<sql::QueryResult<Vec<_>>>()?;
+        Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
+    }
+
+    /// Whether a cycle's journal is kept. It goes some time after the cycle's end.
+    pub fn has_journal(&self, cycle_id: &str) -> Result<bool> {
+        let sql = "SELECT has_journal FROM cycles WHERE id = ?1";
+        Ok(self.conn.query_row(sql, [cycle_id], |row| row.get(0)).optional()?.unwrap_or(false))
+    }
+
+    /// A cycle's requests, the first one first.
+    pub fn requests_of(&self, cycle_id: &str) -> Result<Vec<PaidRequest>> {
+        let sql = format!("SELECT {} FROM ledger l WHERE l.cycle_id = ?1 ORDER BY l.id", PaidRequest::COLUMNS);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// All requests since a moment, or those of one chat's cycles, the first one first.
+    pub fn requests_since(&self, since: DateTime<Utc>, chat: Option<ChatRef>) -> Result<Vec<PaidRequest>> {
+        let sql = format!(
+            "SELECT {} FROM ledger l WHERE l.at >= ?1
+                 AND (CAST(?2 AS INTEGER) IS NULL OR ?2 = (SELECT c.chat_id FROM cycles c WHERE c.id = l.cycle_id))
+             ORDER BY l.id",
+            PaidRequest::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// When the first request of all was sent.
+    pub fn first_request_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let at: Option<String> = self.conn.query_row("SELECT min(at) FROM ledger", [], |row| row.get(0))?;
+        Ok(at.as_deref().and_then(parse_time))
+    }
+
+    /// Why each of these cycles woke.
+    pub fn reasons_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
+        let mut statement = self
+            .conn
+            .prepare("SELECT id, reasons FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))")?;
+        let reasons = statement.query_map([json(cycles)], |row| {
+            Ok((row.get(0)?, serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default()))
+        })?;
+        Ok(reasons.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The messages that each of these cycles took up, oldest first. Of a cycle whose journal is gone, those that no later one took
+    /// up after it.
+    pub fn messages_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<Incoming>>> {
+        let mut ids = self.noted_messages(cycles)?;
+        let unknown: Vec<&String> = cycles.iter().filter(|cycle| !ids.contains_key(*cycle)).collect();
+        if !unknown.is_empty() {
+            // No index has these: it is one look through all messages, and only where the journals are gone.
+            let mut statement = self.conn.prepare(
+                "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) ORDER BY id",
+            )?;
+            for found in statement.query_map([json(&unknown)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
+                let (cycle, id) = found?;
+                ids.entry(cycle).or_default().push(id);
+            }
+        }
+        let all: Vec<i64> = ids.values().flatten().copied().collect();
+        let rows: BTreeMap<i64, Incoming> =
+            self.messages(&all)?.into_iter().map(|message| (message.id, message)).collect();
+        let of = |ids: Vec<i64>| ids.iter().filter_map(|id| rows.get(id).cloned()).collect();
+        Ok(ids.into_iter().map(|(cycle, ids)| (cycle, of(ids))).collect())
+    }
+
+    fn noted_messages(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<i64>>> {
+        let mut statement = self.conn.prepare(
+            "SELECT cycle_id, message_id FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))
+             ORDER BY cycle_id, message_id",
+        )?;
+        let mut ids: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+        for found in statement.query_map([json(cycles)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
+            let (cycle, id) = found?;
+            ids.entry(cycle).or_default().push(id);
+        }
+        Ok(ids)
+    }
+
+    /// The cycle that took a message up last. The outer none: there is no such message; the inner: none has.
+    pub fn cycle_of_message(&self, id: i64) -> Result<Option<Option<String>>> {
+        let sql = format!("SELECT cycle_id FROM incoming_messages WHERE id = ?1 AND {READABLE}");
+        Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
+    }
+
+    /// What a cycle wrote to chats, in order.
+    pub fn written_by(&self, cycle_id: &str) -> Result<Vec<WrittenText>> {
+        let mut statement = self.conn.prepare(
+            "SELECT id, chat_id, message_text, kind, created_at, sent_at, taken_back_at IS NOT NULL, taint
+             FROM outgoing_messages WHERE cycle_id = ?1 AND typeof(chat_id) = 'integer' ORDER BY id",
+        )?;
+        let texts = statement.query_map([cycle_id], |row| {
+            Ok(WrittenText {
+                id: row.get(0)?,
+                chat: row.get(1)?,
+                text: row.get(2)?,
+                kind: row.get(3)?,
+                created_at: time(row, 4)?,
+                sent_at: time(row, 5)?,
+                is_taken_back: row.get(6)?,
+                taint: row.get(7)?,
+            })
+        })?;
+        Ok(texts.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// What a cycle asked a person, in order.
+    pub fn approvals_of(&self, cycle_id: &str) -> Result<Vec<Approval>> {
+        let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 ORDER BY id", Approval::COLUMNS);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([cycle_id], Approval::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// What is kept of a cycle as an example.
+    pub fn recording_of(&self, cycle_id: &str) -> Result<Option<Recording>> {
+        let sql = format!("SELECT {} FROM recordings WHERE cycle_id = ?1", Recording::COLUMNS);
+        Ok(self.conn.prepare(&sql)?.query_row([cycle_id], Recording::read).optional()?)
+    }
+
+    /// What each of these cycles spent. Those that spent nothing are left out.
+    pub fn spent_by_each(&self, cycles: &[String]) -> Result<BTreeMap<String, Spent>> {
+        // No cycle pays before it begins: so the index of times bounds the look.
+        let mut statement = self.conn.prepare(
+            "SELECT cycle_id, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd) FROM ledger
+             WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)))
+                 AND cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) GROUP BY cycle_id",
+        )?;
+        let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
+        let spent = statement.query_map([json(cycles)], |row| {
+            let (input, output) = (tokens(row, 1)?, tokens(row, 2)?);
+            let tokens = Usage { input, output, cache_read: tokens(row, 3)?, cache_write: tokens(row, 4)? };
+            Ok((row.get(0)?, Spent { tokens, cost_usd: row.get(5)? }))
+        })?;
+        Ok(spent.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The cycles that began last before a bound on their number, newest first: since a moment, of one chat, or all. Their
+    /// conversations' fixed parts are left out.
+    pub fn cycles_since(
+        &self,
+        since: Option<DateTime<Utc>>,
+        chat: Option<ChatRef>,
+        limit: usize,
+    ) -> Result<Vec<super::rows::CycleRow>> {
+        // An id begins with its cycle's time, and has an index.
+        let sql = format!(
+            "SELECT {} FROM cycles WHERE (CAST(?1 AS INTEGER) IS NULL OR chat_id = ?1) AND (CAST(?2 AS TEXT) IS NULL OR started_at >= ?2)
+             ORDER BY id DESC LIMIT ?3",
+            super::rows::CycleRow::BRIEF_COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        let rows = statement.query_map((chat, since.map(rfc3339), limit as i64), super::rows::CycleRow::read)?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+}

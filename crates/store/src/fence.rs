@@ -1,0 +1,77 @@
+//! The number that each write of a wake carries: a later one in force refuses it.
+
+use std::ops::{Deref, DerefMut};
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::clock::Clock;
+
+use super::{Result, Store, StoreError};
+use crate::sql::Transaction;
+
+/// The number of one holding of the wake lock; larger is later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fence(pub i64);
+
+/// The store in the hands of the wake that holds the lease: what only a wake may write. It reads like any other [`Store`].
+pub struct FencedStore<'a> {
+    store: &'a mut Store,
+    fence: Fence,
+    clock: &'a dyn Clock,
+}
+
+impl<'a> FencedStore<'a> {
+    /// For the holder of this fence; see [`Store::take_lease`].
+    pub fn new(store: &'a mut Store, fence: Fence, clock: &'a dyn Clock) -> Self {
+        Self { store, fence, clock }
+    }
+
+    /// The number that its writes carry.
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// Now, by the wake's clock: the time that its writes note.
+    pub(super) fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
+    /// One immediate transaction; refused when another wake has taken over.
+    pub(super) fn fenced<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let fence = self.fence;
+        self.store.write(|tx| {
+            check(tx, fence)?;
+            work(tx)
+        })
+    }
+
+    /// The same by [`Store::write_relaxed`].
+    pub(super) fn fenced_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let fence = self.fence;
+        self.store.write_relaxed(|tx| {
+            check(tx, fence)?;
+            work(tx)
+        })
+    }
+}
+
+impl Deref for FencedStore<'_> {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        self.store
+    }
+}
+
+impl DerefMut for FencedStore<'_> {
+    fn deref_mut(&mut self) -> &mut Store {
+        self.store
+    }
+}
+
+/// Refuses when a later fence than ours is in force.
+fn check(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
+    let now: i64 = tx.query_row("SELECT fence FROM processing_lock WHERE id = 1", [], |row| row.get(0))?;
+    // fault: wake-lost-lease-write
+    if now == fence.0 { Ok(()) } else { Err(StoreError::LeaseLost { held: fence.0, now }) }
+}

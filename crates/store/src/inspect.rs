@@ -1,0 +1,134 @@
+//! What the health check asks of the store. Only looking.
+
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{clock::parse_time, process::Identity, types::ChatRef};
+
+use super::{MIGRATIONS, PartState, Result, Store, odd_rows::words};
+use crate::{outbox::attempts::is_overdue, sql};
+
+/// Parts that are listed at most.
+const MAX_PARTS: i64 = 500;
+
+/// Which schema a database has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schema {
+    /// Its version; 0 for a database without tables of ours.
+    pub found: i64,
+    /// The version that this program brings it to.
+    pub known: i64,
+    /// The oldest version that a program has to know to use it; none where that isn't said.
+    pub readable_from: Option<i64>,
+}
+
+impl Schema {
+    /// Whether a newer program has changed what this one knows: more than tables and columns were added.
+    pub fn is_too_new(self) -> bool {
+        self.found > self.known && self.readable_from.is_none_or(|from| from > self.known)
+    }
+}
+
+/// A part of a message that wasn't confirmed; also a message that has no parts yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsentPart {
+    /// Its message's row.
+    pub outgoing_id: i64,
+    /// Where to; 0 is the console.
+    pub chat: ChatRef,
+    /// How far it is; never [`PartState::Sent`].
+    pub state: PartState,
+    /// Whether it is or was sent once more after a doubt: no further one is risked.
+    pub is_repeat: bool,
+    /// Attempts so far.
+    pub attempts: i64,
+    /// When its message was written.
+    pub created_at: Option<DateTime<Utc>>,
+    /// Not tried again before.
+    pub not_before: Option<DateTime<Utc>>,
+    /// The last error.
+    pub error: Option<String>,
+    /// Whether somebody sends it at this moment: its sender lives, and hasn't had it for longer than any send takes.
+    pub is_under_way: bool,
+}
+
+/// The version of a database's schema; 0: it has none of our tables.
+pub(super) fn version(conn: &sql::SqlConnection) -> Result<i64> {
+    if let Some(conn) = conn.sqlite() {
+        return Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?);
+    }
+    let is_made =
+        conn.query_row("SELECT to_regclass('schema_version') IS NOT NULL", [], |row| row.get::<_, bool>(0))?;
+    if is_made { Ok(conn.query_row("SELECT version FROM schema_version", [], |row| row.get(0))?) } else { Ok(0) }
+}
+
+impl Store {
+    /// Which schema the database has, and which one this program knows.
+    pub fn schema(&self) -> Result<Schema> {
+        let found = version(&self.conn)?;
+        let known = MIGRATIONS.len() as i64;
+        // Only of a newer one there is something to ask.
+        let readable_from = match found > known {
+            true => self.conn.query_row("SELECT max(version) FROM readable_from", [], |row| row.get(0)).ok().flatten(),
+            false => None,
+        };
+        Ok(Schema { found, known, readable_from })
+    }
+
+    /// The database's files: itself, the write-ahead log, and the log's index.
+    pub fn files(&self) -> [PathBuf; 3] {
+        ["", "-wal", "-shm"].map(|ending| {
+            let mut path = self.path.clone().into_os_string();
+            path.push(ending);
+            PathBuf::from(path)
+        })
+    }
+
+    /// How much of the database's file is free for what comes, in bytes.
+    pub fn free_bytes(&self) -> Result<u64> {
+        let Some(conn) = self.conn.sqlite() else { return Ok(0) };
+        let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let bytes = pragma("freelist_count")?.saturating_mul(pragma("page_size")?);
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
+    /// What is another one when somebody has written since, through a connection that stays open. A server tells of any write to any of
+    /// its databases: what seems changed may be as it was.
+    pub fn sign_of_changes(&self) -> Result<String> {
+        let sql = self.conn.either(
+            "SELECT CAST(data_version AS TEXT) FROM pragma_data_version",
+            "SELECT CAST(pg_current_snapshot() AS TEXT)",
+        );
+        Ok(self.conn.query_row(sql, [], |row| row.get(0))?)
+    }
+
+    /// Parts of messages that weren't confirmed, oldest first.
+    pub fn unsent_parts(&self, now: DateTime<Utc>) -> Result<Vec<UnsentPart>> {
+        let mut statement = self.conn.prepare(
+            "SELECT o.id, o.chat_id, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0), COALESCE(p.attempts, 0),
+                    o.created_at, p.not_before, p.error, p.sender, p.changed_at
+             FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
+             WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND typeof(o.chat_id) = 'integer' AND (p.state IS NULL OR p.state != 'sent')
+             ORDER BY o.id, p.part LIMIT ?1",
+        )?;
+        let rows = statement.query_map([MAX_PARTS], |row| {
+            let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
+                Ok(words(row, index)?.as_deref().and_then(parse_time))
+            };
+            let sender = row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
+            Ok(UnsentPart {
+                outgoing_id: row.get(0)?,
+                chat: row.get(1)?,
+                state: PartState::parse(&row.get::<_, String>(2)?),
+                is_repeat: row.get::<_, i64>(3)? > 0,
+                attempts: row.get(4)?,
+                created_at: time(5)?,
+                not_before: time(6)?,
+                error: row.get(7)?,
+                is_under_way: sender.is_some_and(|sender| self.may_live(&sender)) && !is_overdue(time(9)?, now),
+            })
+        })?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+}

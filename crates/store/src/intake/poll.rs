@@ -1,0 +1,95 @@
+//! How it goes with fetching: when a poll was last completed, and the stretches in which none was for so long that the channel
+//! has dropped messages.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
+
+use crate::{
+    NewOutgoing, Result, Store,
+    messages::overheard,
+    outbox::planned,
+    sql::{self, OptionalExtension as _, Transaction},
+};
+
+/// For so long Telegram keeps a message that nobody fetches.
+pub const KEPT_BY_CHANNEL: TimeDelta = TimeDelta::hours(24);
+
+impl Store {
+    /// When a poll of this bot was last completed, whether it brought anything or not.
+    pub fn last_heard(&self, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
+        last_heard(&self.conn, bot_id)
+    }
+
+    /// Takes note of a completed poll. If the last one is longer ago than the channel keeps messages, `notices` say so: they are told
+    /// that time and which chats were ever heard, and what they give is planned in the same transaction. Returns their rows.
+    ///
+    /// It isn't waited for the disk, unless there is something to tell: what a power cut takes is noted anew a minute later.
+    pub fn heard(
+        &mut self,
+        bot_id: i64,
+        now: DateTime<Utc>,
+        notices: impl Fn(DateTime<Utc>, &BTreeSet<ChatRef>) -> Vec<NewOutgoing>,
+    ) -> Result<Vec<i64>> {
+        let work = |tx: &Transaction<'_>| {
+            overheard::forget(tx, now)?;
+            let before = last_heard(tx, bot_id)?;
+            tx.execute(
+                "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, 0, ?2)
+                 ON CONFLICT (bot_id) DO UPDATE SET last_poll_at = excluded.last_poll_at",
+                (bot_id, rfc3339(now)),
+            )?;
+            let mut rows = Vec::new();
+            if let Some(from) = before.filter(|before| is_gap(*before, now)) {
+                for notice in notices(from, &chats_heard(tx)?) {
+                    rows.extend(planned::insert(tx, &notice, now)?);
+                }
+            }
+            Ok(rows)
+        };
+        if last_heard(&self.conn, bot_id)?.is_some_and(|before| is_gap(before, now)) {
+            self.write(work)
+        } else {
+            self.write_relaxed(work)
+        }
+    }
+
+    /// Another machine has heard the channel until then, in the turn before this machine's: what is later is no gap.
+    pub fn heard_elsewhere(&mut self, bot_id: i64, at: DateTime<Utc>) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute(
+                "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, 0, ?2)
+                 ON CONFLICT (bot_id) DO UPDATE
+                 SET last_poll_at = max(coalesce(poll_state.last_poll_at, ''), excluded.last_poll_at)",
+                (bot_id, rfc3339(at)),
+            )?;
+            Ok(())
+        })
+    }
+}
+
+/// Chats from which a message or a command ever came.
+fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<ChatRef>> {
+    let mut statement = tx.prepare(
+        "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
+         UNION SELECT CAST(chat_id AS INTEGER) FROM outgoing_messages WHERE kind = 'command'",
+    )?;
+    Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+}
+
+fn is_gap(before: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    now.signed_duration_since(before) > KEPT_BY_CHANNEL
+}
+
+fn last_heard(conn: &sql::SqlConnection, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
+    let at: Option<Option<String>> = conn
+        .prepare("SELECT last_poll_at FROM poll_state WHERE bot_id = ?1")?
+        .query_row([bot_id], |row| row.get(0))
+        .optional()?;
+    Ok(at.flatten().as_deref().and_then(parse_time))
+}

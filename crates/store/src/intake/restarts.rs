@@ -1,0 +1,54 @@
+//! Restarts of the bot that were ordered. A row stays open until its chat was told what came of it: once, by whichever bot runs then.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use crate::{
+    NewOutgoing, OutgoingKind, Result, Store,
+    outbox::planned,
+    sql::{self, Transaction},
+};
+
+impl Store {
+    /// Ends the restarts that are open, and tells their chats this. Says which messages are to be sent. Where there are none, nothing is
+    /// written.
+    pub fn end_restarts(&mut self, text: &str, now: DateTime<Utc>) -> Result<Vec<i64>> {
+        let open: Vec<(i64, ChatRef, Option<i64>)> = {
+            let mut statement =
+                self.conn.prepare("SELECT id, chat_id, thread_id FROM restarts WHERE told_at IS NULL ORDER BY id")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            rows.collect::<sql::QueryResult<_>>()?
+        };
+        if open.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.write(|tx| {
+            let mut told = Vec::new();
+            for (id, chat, thread_id) in open {
+                tx.execute("UPDATE restarts SET told_at = ?2 WHERE id = ?1", (id, rfc3339(now)))?;
+                let message = NewOutgoing {
+                    chat,
+                    thread_id,
+                    text: text.to_owned(),
+                    // It answers the command, also while all work is stopped.
+                    kind: OutgoingKind::Command,
+                    key: Some(format!("restart/{id}")),
+                    ..NewOutgoing::default()
+                };
+                told.extend(planned::insert(tx, &message, now)?);
+            }
+            Ok(told)
+        })
+    }
+}
+
+/// Keeps an order. One that is open is the same.
+pub(crate) fn order(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
+    tx.execute(
+        "INSERT INTO restarts (asked_at, chat_id, thread_id) SELECT ?1, ?2, ?3
+         WHERE NOT EXISTS (SELECT 1 FROM restarts WHERE told_at IS NULL)",
+        (rfc3339(now), answer.chat, answer.thread_id),
+    )?;
+    Ok(())
+}

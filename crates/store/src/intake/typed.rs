@@ -1,0 +1,235 @@
+//! A yes or a no that the owner types: it answers the one question that is open, if nothing of ours came between. What is dangerous
+//! wants the button.
+//!
+//! The channel tells what came before what, by the numbers of a private chat, which only grow, and by the dates that it gives both
+//! messages: the clocks of two machines differ. A question whose date isn't known wants the button.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::{ButtonChoice, ChatRef},
+};
+
+use crate::{
+    NewIncoming, NewOutgoing, OutgoingKind, Result, Store, Tap,
+    cycles::approvals,
+    outbox::planned,
+    sql::{self, Transaction},
+};
+
+/// What is said to a yes that isn't enough.
+const WANTS_THE_BUTTON: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. To allow it, tap the button under the question.";
+
+/// The same at this machine.
+const WANTS_A_COMMAND: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. `wake approvals list` shows it; `wake approvals approve` with its number allows it, and so does its button on the page.";
+/// What is said where several questions are open.
+const WHICH_QUESTION: &str = "Several questions are open, so nothing was decided. `wake approvals list` shows them, and `wake approvals approve` takes their numbers. If they are one task's, say yes to all.";
+
+/// What became of a message that is no message: it answered a question.
+pub(crate) struct TypedAnswer {
+    /// The row of what is said to it; none: it was said before.
+    pub(crate) said: Option<i64>,
+    /// Whether it has decided the question.
+    pub(crate) has_decided: bool,
+}
+
+/// The question that a typed answer can mean.
+struct OpenQuestion {
+    nonce: String,
+    is_risky: bool,
+    message_id: i64,
+    /// When it was sent, by the channel's clock.
+    date: DateTime<Utc>,
+}
+
+/// Takes a typed answer in; none if the message is none.
+pub(crate) fn take_in(
+    tx: &Transaction<'_>,
+    (bot_id, owner): (i64, ChatRef),
+    message: &NewIncoming,
+    now: DateTime<Utc>,
+) -> Result<Option<TypedAnswer>> {
+    let (Some(is_approval), Some(message_id), Some(update_id), Some(sent_at)) =
+        (yes_or_no(message, owner), message.channel_message_id, message.update_id, message.sent_at)
+    else {
+        return Ok(None);
+    };
+    let key = format!("typed/{bot_id}/{update_id}");
+    if is_said(tx, &key)? {
+        return Ok(Some(TypedAnswer { said: None, has_decided: false }));
+    }
+    let questions = open_questions(tx, (owner, message_id), is_for_all(&message.text), now)?;
+    // fault: typed-yes-counts-older
+    let is_before = questions.iter().all(|question| question.date <= sent_at);
+    let is_about = |question: &OpenQuestion| message.quotes == Some(question.message_id);
+    let is_about_another = message.quoted.is_some() && !questions.iter().all(is_about);
+    if questions.is_empty() || !is_before || is_about_another {
+        return Ok(None);
+    }
+    let wants_button = is_approval && questions.iter().any(|question| question.is_risky);
+    if !wants_button {
+        let mut has_decided = false;
+        for question in &questions {
+            has_decided |= decide(tx, owner, question, is_approval, now)?;
+        }
+        if !has_decided {
+            return Ok(None);
+        }
+    }
+    let text = match (wants_button, is_approval) {
+        (true, _) => WANTS_THE_BUTTON,
+        (false, true) => "Allowed, once.",
+        (false, false) => "Not done.",
+    };
+    let answer = NewOutgoing {
+        chat: owner,
+        text: text.to_owned(),
+        kind: OutgoingKind::Command,
+        key: Some(key),
+        thread_id: message.thread_id,
+        reply_to: Some(message_id),
+        ..NewOutgoing::default()
+    };
+    Ok(Some(TypedAnswer { said: planned::insert(tx, &answer, now)?, has_decided: !wants_button }))
+}
+
+/// The same decision as by the button.
+fn decide(
+    tx: &Transaction<'_>,
+    owner: ChatRef,
+    question: &OpenQuestion,
+    is_approval: bool,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let tap = Tap {
+        callback_id: String::new(),
+        choice: ButtonChoice::Approval { nonce: question.nonce.clone(), is_approval },
+        chat: owner,
+        message_id: question.message_id,
+        message_date: Some(question.date),
+        sender_id: owner.number(),
+    };
+    approvals::tap(tx, &tap, (&question.nonce, is_approval), now)
+}
+
+/// Whether a message is a yes or a no of the owner's own, in their own chat, and nothing else.
+fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
+    let is_owners = message.chat == owner
+        && owner != ChatRef::TERMINAL
+        && !owner.is_group()
+        && message.sender_id == Some(owner.number());
+    let is_plain = message.kind == "text"
+        && message.forwarded_from.is_none()
+        && message.attachments.is_empty()
+        && !message.is_only_part;
+    if !is_owners || !is_plain {
+        return None;
+    }
+    spelled(&message.text)
+}
+
+/// What a word says, if it is a yes or a no and nothing else.
+fn spelled(text: &str) -> Option<bool> {
+    match text.trim().trim_end_matches(['.', '!']).to_lowercase().as_str() {
+        "yes" | "y" | "yes to all" => Some(true),
+        "no" | "n" | "no to all" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether an answer is meant for several questions.
+fn is_for_all(text: &str) -> bool {
+    text.to_lowercase().contains("all")
+}
+
+impl Store {
+    /// Takes a yes or a no that is typed at this machine, at a terminal or on the page: it answers the question that is open there, or with
+    /// "to all" those of one task, if nothing of ours came after it. Says what is to be told, and whether that has decided something; none:
+    /// it is a message like any other.
+    pub fn answer_at_terminal(&mut self, text: &str, now: DateTime<Utc>) -> Result<Option<(&'static str, bool)>> {
+        let Some(is_approval) = spelled(text) else { return Ok(None) };
+        self.write(|tx| {
+            let open = open_at_terminal(tx, now)?;
+            let (Some(first), Some(last)) = (open.first(), open.last()) else { return Ok(None) };
+            // What was said to such a word before, which decided nothing, comes between nothing.
+            let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE chat_id = 0 AND id > ?1
+                 AND taken_back_at IS NULL AND message_text NOT IN (?2, ?3))";
+            let values = (last.outgoing, WHICH_QUESTION, WANTS_A_COMMAND);
+            if tx.prepare(sql)?.query_row(values, |row| row.get(0))? {
+                return Ok(None);
+            }
+            let is_one_task = open.iter().all(|other| other.cycle == first.cycle);
+            if open.len() > 1 && !(is_for_all(text) && is_one_task) {
+                return Ok(Some((WHICH_QUESTION, false)));
+            }
+            if is_approval && open.iter().any(|question| question.is_risky) {
+                return Ok(Some((WANTS_A_COMMAND, false)));
+            }
+            for question in &open {
+                approvals::decide_here(tx, question.id, is_approval, now)?;
+            }
+            Ok(Some((if is_approval { "Allowed, once." } else { "Not done." }, true)))
+        })
+    }
+}
+
+/// A question that is open at this machine, and was shown there.
+struct OpenHere {
+    id: i64,
+    cycle: String,
+    is_risky: bool,
+    outgoing: i64,
+}
+
+fn open_at_terminal(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<Vec<OpenHere>> {
+    let sql = "SELECT a.id, a.cycle_id, a.risk NOT IN ('safe', 'caution'), a.outgoing_id
+         FROM approvals a JOIN outgoing_messages o ON o.id = a.outgoing_id
+         WHERE a.chat_id = 0 AND a.state = 'pending' AND a.expires_at > ?1 AND o.sent_at IS NOT NULL ORDER BY a.id";
+    let read = |row: &sql::Row<'_>| {
+        Ok(OpenHere { id: row.get(0)?, cycle: row.get(1)?, is_risky: row.get(2)?, outgoing: row.get(3)? })
+    };
+    let mut statement = tx.prepare(sql)?;
+    Ok(statement.query_map([rfc3339(now)], read)?.collect::<sql::QueryResult<_>>()?)
+}
+
+fn is_said(tx: &Transaction<'_>, key: &str) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key = ?1)";
+    Ok(tx.prepare(sql)?.query_row([key], |row| row.get(0))?)
+}
+
+/// The question in a chat that is open alone, stands above the message and has nothing of ours between them; for all: those of one task,
+/// if no other is open.
+fn open_questions(
+    tx: &Transaction<'_>,
+    (chat, message_id): (ChatRef, i64),
+    is_for_all: bool,
+    now: DateTime<Utc>,
+) -> Result<Vec<OpenQuestion>> {
+    let open = "FROM approvals WHERE chat_id = ?1 AND state = 'pending' AND expires_at > ?2";
+    let sql = format!(
+        "SELECT a.nonce, a.risk NOT IN ('safe', 'caution'), q.channel_message_id, q.channel_date
+         FROM approvals a JOIN outgoing_parts q ON q.outgoing_id = a.outgoing_id
+         WHERE a.chat_id = ?1 AND a.state = 'pending' AND a.expires_at > ?2 AND q.channel_message_id < ?3
+           AND q.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = a.outgoing_id)
+           AND 1 = (SELECT count(DISTINCT cycle_id) {open})
+           AND NOT EXISTS (
+             SELECT 1 FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
+             WHERE o.chat_id = ?1 AND o.id NOT IN (SELECT outgoing_id {open} AND outgoing_id IS NOT NULL)
+               AND (p.channel_message_id > q.channel_message_id AND p.channel_message_id < ?3
+                    OR p.state IN ('attempting', 'unknown')))
+         ORDER BY a.id"
+    );
+    let read = |row: &sql::Row<'_>| {
+        let date = row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time);
+        let (nonce, is_risky, message_id) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(date.map(|date| OpenQuestion { nonce, is_risky, message_id, date }))
+    };
+    let mut statement = tx.prepare(&sql)?;
+    let found = statement.query_map((chat, rfc3339(now), message_id), read)?.collect::<sql::QueryResult<Vec<_>>>()?;
+    let count: i64 = tx.query_row(&format!("SELECT count(*) {open}"), (chat, rfc3339(now)), |row| row.get(0))?;
+    let found: Vec<OpenQuestion> = found.into_iter().flatten().collect();
+    // One that isn't above the message, or whose date isn't known, wants its button, and so do those beside it.
+    let is_meant = found.len() as i64 == count && (count == 1 || is_for_all);
+    Ok(if is_meant { found } else { Vec::new() })
+}

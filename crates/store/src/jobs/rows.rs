@@ -1,0 +1,260 @@
+//! The jobs as they are planned. What a job does stands in its file; here stands when it runs next, and what the last look saw.
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    schedule::{
+        Missed, Rule, Slot,
+        due::{self, CLOCK_SLACK, Series, SlotHistory},
+    },
+    zone::Tz,
+};
+
+use crate::{
+    FencedStore, Result, Store, json,
+    odd_rows::words,
+    sql::{self, OptionalExtension as _, Row, Transaction},
+};
+
+/// How a civil slot is written: local wall time, sortable as text.
+const SLOT_FORMAT: &str = "%Y-%m-%dT%H:%M:%S";
+/// Slots of one job that are looked up when the clock was set back.
+const MAX_HISTORY: u32 = 10_000;
+
+/// A job as it is planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRow {
+    /// Its name, which is its file's.
+    pub name: String,
+    /// What of its file the plan was made from.
+    pub read_from: String,
+    /// What it looks at, as its file says.
+    pub gate: String,
+    /// How it recurs; none: once.
+    pub rule: Option<Rule>,
+    /// IANA zone of its civil times.
+    pub zone: String,
+    /// Its next slot; none: nothing comes, or it rests.
+    pub next: Option<Slot>,
+    /// Whether a person wants a run now.
+    pub is_asked: bool,
+    /// When it was first planned.
+    pub created_at: Option<DateTime<Utc>>,
+    /// When its next slot was written.
+    pub written_at: Option<DateTime<Utc>>,
+    /// What the last look saw, as JSON.
+    pub seen: Option<String>,
+    /// Runs that failed in a row.
+    pub failures: u32,
+    /// Why the last one did.
+    pub error: Option<String>,
+}
+
+/// What a job's file plans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobPlan {
+    /// Its name.
+    pub name: String,
+    /// See [`JobRow::read_from`].
+    pub read_from: String,
+    /// See [`JobRow::gate`].
+    pub gate: String,
+    /// How it recurs; none: once.
+    pub rule: Option<Rule>,
+    /// IANA zone of its civil times.
+    pub zone: String,
+    /// Its first slot from now on; none: it rests, or its one time is over.
+    pub next: Option<Slot>,
+}
+
+impl JobRow {
+    const SELECT: &str =
+        "SELECT name, read_from, gate, rule, zone, slot, next_at, is_asked, created_at, written_at, seen, failures,
+                                 error FROM jobs";
+
+    /// It as something that recurs, from its next slot on; `tz` stands in for a zone that isn't known here.
+    pub fn series(&self, next: Slot, missed: Missed, tz: Tz) -> Series<'_> {
+        Series { rule: self.rule.as_ref(), tz: self.zone(tz), missed, next }
+    }
+
+    /// The zone of its civil times; `tz` where that isn't known here.
+    pub fn zone(&self, tz: Tz) -> Tz {
+        self.zone.parse().unwrap_or(tz)
+    }
+
+    /// Whether something of it is to be looked at.
+    pub fn is_due(&self, now: DateTime<Utc>) -> bool {
+        self.is_asked || self.is_new_watch() || self.next.is_some_and(|slot| slot.at <= now)
+    }
+
+    /// Whether it watches what no look has seen or failed to see. Its first look doesn't wait for its time: an address that can't
+    /// work is told while its person still thinks of it.
+    pub fn is_new_watch(&self) -> bool {
+        self.next.is_some() && self.seen.is_none() && self.failures == 0 && self.gate.starts_with("watch: ")
+    }
+
+    /// Whether the clock has been set back since its next slot was written.
+    pub fn is_set_back(&self, now: DateTime<Utc>) -> bool {
+        self.next.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
+    }
+
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let time = |column| row.get::<_, Option<String>>(column).map(|text| text.as_deref().and_then(parse_time));
+        let slot = row.get::<_, Option<String>>(5)?.as_deref().and_then(read_slot);
+        Ok(Self {
+            name: row.get(0)?,
+            read_from: row.get(1)?,
+            gate: row.get(2)?,
+            rule: row.get::<_, Option<String>>(3)?.and_then(|text| serde_json::from_str(&text).ok()),
+            zone: row.get(4)?,
+            next: slot.zip(time(6)?).map(|(civil, at)| Slot { civil, at }),
+            is_asked: row.get(7)?,
+            created_at: time(8)?,
+            written_at: time(9)?,
+            seen: row.get(10)?,
+            failures: row.get(11)?,
+            error: row.get(12)?,
+        })
+    }
+}
+
+impl Store {
+    /// All that are planned, by name.
+    pub fn jobs(&self) -> Result<Vec<JobRow>> {
+        let sql = format!("{} ORDER BY name", JobRow::SELECT);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([], JobRow::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Whether one is due, was asked for, or was planned by a clock that was set back since.
+    pub fn has_due_job(&self, now: DateTime<Utc>) -> Result<bool> {
+        // The last line is `JobRow::is_new_watch`.
+        let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1
+                   OR next_at IS NOT NULL AND written_at > ?2
+                   OR next_at IS NOT NULL AND seen IS NULL AND failures = 0 AND gate LIKE 'watch: %')";
+        Ok(self.conn.prepare(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
+    }
+
+    /// When the next one is due.
+    pub fn next_job_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let text =
+            self.conn.query_row("SELECT min(next_at) FROM jobs WHERE next_at IS NOT NULL", [], |row| words(row, 0))?;
+        Ok(text.as_deref().and_then(parse_time))
+    }
+
+    /// What became of a job's slots from one on: after the clock was set back they come again.
+    pub fn job_history(&self, name: &str, from: NaiveDateTime) -> Result<SlotHistory> {
+        let mut statement = self
+            .conn
+            .prepare("SELECT slot, state FROM job_runs WHERE name = ?1 AND slot >= ?2 ORDER BY slot LIMIT ?3")?;
+        let mut rows = statement.query((name, write_slot(from), MAX_HISTORY))?;
+        let mut history = SlotHistory::default();
+        while let Some(row) = rows.next()? {
+            let Some(slot) = read_slot(&row.get::<_, String>(0)?) else { continue };
+            match row.get::<_, String>(1)?.as_str() {
+                "missed" => history.passed.push((slot, slot)),
+                _ => drop(history.happened.insert(slot)),
+            }
+        }
+        Ok(history)
+    }
+
+    /// A person wants a run now, whatever is planned. Says whether the next wake knows the job already.
+    pub fn ask_for_job(&mut self, name: &str, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let known = tx
+                .query_row("SELECT 1 FROM jobs WHERE name = ?1", [name], |_| Ok(()))
+                .optional()?
+                .is_some();
+            tx.execute(
+                "INSERT INTO jobs (name, read_from, zone, is_asked, created_at, written_at) VALUES (?1, '', '', 1, ?2, ?2)
+                 ON CONFLICT (name) DO UPDATE SET is_asked = 1",
+                (name, rfc3339(now)),
+            )?;
+            Ok(known)
+        })
+    }
+}
+
+impl FencedStore<'_> {
+    /// Plans the jobs as their files say, and forgets the plans of those that are gone; under `key` stands from then on what the folder
+    /// looked like. A plan that is as it was stays as it is.
+    pub fn plan_jobs(&mut self, plans: &[JobPlan], (key, sign): (&str, &str)) -> Result<()> {
+        let now = self.now();
+        let old = self.jobs()?;
+        self.fenced(|tx| {
+            for gone in old.iter().filter(|row| !plans.iter().any(|plan| plan.name == row.name)) {
+                tx.execute("DELETE FROM jobs WHERE name = ?1", [&gone.name])?;
+                tx.execute(
+                    "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its file is gone, or isn''t understood any more'
+                     WHERE name = ?1 AND state = 'open' AND cycle_id IS NULL",
+                    (&gone.name, rfc3339(now)),
+                )?;
+            }
+            // A run that no cycle has taken up rests with its job.
+            for rests in plans.iter().filter(|plan| plan.next.is_none() && plan.read_from.starts_with("paused")) {
+                tx.execute(
+                    "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its job was paused'
+                     WHERE name = ?1 AND state = 'open' AND cycle_id IS NULL",
+                    (&rests.name, rfc3339(now)),
+                )?;
+            }
+            for plan in plans {
+                let row = old.iter().find(|row| row.name == plan.name);
+                if !row.is_some_and(|row| row.read_from == plan.read_from && row.zone == plan.zone) {
+                    write(tx, plan, now)?;
+                } else if row.is_some_and(|row| row.gate != plan.gate) {
+                    tx.execute("UPDATE jobs SET gate = ?2, seen = NULL WHERE name = ?1", (&plan.name, &plan.gate))?;
+                }
+            }
+            crate::upkeep::backoff::set_handled(tx, key, sign, now)
+        })
+    }
+
+    /// Writes a next slot anew, after the clock was set back.
+    pub fn set_next_job_slot(&mut self, name: &str, next: Option<Slot>) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| set_next(tx, name, next, now))
+    }
+}
+
+/// Plans one; what its gate saw last stays as long as it looks at the same.
+fn write(tx: &Transaction<'_>, plan: &JobPlan, now: DateTime<Utc>) -> Result<()> {
+    tx.execute(
+        "INSERT INTO jobs (name, read_from, gate, rule, zone, slot, next_at, created_at, written_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+         ON CONFLICT (name) DO UPDATE SET read_from = excluded.read_from, rule = excluded.rule, zone = excluded.zone,
+             slot = excluded.slot, next_at = excluded.next_at, created_at = excluded.created_at,
+             written_at = excluded.written_at, seen = CASE WHEN jobs.gate = excluded.gate THEN jobs.seen END, gate = excluded.gate,
+             failures = 0, error = NULL",
+        (
+            &plan.name,
+            &plan.read_from,
+            &plan.gate,
+            plan.rule.as_ref().map(json),
+            &plan.zone,
+            plan.next.map(|slot| write_slot(slot.civil)),
+            plan.next.map(|slot| rfc3339(slot.at)),
+            rfc3339(now),
+        ),
+    )?;
+    Ok(())
+}
+
+pub(crate) fn set_next(tx: &Transaction<'_>, name: &str, next: Option<Slot>, now: DateTime<Utc>) -> Result<()> {
+    let (slot, at) = (next.map(|slot| write_slot(slot.civil)), next.map(|slot| rfc3339(slot.at)));
+    tx.execute(
+        "UPDATE jobs SET slot = ?2, next_at = ?3, written_at = ?4 WHERE name = ?1",
+        (name, slot, at, rfc3339(now)),
+    )?;
+    Ok(())
+}
+
+pub(crate) fn write_slot(slot: NaiveDateTime) -> String {
+    slot.format(SLOT_FORMAT).to_string()
+}
+
+pub(crate) fn read_slot(text: &str) -> Option<NaiveDateTime> {
+    NaiveDateTime::parse_from_str(text, SLOT_FORMAT).ok()
+}

@@ -1,0 +1,315 @@
+//! What runs came to. A look at a job's gate, what is seen, the next slot and the message are one transaction: whoever is killed
+//! between two looks tells nothing twice.
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    schedule::Slot,
+};
+
+use super::rows;
+use crate::{
+    FencedStore, NewOutgoing, Result, Store, json,
+    outbox::planned,
+    sql::{self, OptionalExtension as _, Row, Transaction},
+};
+
+/// Runs of a job that are kept, the newest.
+const RUNS_KEPT: u32 = 200;
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Its gate is open, and the model has still to work on it, or does.
+    Open,
+    /// Its time passed without it.
+    Missed,
+    /// Its gate was shut, or nothing was new.
+    Nothing,
+    /// It found something, which is told by rule.
+    Told,
+    /// The model has worked on it.
+    Worked,
+    /// It couldn't be done.
+    Failed,
+}
+
+impl JobState {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Missed => "missed",
+            Self::Nothing => "nothing",
+            Self::Told => "told",
+            Self::Worked => "worked",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        let all = [Self::Open, Self::Missed, Self::Nothing, Self::Told, Self::Worked];
+        all.into_iter().find(|state| state.as_str() == text).unwrap_or(Self::Failed)
+    }
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRun {
+    /// Its number.
+    pub id: i64,
+    /// The job.
+    pub name: String,
+    /// Its civil slot; none: a person asked for it.
+    pub slot: Option<NaiveDateTime>,
+    /// When it began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// How it stands.
+    pub state: JobState,
+    /// The cycle that does it.
+    pub cycle_id: Option<String>,
+    /// What its gate saw: others' words.
+    pub found: Option<String>,
+    /// What it came to.
+    pub output: Option<String>,
+}
+
+/// A run that is written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewJobRun {
+    /// Its civil slot; none: a person asked for it.
+    pub slot: Option<NaiveDateTime>,
+    /// How it stands.
+    pub state: JobState,
+    /// What its gate saw.
+    pub found: Option<String>,
+    /// What it came to.
+    pub output: Option<String>,
+}
+
+/// What a look at a due job comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobLook {
+    /// The job.
+    pub name: String,
+    /// Its next slot from now on.
+    pub next: Option<Slot>,
+    /// What is written down: what was missed, then the run.
+    pub runs: Vec<NewJobRun>,
+    /// What is kept for the next look; none: what was kept stays.
+    pub seen: Option<String>,
+    /// Whether the look went well, or why it failed; none: it wasn't looked.
+    pub ended: Option<std::result::Result<(), String>>,
+    /// What is said, and whether it waits for the end of the quiet hours.
+    pub message: Option<(NewOutgoing, bool)>,
+}
+
+/// How a run with the model ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobEnd {
+    /// The run.
+    pub run: i64,
+    /// How it stands from now on.
+    pub state: JobState,
+    /// What it came to.
+    pub output: String,
+    /// What is said, and whether it waits for the end of the quiet hours.
+    pub message: Option<(NewOutgoing, bool)>,
+}
+
+impl JobRun {
+    const SELECT: &str = "SELECT id, name, slot, started_at, state, cycle_id, found, output FROM job_runs";
+
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            name: row.get(1)?,
+            slot: row.get::<_, Option<String>>(2)?.as_deref().and_then(rows::read_slot),
+            started_at: row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time),
+            state: JobState::parse(&row.get::<_, String>(4)?),
+            cycle_id: row.get(5)?,
+            found: row.get(6)?,
+            output: row.get(7)?,
+        })
+    }
+}
+
+impl Store {
+    /// The last runs, of one job or of all, newest first.
+    pub fn job_runs(&self, name: Option<&str>, most: u32) -> Result<Vec<JobRun>> {
+        let sql = format!("{} WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map((name, most), JobRun::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// A run by its number.
+    pub fn job_run(&self, id: i64) -> Result<Option<JobRun>> {
+        let sql = format!("{} WHERE id = ?1", JobRun::SELECT);
+        Ok(self.conn.prepare(&sql)?.query_row([id], JobRun::read).optional()?)
+    }
+
+    /// Runs that wait for the model, and that no cycle has taken up; the oldest first.
+    pub fn waiting_job_runs(&self) -> Result<Vec<JobRun>> {
+        let sql = format!("{} WHERE state = 'open' AND cycle_id IS NULL ORDER BY id", JobRun::SELECT);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([], JobRun::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Whether a run of a job isn't over.
+    pub fn has_open_job_run(&self, name: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE state = 'open' AND name = ?1)";
+        Ok(self.conn.prepare(sql)?.query_row([name], |row| row.get(0))?)
+    }
+
+    /// What the last run of a job that came to something came to, before this one.
+    pub fn last_job_output(&self, name: &str, before: i64) -> Result<Option<String>> {
+        let sql = "SELECT output FROM job_runs WHERE name = ?1 AND id < ?2 AND state IN ('worked', 'told') ORDER BY id DESC LIMIT 1";
+        let output = self.conn.prepare(sql)?.query_row((name, before), |row| row.get(0)).optional()?;
+        Ok(output.flatten())
+    }
+
+    /// Whether something waits to be said until the quiet hours end.
+    pub fn has_held_job_message(&self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE held IS NOT NULL)";
+        Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Writes down what a look came to, in one transaction. A slot that has run before runs no second time: nothing is said then.
+    pub fn job_looked(&mut self, look: &JobLook) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
+            let mut last = None;
+            for run in &look.runs {
+                last = insert(tx, &look.name, run, now)?;
+            }
+            tx.prepare(
+                "DELETE FROM job_runs WHERE name = ?1 AND state != 'open' AND held IS NULL AND id <= (
+                     SELECT id FROM job_runs WHERE name = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+            )?
+            .execute((&look.name, RUNS_KEPT))?;
+            rows::set_next(tx, &look.name, look.next, now)?;
+            tx.execute(
+                "UPDATE jobs SET is_asked = 0, seen = coalesce(?2, seen) WHERE name = ?1",
+                (&look.name, &look.seen),
+            )?;
+            if let Some(ended) = &look.ended {
+                note_end(tx, &look.name, ended.as_ref().err())?;
+            }
+            if let (Some(run), Some((message, waits))) = (last, &look.message) {
+                say(tx, run, message, *waits, now)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Says what waited for the end of the quiet hours. Says whether there was any.
+    pub fn say_held_job_messages(&mut self) -> Result<bool> {
+        let now = self.now();
+        self.fenced(|tx| {
+            let mut statement = tx.prepare("SELECT id, held FROM job_runs WHERE held IS NOT NULL ORDER BY id")?;
+            let held: Vec<(i64, String)> =
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?;
+            for (id, held) in &held {
+                // One that can't be read any more is in the run's output all the same.
+                if let Ok(message) = serde_json::from_str::<NewOutgoing>(held) {
+                    planned::insert(tx, &message, now)?;
+                }
+                tx.execute("UPDATE job_runs SET held = NULL WHERE id = ?1", [id])?;
+            }
+            Ok(!held.is_empty())
+        })
+    }
+
+    /// Gives up the runs whose cycle was given up, or ended without a word of them; gives their jobs and numbers.
+    pub fn fail_lost_job_runs(&mut self) -> Result<Vec<(String, i64)>> {
+        let now = self.now();
+        self.fenced(|tx| {
+            let sql = "SELECT r.name, r.id FROM job_runs r JOIN cycles c ON c.id = r.cycle_id
+                       WHERE r.state = 'open' AND c.state IN ('failed', 'abandoned', 'done')";
+            let mut statement = tx.prepare(sql)?;
+            let lost: Vec<(String, i64)> =
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?;
+            for (name, id) in &lost {
+                tx.execute(
+                    "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its work was given up' WHERE id = ?1",
+                    (id, rfc3339(now)),
+                )?;
+                tx.execute(
+                    "UPDATE jobs SET failures = failures + 1, error = 'its work was given up' WHERE name = ?1",
+                    [name],
+                )?;
+            }
+            Ok(lost)
+        })
+    }
+}
+
+/// A cycle takes a run up.
+pub(crate) fn take_up(tx: &Transaction<'_>, run: i64, cycle: &str) -> Result<()> {
+    tx.execute("UPDATE job_runs SET cycle_id = ?2 WHERE id = ?1 AND state = 'open'", (run, cycle))?;
+    Ok(())
+}
+
+/// A run with the model is over. Once: what is over stays as it is.
+pub(crate) fn end(tx: &Transaction<'_>, end: &JobEnd, cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    let name: Option<String> = tx
+        .query_row(
+            "UPDATE job_runs SET state = ?2, output = ?3, ended_at = ?4 WHERE id = ?1 AND state = 'open' RETURNING name",
+            (end.run, end.state.as_str(), &end.output, rfc3339(now)),
+            |row| row.get(0),
+        )
+        .optional()?;
+    let Some(name) = name else { return Ok(()) };
+    note_end(tx, &name, Some(&end.output).filter(|_| end.state == JobState::Failed))?;
+    if let Some((message, waits)) = &end.message {
+        let message = NewOutgoing { cycle_id: Some(cycle.to_owned()), ..message.clone() };
+        say(tx, end.run, &message, *waits, now)?;
+    }
+    Ok(())
+}
+
+/// Counts failures in a row.
+fn note_end(tx: &Transaction<'_>, name: &str, error: Option<&String>) -> Result<()> {
+    tx.execute(
+        "UPDATE jobs SET failures = (failures + 1) * ?2, error = ?3 WHERE name = ?1",
+        (name, i64::from(error.is_some()), error),
+    )?;
+    Ok(())
+}
+
+/// Says it, or keeps it until the quiet hours end.
+fn say(tx: &Transaction<'_>, run: i64, message: &NewOutgoing, waits: bool, now: DateTime<Utc>) -> Result<()> {
+    let key = format!("job/{run}");
+    let message = NewOutgoing { key: Some(key), ..message.clone() };
+    if waits {
+        tx.execute("UPDATE job_runs SET held = ?2 WHERE id = ?1", (run, json(&message)))?;
+    } else {
+        planned::insert(tx, &message, now)?;
+    }
+    Ok(())
+}
+
+/// Its number; none: a run of this slot is there already.
+fn insert(tx: &Transaction<'_>, name: &str, run: &NewJobRun, now: DateTime<Utc>) -> Result<Option<i64>> {
+    let ended = (run.state != JobState::Open).then(|| rfc3339(now));
+    Ok(tx
+        .query_row(
+            "INSERT INTO job_runs (name, slot, started_at, ended_at, state, found, output) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+             ON CONFLICT DO NOTHING RETURNING id",
+            (
+                name,
+                run.slot.map(rows::write_slot),
+                rfc3339(now),
+                ended,
+                run.state.as_str(),
+                &run.found,
+                &run.output,
+            ),
+            |row| row.get(0),
+        )
+        .optional()?)
+}

@@ -1,0 +1,93 @@
+//! The fence in `processing_lock`: each holder of the wake lock gets the next number, and every write of a wake carries
+//! it. The lock itself is a flock on a file (see [`crate::wake_lock`]); this is what makes a lost lock harmless here.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    process::Identity,
+};
+
+use super::{Result, Store, StoreError, json};
+use crate::{FencedStore, clock_rollback, fence::Fence, messages::overheard, sql::OptionalExtension as _};
+
+/// Takes a lock that belongs to the connection, and goes with it: one wake at a time works on a shared database. One whose connection is
+/// made anew meanwhile has lost it; then its fence decides.
+const TAKE_TURN: &str = "SELECT pg_try_advisory_lock(1919252845, hashtext(current_schema()))";
+
+/// Who `processing_lock` says is working.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseHolder {
+    /// Its fence.
+    pub fence: Fence,
+    /// Whether it still holds.
+    pub is_locked: bool,
+    /// Since when.
+    pub locked_at: Option<DateTime<Utc>>,
+    /// Which process it is, if that can be read.
+    pub identity: Option<Identity>,
+}
+
+impl Store {
+    /// Takes the next fence for a process that already holds the flock. If the clock was set back, what waits follows it.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] while a wake of another machine works on a shared database: a flock says nothing there.
+    pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
+        if self.is_shared() {
+            let is_ours: bool = self.conn.query_row(TAKE_TURN, [], |row| row.get(0))?;
+            // fault: two-machines-work-shared
+            if !is_ours {
+                return Err(StoreError::Busy);
+            }
+        }
+        self.write_relaxed(|tx| {
+            // Nobody else does while the bot is down.
+            overheard::forget(tx, now)?;
+            tx.execute("INSERT INTO processing_lock (id) VALUES (1) ON CONFLICT DO NOTHING", [])?;
+            // fault: waits-sits-out-clock
+            clock_rollback::follow(tx, now)?;
+            let fence = tx.query_row(
+                "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, seen_at = ?1, fence = fence + 1, holder = ?2
+                 WHERE id = 1 RETURNING fence",
+                (rfc3339(now), json(identity)),
+                |row| row.get(0),
+            )?;
+            Ok(Fence(fence))
+        })
+    }
+
+    /// What `processing_lock` says.
+    pub fn holder(&self) -> Result<Option<LeaseHolder>> {
+        let row = self
+            .conn
+            .query_row("SELECT fence, is_locked, locked_at, holder FROM processing_lock WHERE id = 1", [], |row| {
+                Ok(LeaseHolder {
+                    fence: Fence(row.get(0)?),
+                    is_locked: row.get::<_, i64>(1)? != 0,
+                    locked_at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
+                    identity: row.get::<_, Option<String>>(3)?.and_then(|text| serde_json::from_str(&text).ok()),
+                })
+            })
+            .optional()?;
+        Ok(row)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Frees the lease; without effect when somebody else holds it by now.
+    pub fn release_lease(&mut self) -> Result<()> {
+        let fence = self.fence();
+        let freed = self.write_relaxed(|tx| {
+            tx.execute(
+                "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
+                [fence.0],
+            )?;
+            Ok(())
+        });
+        if self.is_shared() {
+            self.conn.execute_batch("SELECT pg_advisory_unlock_all()")?;
+        }
+        freed
+    }
+}

@@ -1,0 +1,507 @@
+//! The SQLite store: inbox, outbox, journal, lease, reminders, ledger. No SQL stands outside this module.
+//!
+//! The bot writes the inbox; what a wake writes under its lock carries its [`Fence`], so that a holder that was replaced while
+//! it slept can't write any more (but how a sending of its own ended: [`Store::settle_part`]). No transaction stays open across
+//! a network call.
+
+pub mod access;
+mod chats;
+mod clock_rollback;
+mod cycles;
+pub mod database;
+mod fence;
+mod fleet;
+pub mod in_force;
+mod in_place;
+mod inspect;
+mod intake;
+mod jobs;
+mod lease;
+mod messages;
+#[cfg(feature = "postgres")]
+mod moving;
+mod odd_rows;
+mod outbox;
+mod outcome;
+mod people;
+mod place;
+mod recordings;
+mod reminders;
+mod restored;
+mod shapes;
+#[cfg(feature = "postgres")]
+mod shared;
+mod sql;
+mod steps;
+mod upkeep;
+pub mod wake_lock;
+
+use reveille_base::process::Identity;
+
+pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
+pub use cycles::{
+    approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
+    days::{ModelDay, StateDay, TurnTimes},
+    journal::{Change, Entry, FoldAsk, StagedFile},
+    ledger::{Cap, Reservation, SpendCap, Spent},
+    parked::{ParkedCycle, ToldOf},
+    proposals::{COMPARED_OVER, NewProposal, Proposal},
+    rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
+    rules::{RuleRemoval, RuleState},
+    status_lines::StatusLine,
+    told::{JournalLine, PaidRequest, WrittenText},
+    undo::{TakenBack, Undo},
+    undo_line::UndoStep,
+};
+pub use fence::{Fence, FencedStore};
+pub use fleet::{FleetMember, FleetRegistry, TurnClaim, TurnEnd};
+pub use in_place::Displaced;
+pub use inspect::{Schema, UnsentPart};
+pub use intake::{
+    batch::{Accepted, Batch},
+    orders::{Order, Ordered},
+    poll::KEPT_BY_CHANNEL,
+    reported::BotReport,
+    terminals::{Awaited, TerminalSession},
+};
+pub use jobs::{
+    rows::{JobPlan, JobRow},
+    runs::{JobEnd, JobLook, JobRun, JobState, NewJobRun},
+};
+pub use lease::LeaseHolder;
+pub use messages::{
+    attachments::{Attachment, FileOnDisk, FileState, LandedFile, NO_SPEECH_MODEL, NewAttachment},
+    fresh::FreshStart,
+    parts::PartOf,
+    queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
+    spoken::{Spoken, SpokenRows},
+};
+pub use odd_rows::OddRow;
+pub use outbox::{
+    attempts::{Claimed, PartOutcome, PartState, Pick},
+    flood::MAX_WAITING_UNTOLD,
+    outgoing::{NewNudge, NewOutgoing, OutgoingKind},
+    proposed::PROPOSED,
+    provenance::names_others,
+    questions::is_long,
+    shown::ShownTask,
+    undelivered::{Outstanding, Prospect, Undelivered},
+};
+pub use outcome::MessageOutcome;
+pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use place::StorePlace;
+pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
+pub use reminders::{
+    answered::AnsweredMessage,
+    nudged::OpenNudge,
+    rows::{Firing, NewReminder, Reminder, Round},
+};
+pub use restored::{SetAside, StoreSize};
+pub use shapes::{CycleShape, TableShape};
+#[cfg(feature = "postgres")]
+pub use shared::DatabaseAddress;
+pub use steps::{NewStep, PersonsStep};
+pub use upkeep::{
+    backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
+    breaker::{ModelBreaker, ModelFault},
+    forgetting::{FORGOTTEN_ROW, HeldInRows, HeldWords, HoldsWords},
+    reflecting::{OwnWords, REFLECTED},
+    retention::FIRINGS_KEPT,
+};
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{OpenFlags, config::DbConfig};
+use sql::{OptionalExtension as _, SqlConnection, Transaction};
+
+/// How long a statement waits for another process's write.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
+/// The write-ahead log is cut back to this many bytes after a checkpoint.
+const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
+
+/// Pages of the database that one connection keeps in memory, in KiB: the bot has several that stay open, and what is looked at
+/// often is little.
+const CACHE_KIB: i64 = 128;
+/// Statements that one connection keeps made: a wake with a message runs some 125 different ones, and making them anew each time is a
+/// tenth of its own work.
+const KEPT_STATEMENTS: usize = 192;
+
+/// The longest that the write-ahead log may get, in bytes. SQLite begins it anew when a write finds everything copied and
+/// nobody reading; readers that come and go without a gap would keep it from that for ever.
+pub const WAL_BOUND_BYTES: u64 = 16 * 1024 * 1024;
+/// From here on a write waits for a gap among the readers, in bytes: more than SQLite lets it get when nobody reads, and with
+/// room for some tries below the bound.
+const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
+/// How long it waits. Readers of ours take milliseconds; nobody can write meanwhile.
+const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_retention.sql"),
+    include_str!("migrations/0003_missed.sql"),
+    include_str!("migrations/0004_cut_off.sql"),
+    include_str!("migrations/0005_taken_up.sql"),
+    include_str!("migrations/0006_attachments.sql"),
+    include_str!("migrations/0007_status_lines.sql"),
+    include_str!("migrations/0008_paired.sql"),
+    include_str!("migrations/0009_turns.sql"),
+    include_str!("migrations/0010_joined.sql"),
+    include_str!("migrations/0011_stop.sql"),
+    include_str!("migrations/0012_faults.sql"),
+    include_str!("migrations/0013_approvals.sql"),
+    include_str!("migrations/0014_quotes.sql"),
+    include_str!("migrations/0015_replaced.sql"),
+    include_str!("migrations/0016_reserved.sql"),
+    include_str!("migrations/0017_unpaired.sql"),
+    include_str!("migrations/0018_provenance.sql"),
+    include_str!("migrations/0019_overheard.sql"),
+    include_str!("migrations/0020_moved.sql"),
+    include_str!("migrations/0021_other_chats.sql"),
+    include_str!("migrations/0022_seen_at.sql"),
+    include_str!("migrations/0023_stopped_chats.sql"),
+    include_str!("migrations/0024_changed.sql"),
+    include_str!("migrations/0025_asked_again.sql"),
+    include_str!("migrations/0026_as_file.sql"),
+    include_str!("migrations/0027_terminals.sql"),
+    include_str!("migrations/0028_shown_tasks.sql"),
+    include_str!("migrations/0029_has_copies.sql"),
+    include_str!("migrations/0030_recordings.sql"),
+    include_str!("migrations/0031_reminder_answers.sql"),
+    include_str!("migrations/0032_rules.sql"),
+    include_str!("migrations/0033_in_chat.sql"),
+    include_str!("migrations/0034_nudges.sql"),
+    include_str!("migrations/0035_readable_from.sql"),
+    include_str!("migrations/0036_model_breakers.sql"),
+    include_str!("migrations/0037_local_chats.sql"),
+    include_str!("migrations/0038_bot_reports.sql"),
+    include_str!("migrations/0039_own_work.sql"),
+    include_str!("migrations/0040_jobs.sql"),
+    include_str!("migrations/0041_proposals.sql"),
+    include_str!("migrations/0042_sent_dates.sql"),
+    include_str!("migrations/0043_named_files.sql"),
+    include_str!("migrations/0046_undo_line.sql"),
+];
+
+/// The database, opened for one process.
+pub struct Store {
+    conn: SqlConnection,
+    path: PathBuf,
+    /// How long the log may get before a restart of it is tried, in bytes: raised by each try that somebody's reading foiled.
+    restart_at_bytes: u64,
+    opened: in_place::Opened,
+}
+
+/// Why the store didn't do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has been writing for longer than we wait: try again.
+    #[error("the database is busy: another process has been writing to it for over {} s", BUSY_TIMEOUT.as_secs())]
+    Busy,
+    /// The wake lock was taken over: stop at once, write nothing more.
+    #[error("the lease was lost: another wake holds fence {now}, this one had {held}")]
+    LeaseLost {
+        /// The fence this process was given.
+        held: i64,
+        /// The fence in force.
+        now: i64,
+    },
+    /// A newer program wrote this database: upgrade this one.
+    #[error("{} has schema version {found}, this program knows {known}: a newer reveille has used it", path.display())]
+    Newer {
+        /// The database file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The latest version known here.
+        known: i64,
+    },
+    /// An older program wrote this database, and it is only looked at: a wake or the bot brings it up to date.
+    #[error("{} has schema version {found}, this program wants {known}: the next wake brings it up to date", path.display())]
+    Older {
+        /// The database file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The latest version known here.
+        known: i64,
+    },
+    /// The database has vanished where wakes have worked: a person puts it back, or begins a new one.
+    #[error("{} is {}, though I have worked here before. Nothing was changed: put the file back{}; or start without what was queued \
+             and set in it: health check --new-database", path.display(), if *is_empty { "empty" } else { "gone" }, saved_copy(path, saved.as_deref()))]
+    Gone {
+        /// The database file.
+        path: PathBuf,
+        /// Whether an empty file is there.
+        is_empty: bool,
+        /// The newest copy that the bot has saved.
+        saved: Option<PathBuf>,
+    },
+    /// No room left: free some; nothing was changed.
+    #[error("the disk is full: nothing was changed in the database")]
+    Full,
+    /// The file isn't a sound database: see `health check`.
+    #[error("the database is damaged: {0}")]
+    Damaged(String),
+    /// What the server of a shared database says, or the connection to it.
+    #[error("database: {0}")]
+    Server(String),
+    /// Anything else that SQLite or the file system says.
+    #[error("database: {0}")]
+    Sqlite(rusqlite::Error),
+}
+
+impl From<sql::Error> for StoreError {
+    fn from(error: sql::Error) -> Self {
+        match error {
+            sql::Error::Sqlite(error) => error.into(),
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_busy() => Self::Busy,
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_full() => Self::Full,
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_damaged() => Self::Damaged(error.to_string()),
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) => Self::Server(error.to_string()),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error.to_string()),
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+fn saved_copy(path: &Path, saved: Option<&Path>) -> String {
+    saved
+        .map_or_else(String::new, |saved| format!(" (the bot has saved it: mv {} {})", saved.display(), path.display()))
+}
+
+/// What store calls return.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+impl Store {
+    /// Opens the database, making it (readable by its owner alone) and bringing its schema up to date if need be.
+    pub fn open(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            create_private(path);
+        }
+        let conn = rusqlite::Connection::open(path)?;
+        write_durably(&conn)?;
+        conn.pragma_update(None, "foreign_keys", true)?;
+        conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
+        conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        conn.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
+        // Else some statements are made anew for each value that is bound.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        let opened = in_place::Opened::default();
+        let mut store = Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
+        store.migrate()?;
+        store.opened = in_place::Opened::look(&store.files());
+        Ok(store)
+    }
+
+    /// Opens an existing database for looking only, or says `None` when there is none.
+    pub fn open_read_only(path: &Path) -> Result<Option<Self>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let conn = rusqlite::Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        let opened = in_place::Opened::default();
+        Ok(Some(Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
+    }
+
+    /// Whether it is a database that several machines share.
+    pub fn is_shared(&self) -> bool {
+        self.conn.sqlite().is_none()
+    }
+
+    /// From now on a shared database's server that goes away, such as for a restart, is waited for so long.
+    pub fn wait_for_server(&self, patience: Duration) {
+        self.conn.wait_for_server(patience);
+    }
+
+    /// Whether a process may still be alive: of one on another machine, or before a restart of this one, a shared database can't tell.
+    fn may_live(&self, who: &Identity) -> bool {
+        who.is_alive() || self.is_shared() && who.boot_id != Identity::current().boot_id
+    }
+
+    /// The file this store lives in; of a shared one its address, for people.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads what belongs together: all of it as it was at one moment, and the file locked once in place of once a statement.
+    pub fn reading<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let moment = self.conn.begin_read().map_err(StoreError::from)?;
+        let read = work();
+        // Nothing was written that could be lost with it.
+        drop(moment);
+        read
+    }
+
+    /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
+    pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
+        // A server looks after its own files.
+        let Some(conn) = self.conn.sqlite() else { return Ok(Ok(())) };
+        let mut statement = conn.prepare("PRAGMA integrity_check(20)")?;
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
+    }
+
+    /// What a counter stands at. Counters are of what nobody's words are kept of, such as messages from strangers.
+    pub fn count(&self, name: &str) -> Result<i64> {
+        let n = self.conn.query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()?;
+        Ok(n.unwrap_or(0))
+    }
+
+    fn migrate(&mut self) -> Result<()> {
+        let schema = self.schema()?;
+        let Schema { found, known, .. } = schema;
+        if schema.is_too_new() {
+            return Err(StoreError::Newer { path: self.path.clone(), found, known });
+        }
+        // What a newer program has added isn't in this one's way: an upgrade can be taken back.
+        if found >= known {
+            return Ok(());
+        }
+        let tx = self.conn.begin_write()?;
+        let found = inspect::version(&tx)?;
+        #[cfg(feature = "postgres")]
+        let found = if tx.sqlite().is_none() { shared::make(&tx, found, known)? } else { found };
+        for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+            tx.change_schema(migration)?;
+        }
+        match tx.sqlite() {
+            Some(conn) => conn.pragma_update(None, "user_version", known)?,
+            None => drop(tx.execute("UPDATE schema_version SET version = ?1", [known])?),
+        }
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// One immediate transaction; dropped without effect when `work` fails.
+    fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let tx = self.conn.begin_write()?;
+        let value = work(&tx)?;
+        tx.commit()?;
+        self.bound_log();
+        Ok(value)
+    }
+
+    /// Begins the log anew once it is long: copies it whole into the database, then waits for the readers that still need it.
+    /// Those that come meanwhile read the database itself. What was committed is safe either way, so trouble is only logged.
+    fn bound_log(&mut self) {
+        let bytes = self.log_bytes();
+        // fault: long-log-left-grow
+        if bytes < self.restart_at_bytes {
+            return;
+        }
+        // Another process that just copies foils it, and so does a reader that stays. Then it isn't tried with each write,
+        // which would hold up every other one, but each time the log has grown by an eighth.
+        self.restart_at_bytes = match self.restart_log() {
+            Ok(true) => WAL_RESTART_BYTES,
+            Ok(false) | Err(_) => bytes.saturating_add(bytes / 8),
+        };
+        tracing::debug!(bytes, next_at = self.restart_at_bytes, "the write-ahead log was long");
+    }
+
+    /// Says whether the log is begun anew.
+    fn restart_log(&self) -> Result<bool> {
+        let Some(conn) = self.conn.sqlite() else { return Ok(true) };
+        conn.busy_timeout(RESTART_TIMEOUT)?;
+        let is_busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(!is_busy?)
+    }
+
+    /// How long the write-ahead log is, in bytes.
+    pub fn log_bytes(&self) -> u64 {
+        let [_, log, _] = self.files();
+        std::fs::metadata(log).map_or(0, |found| found.len())
+    }
+
+    /// As [`Store::write`], without waiting for the disk: for what may be lost in a power cut, when it is looked at anew or a
+    /// synced write follows before anything leaves this machine. A killed process loses nothing of it, and the next synced
+    /// write makes it durable too.
+    fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        const NORMAL: i64 = 1;
+        let Some(conn) = self.conn.sqlite() else {
+            return self.write(|tx| {
+                tx.execute_batch("SET LOCAL synchronous_commit = off")?;
+                work(tx)
+            });
+        };
+        let usual: i64 = conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+        conn.pragma_update(None, "synchronous", usual.min(NORMAL))?;
+        let written = self.write(work);
+        if let Some(conn) = self.conn.sqlite() {
+            conn.pragma_update(None, "synchronous", usual)?;
+        }
+        written
+    }
+}
+
+/// What is committed is on the disk, and writers wait for each other.
+fn write_durably(conn: &rusqlite::Connection) -> Result<()> {
+    conn.busy_timeout(BUSY_TIMEOUT)?;
+    use_log(conn)?;
+    // fault: sqlite-doesnt-sync
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    conn.pragma_update(None, "fullfsync", true)?;
+    Ok(())
+}
+
+/// Makes the database write ahead to a log. Switching a new one over takes the whole file for an instant, and SQLite
+/// doesn't wait by itself for others who are just doing the same.
+fn use_log(conn: &rusqlite::Connection) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let begun = std::time::Instant::now();
+    loop {
+        match conn.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from) {
+            Err(StoreError::Busy) if begun.elapsed() < BUSY_TIMEOUT => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+}
+
+/// The database holds conversations: nobody else on the machine may read it. Best effort, `open` reports real trouble.
+fn create_private(path: &Path) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    if let Err(error) = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        tracing::debug!(%error, "database file not made ahead");
+    }
+}
+
+/// A JSON column's text; a value that can't be written as JSON is a bug of ours and becomes `null`.
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+#[cfg(test)]
+#[path = "tests/schema.rs"]
+mod schema_tests;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+#[cfg(feature = "postgres")]
+#[path = "tests.rs"]
+#[expect(clippy::duplicate_mod, reason = "the same tests, on the other engine")]
+mod tests_on_postgres;

@@ -1,0 +1,301 @@
+//! Files that came with messages: wanted (known by the channel's handle), kept (here, on the disk), ready (also written
+//! down, if it is speech), or failed for good. They are stored in the transaction that stores their message.
+//!
+//! What a message says of its files follows from their rows ([`retell`]). `steps` is how they get there, which the bot alone
+//! writes; `care` is what retention and `health` do with them.
+
+mod care;
+mod steps;
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
+use reveille_media::{
+    Transcript,
+    words::{self, Telling},
+};
+
+use crate::{
+    Result, Store,
+    outcome::PUT_ASIDE,
+    sql::{self, Row, Transaction},
+};
+pub use care::FileOnDisk;
+pub use steps::NO_SPEECH_MODEL;
+
+/// A file as a channel names it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NewAttachment {
+    /// `voice`, `photo` and so on, as the Bot API names the field.
+    pub kind: String,
+    /// The channel's handle for fetching it.
+    pub file_id: String,
+    /// The same for the same file, whoever sends it.
+    pub unique_id: Option<String>,
+    /// As its sender named it: never a path.
+    pub name: Option<String>,
+    /// Its media type, as its sender says.
+    pub mime: Option<String>,
+    /// Its length, as the channel says.
+    pub bytes: Option<i64>,
+    /// The duration of sound or film, in seconds.
+    pub seconds: Option<i64>,
+    /// A picture's width and height, in pixels.
+    pub size: Option<(i64, i64)>,
+}
+
+/// A file that was here before its message: somebody at a terminal named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandedFile {
+    /// What it is.
+    pub file: NewAttachment,
+    /// Where it is, below the workspace.
+    pub path: String,
+}
+
+impl NewAttachment {
+    /// What is the same for the same file, as far as the channel tells.
+    pub(crate) fn same(&self) -> &str {
+        self.unique_id.as_ref().unwrap_or(&self.file_id)
+    }
+}
+
+/// Where a file stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// It is to be fetched.
+    Wanted,
+    /// It is here. If it is speech, it is to be written down.
+    Kept,
+    /// It is here and written down.
+    Ready,
+    /// It couldn't be fetched; or, where it has a path, it is here and couldn't be listened to.
+    Failed,
+}
+
+impl FileState {
+    fn parse(text: &str) -> Self {
+        match text {
+            "wanted" => Self::Wanted,
+            "kept" => Self::Kept,
+            "ready" => Self::Ready,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// A file of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attachment {
+    /// Its row.
+    pub id: i64,
+    /// What was handed over.
+    pub file: NewAttachment,
+    /// Where it stands.
+    pub state: FileState,
+    /// Where it is, below the workspace.
+    pub path: Option<String>,
+    /// Failures of the present step.
+    pub attempts: u32,
+    /// Failures to fetch it that count against it.
+    pub faults: u32,
+    /// The present step isn't tried before.
+    pub not_before: Option<DateTime<Utc>>,
+    /// Why it is late, or was given up.
+    pub error: Option<String>,
+    /// What was heard in it.
+    pub transcript: Option<Transcript>,
+    /// The row of its message.
+    pub message_id: i64,
+    /// Where that came from.
+    pub chat: ChatRef,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The channel's own id of the message.
+    pub channel_message_id: Option<i64>,
+    /// When it came.
+    pub received_at: Option<DateTime<Utc>>,
+}
+
+/// Kinds that are listened to, as SQL has them; `media::is_sound` is the same for the rest of the program.
+const SOUND: &str = "('voice', 'video_note', 'audio')";
+
+/// Whether a file is on its way: fetched, or listened to. As the index `attachments_awaited` has it, to the letter.
+pub(crate) const AWAITED: &str = "(state = 'wanted' OR state = 'kept' AND kind IN ('voice', 'video_note', 'audio'))";
+
+/// Whether one of message `incoming_messages.id` is.
+pub(crate) const AWAITS_FILES: &str = "EXISTS (SELECT 1 FROM attachments f WHERE f.message_id = incoming_messages.id
+    AND (f.state = 'wanted' OR f.state = 'kept' AND f.kind IN ('voice', 'video_note', 'audio')))";
+
+impl Attachment {
+    const SELECT: &str =
+        "SELECT a.id, a.kind, a.file_id, a.unique_id, a.name, a.mime, a.bytes, a.seconds, a.width, a.height,
+            a.state, a.path, a.attempts, a.not_before, a.error, a.transcript,
+            m.id, CAST(m.chat_id AS INTEGER), m.thread_id, m.channel_message_id, m.received_at, a.faults
+        FROM attachments a JOIN incoming_messages m ON m.id = a.message_id";
+
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let time = |column| Ok::<_, sql::Error>(row.get::<_, Option<String>>(column)?.as_deref().and_then(parse_time));
+        Ok(Self {
+            id: row.get(0)?,
+            file: NewAttachment {
+                kind: row.get(1)?,
+                file_id: row.get(2)?,
+                unique_id: row.get(3)?,
+                name: row.get(4)?,
+                mime: row.get(5)?,
+                bytes: row.get(6)?,
+                seconds: row.get(7)?,
+                size: row.get::<_, Option<i64>>(8)?.zip(row.get(9)?),
+            },
+            state: FileState::parse(&row.get::<_, String>(10)?),
+            path: row.get(11)?,
+            attempts: row.get(12)?,
+            not_before: time(13)?,
+            error: row.get(14)?,
+            transcript: row.get::<_, Option<String>>(15)?.and_then(|json| serde_json::from_str(&json).ok()),
+            message_id: row.get(16)?,
+            chat: row.get(17)?,
+            thread_id: row.get(18)?,
+            channel_message_id: row.get(19)?,
+            received_at: time(20)?,
+            faults: row.get(21)?,
+        })
+    }
+
+    /// What its message tells of it.
+    fn telling(&self) -> Telling {
+        let why = || self.error.clone().unwrap_or_else(|| "for an unknown reason".to_owned());
+        match (self.state, &self.transcript) {
+            (FileState::Ready, Some(transcript)) => Telling::Heard(transcript.clone()),
+            (FileState::Failed, _) if self.path.is_some() => Telling::Unheard(why()),
+            (FileState::Failed, _) => Telling::Unfetched(why()),
+            _ => Telling::Nothing,
+        }
+    }
+}
+
+impl Store {
+    /// The files of these messages, in the order in which they came; one that was put in another's place by an edit, in that.
+    pub fn attachments_of(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
+        let sql = format!(
+            "{} WHERE a.message_id IN (SELECT value FROM json_each(?1)) AND a.replaced_at IS NULL
+             ORDER BY a.message_id, a.channel_message_id NULLS FIRST, a.id",
+            Attachment::SELECT
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([crate::json(messages)], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The newest files of a chat that are on the disk, the newest first.
+    pub fn attachments_of_chat(&self, chat: ChatRef, limit: u32) -> Result<Vec<Attachment>> {
+        let sql = format!(
+            "{} WHERE m.chat_id = ?1 AND a.path IS NOT NULL AND a.replaced_at IS NULL ORDER BY a.message_id DESC, a.id DESC LIMIT ?2",
+            Attachment::SELECT
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+/// Stores what came with a message of the channel, which is the row or a part of it.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    message_id: i64,
+    channel_message_id: Option<i64>,
+    attachments: &[NewAttachment],
+) -> Result<()> {
+    attachments.iter().try_for_each(|it| insert_one(tx, message_id, channel_message_id, it).map(drop))
+}
+
+/// Gives its row.
+fn insert_one(
+    tx: &Transaction<'_>,
+    message_id: i64,
+    channel_message_id: Option<i64>,
+    it: &NewAttachment,
+) -> Result<i64> {
+    let mut statement = tx.prepare(
+        "INSERT INTO attachments (message_id, kind, file_id, unique_id, name, mime, bytes, seconds, width, height,
+             channel_message_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id",
+    )?;
+    let values = sql::params![
+        message_id,
+        it.kind,
+        it.file_id,
+        it.unique_id,
+        it.name,
+        it.mime,
+        it.bytes,
+        it.seconds,
+        it.size.map(|(width, _)| width),
+        it.size.map(|(_, height)| height),
+        channel_message_id,
+    ];
+    Ok(statement.query_row(values, |row| row.get(0))?)
+}
+
+/// An edit gave a message of the channel another file: what it brought to this row before is neither shown nor waited for any
+/// more, and goes when retention comes by. A fetch of it that is under way comes too late to change anything.
+pub(crate) fn replace(
+    tx: &Transaction<'_>,
+    message_id: i64,
+    channel_message_id: Option<i64>,
+    by: &[NewAttachment],
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let stays: Vec<&str> = by.iter().map(NewAttachment::same).collect();
+    // A row from before parts were noted tells whose its files are when it has one part only.
+    tx.prepare(
+        "UPDATE attachments SET state = 'failed', error = 'an edit put another file in its place', not_before = NULL,
+             listener = NULL, replaced_at = ?4, changed_at = ?4
+         WHERE message_id = ?1 AND replaced_at IS NULL
+         AND COALESCE(unique_id, file_id) NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?3))
+         AND (channel_message_id IS ?2 OR channel_message_id IS NULL AND
+              (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1) <= 1)",
+    )?
+    .execute((message_id, channel_message_id, crate::json(&stays), rfc3339(now)))?;
+    Ok(())
+}
+
+/// Lets a message that is queued, or can be put back, say what became of its files. To be called when one of them, or the
+/// message's text, has changed. A message that the present model couldn't answer may be answerable now.
+pub(crate) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
+    let files = tx
+        .prepare(&format!(
+            "{} WHERE a.message_id = ?1 AND a.replaced_at IS NULL ORDER BY a.channel_message_id NULLS FIRST, a.id",
+            Attachment::SELECT
+        ))?
+        .query_map([message_id], Attachment::read)?
+        .collect::<sql::QueryResult<Vec<_>>>()?;
+    let told: Vec<words::ToldFile<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.telling())).collect();
+    let text: String =
+        tx.query_row("SELECT message_text FROM incoming_messages WHERE id = ?1", [message_id], |row| row.get(0))?;
+    let retold = words::retold(&text, &told);
+    if retold != text {
+        tx.execute(
+            &format!(
+                "UPDATE incoming_messages SET message_text = ?2, held_for = NULL
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+            ),
+            (message_id, retold),
+        )?;
+        super::spoken::note_changed(tx, message_id)?;
+    }
+    Ok(())
+}
+
+/// Stores files that are here already.
+pub(crate) fn insert_landed(tx: &Transaction<'_>, message_id: i64, files: &[LandedFile]) -> Result<()> {
+    for LandedFile { file, path } in files {
+        let id = insert_one(tx, message_id, None, file)?;
+        let sql = "UPDATE attachments SET state = 'kept', path = ?2 WHERE id = ?1";
+        tx.execute(sql, (id, path))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! What retention and `health` do with files: under the wake lock, with its fence. A row stays; its path goes when its file does.
+
+use reveille_base::clock::rfc3339;
+
+use super::{Attachment, SOUND};
+use crate::{FencedStore, Result, Store, outcome::PUT_ASIDE, sql};
+
+/// Files that one look names at most.
+const MAX_NAMED: u32 = 1_000;
+
+/// A file that should be on the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOnDisk {
+    /// Its row.
+    pub id: i64,
+    /// Where it is, below the workspace.
+    pub path: String,
+    /// Whether its message still waits for an answer, or can be put back into the queue.
+    pub is_wanted: bool,
+}
+
+impl Store {
+    /// Files that wait to be fetched or listened to, or that were given up and whose messages wait: the oldest first.
+    pub fn open_files(&self) -> Result<Vec<Attachment>> {
+        let sql = format!(
+            "{} WHERE m.processed = 0 AND a.replaced_at IS NULL AND (a.state IN ('wanted', 'failed') OR a.state = 'kept' AND a.kind IN {SOUND})
+             ORDER BY a.id LIMIT {MAX_NAMED}",
+            Attachment::SELECT
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The files that should be on the disk, the newest first.
+    pub fn files_on_disk(&self) -> Result<Vec<FileOnDisk>> {
+        let sql = format!(
+            "SELECT a.id, a.path, a.replaced_at IS NULL AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
+             FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
+             WHERE a.path IS NOT NULL ORDER BY a.id DESC LIMIT {MAX_NAMED}"
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        let rows = statement.query_map([], |row| {
+            Ok(FileOnDisk {
+                id: row.get(0)?,
+                path: row.get(1)?,
+                is_wanted: row.get::<_, Option<bool>>(2)?.unwrap_or(false),
+            })
+        })?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// A file isn't where it should be: it is fetched again if its message waits for it, else it is known to be gone.
+    pub fn file_missing(&mut self, id: i64) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
+            tx.execute(
+                "UPDATE attachments SET path = NULL, changed_at = ?2, attempts = 0, faults = 0, not_before = NULL, error = NULL,
+                     state = CASE WHEN state = 'kept' AND file_id != '' AND EXISTS (
+                         SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND m.processed = 0)
+                     THEN 'wanted' ELSE state END
+                 WHERE id = ?1",
+                (id, rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Takes note that files, by their paths below the workspace, are about to be removed.
+    pub fn forget_files(&mut self, paths: &[String]) -> Result<()> {
+        self.fenced(|tx| {
+            tx.execute(
+                "UPDATE attachments SET path = NULL WHERE path IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+                [crate::json(paths)],
+            )?;
+            Ok(())
+        })
+    }
+}

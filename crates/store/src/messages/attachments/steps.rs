@@ -1,0 +1,265 @@
+//! The way of a file, one transaction a step. The bot writes fetching, its child that listens (one at a time, under a flock of
+//! its own) writes hearing; no wake writes any of it, so these writes carry no fence: a wake only takes up messages whose files
+//! have come to rest. Each step names the state that it leaves, so that one that comes late, or twice, changes nothing.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::clock::{LONGEST_WAIT, rfc3339};
+use reveille_media::Transcript;
+
+use super::{Attachment, SOUND, retell};
+use crate::{
+    NewOutgoing, Result, Store, UpkeepKind,
+    messages::parts::may_change,
+    outbox::planned,
+    sql::{OptionalExtension as _, Transaction},
+    upkeep::backoff,
+};
+
+/// Why a recording isn't listened to where there is nothing to listen with, or how that begins. It is listened to once there is.
+pub const NO_SPEECH_MODEL: &str = "there is no speech model to listen with";
+/// The chats that were told so begin with this in `handled`.
+const TOLD: &str = "files/no-model/";
+
+/// Steps that needn't wait at ?1. What lies beyond ?2, the longest wait there is, was written while the clock was wrong.
+const IS_TIME: &str = "(a.not_before IS NULL OR a.not_before <= ?1 OR a.not_before > ?2)";
+
+impl Store {
+    /// The next file to be fetched: of a message that waits for it, the least often tried first. Of several chats the one whose last
+    /// turn was longest ago: however many one of them sends, the others' aren't behind them all.
+    pub fn next_wanted(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
+        // A file that came while a rate limit lasts knows nothing of it.
+        if self.upkeep(UpkeepKind::Files)?.may_try(now) {
+            self.next_step("a.state = 'wanted'", "o.state <> 'wanted'", now)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The next recording to be listened to, in the same order.
+    pub fn next_unheard(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
+        let is_heard = format!("o.state IN ('ready', 'failed') AND o.kind IN {SOUND}");
+        self.next_step(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), &is_heard, now)
+    }
+
+    /// When the next step that waits is due; none when nothing waits.
+    pub fn next_file_step_at(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
+        let sql = format!(
+            "SELECT min(a.not_before) FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
+             WHERE m.processed = 0 AND a.not_before > ?1 AND (a.state = 'wanted' OR a.state = 'kept' AND a.kind IN {SOUND})"
+        );
+        let at: Option<String> = self.conn.prepare(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?;
+        Ok(at.as_deref().and_then(reveille_base::clock::parse_time))
+    }
+
+    /// `step` holds for files that wait for the step, `done` for those that have it behind them.
+    fn next_step(&self, step: &str, done: &str, now: DateTime<Utc>) -> Result<Option<Attachment>> {
+        let sql = format!(
+            "WITH turns AS (
+                 SELECT n.chat_id AS of_chat, max(o.changed_at) AS last
+                 FROM attachments o JOIN incoming_messages n ON n.id = o.message_id WHERE {done} GROUP BY n.chat_id
+             )
+             {} LEFT JOIN turns ON turns.of_chat = m.chat_id WHERE {step} AND m.processed = 0 AND {IS_TIME}
+             ORDER BY a.attempts, turns.last NULLS FIRST, a.id LIMIT 1",
+            Attachment::SELECT
+        );
+        let found = self
+            .conn
+            .prepare(&sql)?
+            .query_row((rfc3339(now), rfc3339(now + LONGEST_WAIT)), Attachment::read)
+            .optional()?;
+        Ok(found)
+    }
+
+    /// A file is here whole, at this path below the workspace.
+    pub fn file_kept(&mut self, id: i64, path: &str, bytes: u64, now: DateTime<Utc>) -> Result<()> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE attachments SET state = 'kept', path = ?2, bytes = ?3, attempts = 0, not_before = NULL, error = NULL,
+                     changed_at = ?4 WHERE id = ?1 AND state = 'wanted'",
+                (id, path, i64::try_from(bytes).unwrap_or(i64::MAX), rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// A file couldn't be fetched now. `all`: no other file may be fetched before that time either. `counts`: it counts against
+    /// the file.
+    pub fn file_late(
+        &mut self,
+        id: i64,
+        why: &str,
+        not_before: DateTime<Utc>,
+        all: bool,
+        counts: bool,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE attachments SET attempts = attempts + 1, faults = faults + ?5, not_before = ?2, error = ?3,
+                     changed_at = ?4 WHERE id = ?1 AND state = 'wanted'",
+                (id, rfc3339(not_before), why, rfc3339(now), counts),
+            )?;
+            if all {
+                tx.execute(
+                    "UPDATE attachments SET not_before = max(COALESCE(not_before, ''), ?1) WHERE state = 'wanted'",
+                    [rfc3339(not_before)],
+                )?;
+                tx.execute(
+                    "INSERT INTO upkeep (name, not_before, error) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE
+                     SET not_before = excluded.not_before, error = excluded.error",
+                    (UpkeepKind::Files.as_str(), rfc3339(not_before), why),
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A file will not be had: its message says why, and so does a notice.
+    pub fn file_failed(
+        &mut self,
+        file: &Attachment,
+        why: &str,
+        notice: &NewOutgoing,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.write(|tx| fail(tx, file, "wanted", why, notice, now))
+    }
+
+    /// A recording is about to be listened to by the process `listener`. Counted before, so that one that brings its listener
+    /// down is tried only so often; gives the tries, this one among them.
+    pub fn listening(&mut self, id: i64, listener: u32, not_before: DateTime<Utc>, now: DateTime<Utc>) -> Result<u32> {
+        self.write(|tx| {
+            let attempts = tx
+                .query_row(
+                    "UPDATE attachments SET attempts = attempts + 1, not_before = ?2, changed_at = ?3, listener = ?4,
+                         error = 'it was cut off while it was listened to'
+                     WHERE id = ?1 AND state = 'kept' RETURNING attempts",
+                    (id, rfc3339(not_before), rfc3339(now), listener),
+                    |row| row.get(0),
+                )
+                .optional()?;
+            Ok(attempts.unwrap_or(0))
+        })
+    }
+
+    /// The process `listener` was ended in order, which is no failure of what it listened to: that try is taken back, and the
+    /// recording is due. Says whether there was one.
+    pub fn listener_ended(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE attachments SET attempts = max(attempts - 1, 0), not_before = NULL, error = NULL, listener = NULL,
+                     changed_at = ?2 WHERE listener = ?1 AND state = 'kept'",
+                (listener, rfc3339(now)),
+            )?;
+            Ok(n > 0)
+        })
+    }
+
+    /// A recording was understood: its words become its message's.
+    pub fn file_heard(&mut self, file: &Attachment, transcript: &Transcript, now: DateTime<Utc>) -> Result<()> {
+        self.write(|tx| {
+            let changed = tx.execute(
+                "UPDATE attachments SET state = 'ready', transcript = ?2, attempts = 0, not_before = NULL, error = NULL,
+                     listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
+                (file.id, crate::json(transcript), rfc3339(now)),
+            )?;
+            if changed > 0 { retell(tx, file.message_id) } else { Ok(()) }
+        })
+    }
+
+    /// A recording couldn't be understood in the try that [`Store::listening`] has counted.
+    pub fn file_unheard(&mut self, id: i64, why: &str, now: DateTime<Utc>) -> Result<()> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE attachments SET error = ?2, listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
+                (id, why, rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// A recording is given up: its message says why, and so does a notice.
+    pub fn file_unhearable(
+        &mut self,
+        file: &Attachment,
+        why: &str,
+        notice: &NewOutgoing,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.write(|tx| fail(tx, file, "kept", why, notice, now))
+    }
+
+    /// There is nothing to listen with: a recording doesn't hold its message up. Its chat is told once, until
+    /// [`Store::can_listen`].
+    pub fn cannot_listen(
+        &mut self,
+        file: &Attachment,
+        why: Option<&str>,
+        notice: &NewOutgoing,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        let key = format!("{TOLD}{}", file.chat);
+        let why = why.map_or_else(|| NO_SPEECH_MODEL.to_owned(), |why| format!("{NO_SPEECH_MODEL}: {why}"));
+        self.write(|tx| {
+            let is_told: bool =
+                tx.query_row("SELECT EXISTS (SELECT 1 FROM handled WHERE key = ?1)", [&key], |row| row.get(0))?;
+            give_up(tx, file, "kept", &why, now)?;
+            if !is_told {
+                backoff::set_handled(tx, &key, "", now)?;
+                planned::insert(tx, notice, now)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// There is something to listen with: recordings that nobody could listen to are due, if their message still waits and
+    /// stands in no conversation. Says how many.
+    pub fn can_listen(&mut self, now: DateTime<Utc>) -> Result<usize> {
+        let told: bool = self.conn.query_row(
+            "SELECT EXISTS (SELECT 1 FROM handled WHERE substr(key, 1, length(?1)) = ?1)",
+            [TOLD],
+            |row| row.get(0),
+        )?;
+        if !told {
+            return Ok(0);
+        }
+        self.write(|tx| {
+            tx.execute("DELETE FROM handled WHERE substr(key, 1, length(?1)) = ?1", [TOLD])?;
+            let sql = format!(
+                "UPDATE attachments SET state = 'kept', attempts = 0, not_before = NULL, error = NULL, changed_at = ?2
+                 WHERE state = 'failed' AND path IS NOT NULL AND substr(error, 1, length(?1)) = ?1 AND EXISTS (
+                     SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND {})",
+                may_change()
+            );
+            Ok(tx.execute(&sql, (NO_SPEECH_MODEL, rfc3339(now)))?)
+        })
+    }
+}
+
+fn fail(
+    tx: &Transaction<'_>,
+    file: &Attachment,
+    from: &str,
+    why: &str,
+    notice: &NewOutgoing,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    if give_up(tx, file, from, why, now)? {
+        planned::insert(tx, notice, now)?;
+    }
+    Ok(())
+}
+
+/// Says whether it was in the state that it is given up from.
+fn give_up(tx: &Transaction<'_>, file: &Attachment, from: &str, why: &str, now: DateTime<Utc>) -> Result<bool> {
+    let changed = tx.execute(
+        "UPDATE attachments SET state = 'failed', not_before = NULL, error = ?2, listener = NULL, changed_at = ?3
+         WHERE id = ?1 AND state = ?4",
+        (file.id, why, rfc3339(now), from),
+    )?;
+    if changed > 0 {
+        retell(tx, file.message_id)?;
+    }
+    Ok(changed > 0)
+}

@@ -1,0 +1,108 @@
+//! `/new`: from where on the openings of a chat, or of a topic in it, tell of what was said. Nothing goes: it can still be searched.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
+
+use crate::{
+    Exchange, NewOutgoing, Result, SpokenRows, Store,
+    sql::{self, OptionalExtension as _, Transaction},
+    steps::SettingBefore,
+};
+
+/// Where a chat was begun afresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreshStart {
+    /// The last message from before; 0: none.
+    pub incoming_id: i64,
+    /// The last text of ours from before.
+    pub outgoing_id: i64,
+    /// When; a time that can't be read is none.
+    pub at: Option<DateTime<Utc>>,
+}
+
+impl FreshStart {
+    /// Whether something was said before it.
+    pub fn is_after(&self, exchange: &Exchange) -> bool {
+        exchange.row <= if exchange.from.is_some() { self.incoming_id } else { self.outgoing_id }
+    }
+}
+
+impl Store {
+    /// Where a chat, or this topic of it, was begun afresh last.
+    pub fn fresh_start(&self, chat: ChatRef, thread_id: Option<i64>) -> Result<Option<FreshStart>> {
+        let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
+        let read = |row: &sql::Row<'_>| {
+            Ok(FreshStart {
+                incoming_id: row.get(0)?,
+                outgoing_id: row.get(1)?,
+                at: parse_time(&row.get::<_, String>(2)?),
+            })
+        };
+        let place = (chat, thread_id.unwrap_or(0));
+        Ok(self.conn.prepare(sql)?.query_row(place, read).optional()?)
+    }
+
+    /// Texts of ours since then by cycles that were about messages from before alone: they were at work meanwhile.
+    pub fn answers_to_the_past(&self, start: FreshStart, chat: ChatRef) -> Result<Vec<i64>> {
+        let sql = "SELECT id FROM outgoing_messages o WHERE chat_id = ?1 AND id > ?2
+             AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
+        let mut statement = self.conn.prepare(sql)?;
+        let read = statement.query_map((chat, start.outgoing_id, start.incoming_id), |row| row.get(0))?;
+        Ok(read.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Which of these rows were said in a chat before it was begun afresh: of people, or of ours.
+    pub fn said_before(&self, start: FreshStart, chat: ChatRef, is_ours: bool, rows: &[i64]) -> Result<Vec<i64>> {
+        let last = if is_ours { start.outgoing_id } else { start.incoming_id };
+        let old: Vec<i64> = rows.iter().copied().filter(|row| *row <= last).collect();
+        if old.is_empty() {
+            return Ok(old);
+        }
+        let rows = SpokenRows::These(&old);
+        let said = if is_ours { self.said_by_us(rows)? } else { self.said_by_people(rows)? };
+        Ok(said.into_iter().filter(|spoken| spoken.chat == chat).map(|spoken| spoken.row).collect())
+    }
+}
+
+/// Where the place of a command's answer was begun afresh last.
+pub(crate) fn before(tx: &Transaction<'_>, answer: &NewOutgoing) -> Result<SettingBefore> {
+    let (chat, thread_id) = (answer.chat, answer.thread_id.unwrap_or(0));
+    let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
+    let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let was = tx.prepare(sql)?.query_row((chat, thread_id), read).optional()?;
+    Ok(SettingBefore::Fresh { chat, thread_id, was })
+}
+
+/// Sets where a place was begun afresh to what it was.
+pub(crate) fn put_back(
+    tx: &Transaction<'_>,
+    (chat, thread_id): (ChatRef, i64),
+    was: Option<&(i64, i64, String)>,
+) -> Result<()> {
+    tx.execute("DELETE FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2", (chat, thread_id))?;
+    if let Some((incoming, outgoing, at)) = was {
+        tx.execute(
+            "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (chat, thread_id, incoming, outgoing, at),
+        )?;
+    }
+    Ok(())
+}
+
+/// Begins the place of a command's answer afresh. What came after the command in its batch is stored by now: it is of the new time.
+pub(crate) fn begin(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
+    tx.execute(
+        "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,
+             COALESCE((SELECT max(id) FROM incoming_messages
+                 WHERE chat_id = ?1 AND (CAST(?3 AS INTEGER) IS NULL OR channel_message_id IS NULL OR channel_message_id <= ?3)), 0),
+             COALESCE((SELECT max(id) FROM outgoing_messages WHERE chat_id = ?1), 0), ?4)
+         ON CONFLICT (chat_id, thread_id) DO UPDATE SET incoming_id = excluded.incoming_id, outgoing_id = excluded.outgoing_id,
+             at = excluded.at",
+        (answer.chat, answer.thread_id.unwrap_or(0), answer.reply_to, rfc3339(now)),
+    )?;
+    Ok(())
+}

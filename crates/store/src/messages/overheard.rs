@@ -1,0 +1,61 @@
+//! What people say to each other in a group, as long as it may be a part of what is said to the assistant: only the last part of a
+//! long text may name it, or the caption under the last file of an album.
+//!
+//! Telegram gives an update once, so this is kept in the transaction that stores its batch. After its moments it goes, with the
+//! first batch, the first poll that is written down (each minute), or the first wake. Nothing else that is said to others is
+//! kept, and nobody is shown this.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::clock::rfc3339;
+
+use crate::{
+    NewIncoming, PartOf, Result, json,
+    messages::parts::{self, HOLD},
+    sql::{self, Transaction},
+};
+
+/// Keeps a message that was said to others, if further parts may follow it.
+pub(crate) fn keep(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<()> {
+    let Some(update_id) = message.update_id.filter(|_| parts::may_go_on(message)) else { return Ok(()) };
+    tx.prepare(
+        "INSERT INTO overheard (bot_id, update_id, chat_id, heard_at, message) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO NOTHING",
+    )?
+    .execute((bot_id, update_id, message.chat, rfc3339(now), json(message)))?;
+    Ok(())
+}
+
+/// The parts before a message that is said to the assistant, in the order in which they came: they are said to it, too.
+pub(crate) fn parts_before(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<Vec<NewIncoming>> {
+    if message.is_only_part || message.part_of.is_none() {
+        return Ok(Vec::new());
+    }
+    let overheard = tx
+        .prepare("SELECT id, message FROM overheard WHERE bot_id = ?1 AND chat_id = ?2 ORDER BY id DESC")?
+        .query_map((bot_id, message.chat), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
+        .collect::<sql::QueryResult<Vec<_>>>()?;
+    let mut parts: Vec<NewIncoming> = Vec::new();
+    for (id, text) in overheard {
+        let Ok(earlier) = serde_json::from_str::<NewIncoming>(&text) else { continue };
+        let is_part = match &message.part_of {
+            Some(PartOf::Album(_)) => earlier.part_of == message.part_of,
+            _ => parts::is_cut_before(&earlier, parts.last().unwrap_or(message)),
+        };
+        if is_part {
+            tx.prepare("DELETE FROM overheard WHERE id = ?1")?.execute([id])?;
+            parts.push(NewIncoming { is_only_part: false, ..earlier });
+        }
+    }
+    parts.reverse();
+    Ok(parts)
+}
+
+/// Forgets what has been waiting for long enough, and what a clock that was set back dates later. By so much at least: who asks may have
+/// looked at the clock before it was heard.
+pub(crate) fn forget(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+    // fault: said-others-stays
+    tx.prepare("DELETE FROM overheard WHERE heard_at <= ?1 OR heard_at > ?2")?
+        .execute((rfc3339(now - HOLD), rfc3339(now + HOLD)))?;
+    Ok(())
+}

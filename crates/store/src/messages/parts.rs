@@ -1,0 +1,442 @@
+//! What an update does to the rows of messages: most make a row; the parts of an album and of a text that was cut on its way
+//! become one row; an edit changes a row that nobody has taken up or that is put aside, and afterwards makes a correction of it.
+//!
+//! Parts can come in any number of batches. A row that may grow is held for a moment after each of its parts, so that no cycle
+//! takes up half of it, and with it what its chat says meanwhile. What comes too late is a row of its own that says so.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
+
+use super::{attachments, overheard, spoken};
+use crate::{
+    NewAttachment, NewIncoming, Result,
+    messages::queue,
+    odd_rows::text_of,
+    outcome::{OPEN, PUT_ASIDE},
+    sql::{self, OptionalExtension as _, Transaction},
+};
+
+/// How long a row waits for its next part.
+pub(crate) const HOLD: TimeDelta = TimeDelta::seconds(2);
+/// The longest text of one message in the channel, in UTF-16 units: a longer one is cut by its sender's client.
+const MAX_TEXT_UNITS: usize = 4096;
+/// Clients cut at a good place (between paragraphs, sentences or words) in the second half of what fits.
+const MIN_CUT_UNITS: usize = MAX_TEXT_UNITS / 2;
+/// White space that is trimmed at a cut, in UTF-16 units: with it the two sides are longer than one message.
+const MAX_TRIMMED_UNITS: usize = 16;
+/// The parts of a cut text are sent in one go: this is the most between two of them, by the channel's clock.
+const MAX_CUT_GAP: TimeDelta = TimeDelta::seconds(1);
+/// The longest text that is joined again, in UTF-16 units.
+const MAX_JOINED_UNITS: usize = 32_000;
+/// The most parts of one row: the channel's albums have ten.
+const MAX_PARTS: usize = 20;
+/// Of the words that a correction takes back, so many characters are quoted.
+const MAX_EARLIER_CHARS: usize = 300;
+
+/// The kind of a row that several messages of an album make.
+const ALBUM: &str = "album";
+/// The kind of a row that belongs to an earlier one, and came too late to be joined with it.
+const CONTINUATION: &str = "continuation";
+/// The kind of a row that says what an earlier message says now.
+const CORRECTION: &str = "correction";
+
+/// What a message may be a part of.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum PartOf {
+    /// An album, by the channel's name for it.
+    Album(String),
+    /// A text that was too long for one message. Whether it is one is seen by what came before it.
+    Text,
+    /// The same, of what reads like a command: it makes no row unless it goes on from a text that was cut, and then it is no order.
+    Rest,
+}
+
+/// What became of an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It made this row.
+    Stored(i64),
+    /// It changed a queued row.
+    Changed,
+    /// Nothing: it is known, says nothing new, or wasn't said to us.
+    Nothing,
+}
+
+/// A row that an update may belong to.
+struct Holder {
+    row: i64,
+    /// It may still change: nobody has it in a conversation.
+    is_open: bool,
+    /// What the message says now, or the last part of the row.
+    words: String,
+}
+
+/// Takes in what was said.
+pub(crate) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
+    if is_known(tx, bot_id, message)? {
+        return Ok(Taken::Nothing);
+    }
+    let earlier = match &message.part_of {
+        Some(PartOf::Album(album)) => of_album(tx, bot_id, message, album)?,
+        Some(PartOf::Text | PartOf::Rest) => of_cut_text(tx, bot_id, message)?,
+        None => None,
+    };
+    match earlier {
+        // fault: part-comes-late-changes
+        Some(row) if row.is_open && has_room(tx, row.row, message)? => {
+            join(tx, bot_id, row.row, message, now)?;
+            Ok(Taken::Changed)
+        }
+        Some(_) => {
+            let late = NewIncoming { kind: CONTINUATION.to_owned(), ..message.clone() };
+            store(tx, bot_id, &late, now)
+        }
+        None if message.part_of == Some(PartOf::Rest) => Ok(Taken::Nothing),
+        None if message.is_only_part => {
+            overheard::keep(tx, bot_id, message, now)?;
+            Ok(Taken::Nothing)
+        }
+        None => store(tx, bot_id, message, now),
+    }
+}
+
+/// Takes in a new version of a message.
+pub(crate) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
+    if is_known(tx, bot_id, edit)? {
+        return Ok(Taken::Nothing);
+    }
+    let Some(holder) = holder_of(tx, bot_id, edit)? else {
+        let anew = NewIncoming { part_of: None, ..edit.clone() };
+        return if edit.is_only_part { Ok(Taken::Nothing) } else { store(tx, bot_id, &anew, now) };
+    };
+    let new_files = new_files(tx, edit)?;
+    if holder.words == edit.text && new_files.is_empty() {
+        return Ok(Taken::Nothing);
+    }
+    if holder.is_open {
+        note(tx, bot_id, holder.row, edit)?;
+        if !new_files.is_empty() {
+            attachments::replace(tx, holder.row, edit.channel_message_id, &edit.attachments, now)?;
+            attachments::insert(tx, holder.row, edit.channel_message_id, &new_files)?;
+        }
+        tell_anew(tx, holder.row)?;
+        // A message that the present model couldn't answer may be answerable now. A text that has become a file isn't its sender's
+        // own words any more, which the kind tells; of several parts one that is still a text says nothing about the others.
+        tx.prepare(
+            "WITH parts(are_several) AS
+                 (SELECT count(DISTINCT channel_message_id) > 1 FROM message_updates WHERE message_id = ?1)
+             UPDATE incoming_messages SET held_for = NULL,
+                 raw = iif((SELECT are_several FROM parts), raw, COALESCE(?2, raw)),
+                 kind = iif(kind IN (?4, ?5, ?6) OR ?3 = 'text' AND (SELECT are_several FROM parts), kind, ?3)
+             WHERE id = ?1",
+        )?
+        .execute((holder.row, &edit.raw, &edit.kind, ALBUM, CONTINUATION, CORRECTION))?;
+        return Ok(Taken::Changed);
+    }
+    let correction = NewIncoming {
+        kind: CORRECTION.to_owned(),
+        text: corrected(&holder.words, &edit.text, !new_files.is_empty()),
+        attachments: new_files,
+        part_of: None,
+        ..edit.clone()
+    };
+    let row = queue::insert(tx, Some(bot_id), &correction, now)?;
+    if let Some(row) = row {
+        note(tx, bot_id, row, edit)?;
+    }
+    Ok(row.map_or(Taken::Nothing, Taken::Stored))
+}
+
+/// A new row. Where its text is to become more than the message's words (by what is heard in a file, say), they are noted.
+fn store(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
+    let Some(row) = queue::insert(tx, Some(bot_id), message, now)? else {
+        return Ok(Taken::Nothing);
+    };
+    let is_late = message.kind == CONTINUATION;
+    if is_late || !message.attachments.is_empty() {
+        note(tx, bot_id, row, message)?;
+    }
+    if is_late {
+        tell_anew(tx, row)?;
+    }
+    if may_go_on(message) {
+        hold(tx, row, message.chat, now)?;
+    }
+    Ok(Taken::Stored(row))
+}
+
+/// Makes a message a part of a row.
+fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<()> {
+    // The row's own message becomes its first part.
+    tx.prepare(
+        "INSERT INTO message_updates (message_id, chat_id, channel_message_id, words)
+         SELECT id, chat_id, channel_message_id, message_text FROM incoming_messages
+         WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM message_updates WHERE message_id = ?1)",
+    )?
+    .execute([row])?;
+    note(tx, bot_id, row, message)?;
+    attachments::insert(tx, row, message.channel_message_id, &message.attachments)?;
+    tx.prepare(
+        "UPDATE incoming_messages SET kind = iif(album IS NULL OR kind = ?2, kind, ?3), sent_at = COALESCE(?4, sent_at),
+             raw = COALESCE(raw || char(10), '') || COALESCE(?5, ''), held_for = NULL WHERE id = ?1",
+    )?
+    .execute((row, CONTINUATION, ALBUM, message.sent_at.map(rfc3339), &message.raw))?;
+    tell_anew(tx, row)?;
+    if may_go_on(message) { hold(tx, row, message.chat, now) } else { Ok(()) }
+}
+
+fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<bool> {
+    let Some(update_id) = message.update_id else { return Ok(false) };
+    let known = tx
+        .prepare(
+            // fault: update-changed-message-taken
+            "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE bot_id = ?1 AND update_id = ?2)
+                 OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = ?2)",
+            // fault end: update-changed-message-taken
+        )?
+        .query_row((bot_id, update_id), |row| row.get(0))?;
+    Ok(known)
+}
+
+/// Writes down what a message says now.
+fn note(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> Result<()> {
+    tx.prepare(
+        "INSERT INTO message_updates (message_id, chat_id, channel_message_id, words, bot_id, update_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute((
+        row,
+        message.chat,
+        message.channel_message_id,
+        &message.text,
+        message.update_id.and(Some(bot_id)),
+        message.update_id,
+    ))?;
+    Ok(())
+}
+
+/// The row of the album that a message is of: the newest, if it has several.
+fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &str) -> Result<Option<Holder>> {
+    let sql = format!(
+        "SELECT id, {}, '' FROM incoming_messages m WHERE chat_id = ?1 AND album = ?2 AND bot_id = ?3
+         ORDER BY id DESC LIMIT 1",
+        may_change()
+    );
+    Ok(tx.prepare(&sql)?.query_row((message.chat, album, bot_id), holder).optional()?)
+}
+
+/// The row that a text goes on from: what its sender said last, if that was sent just before and is so long that both did not
+/// fit into one message.
+fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<Option<Holder>> {
+    let sql = format!(
+        "SELECT id, {},
+             COALESCE((SELECT words FROM message_updates WHERE message_id = m.id
+                       ORDER BY channel_message_id DESC NULLS LAST, id DESC LIMIT 1), message_text),
+             sent_at, quoted, kind IN ('text', '{CONTINUATION}') AND album IS NULL AND forwarded_from IS ?4
+         FROM incoming_messages m WHERE chat_id = ?1 AND sender_id IS ?2 AND thread_id IS ?5 AND bot_id = ?3
+         ORDER BY id DESC LIMIT 1",
+        may_change()
+    );
+    let last = tx
+        .prepare(&sql)?
+        .query_row((message.chat, message.sender_id, bot_id, &message.forwarded_from, message.thread_id), |row| {
+            let sent_at = row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time);
+            Ok((holder(row)?, sent_at, row.get::<_, Option<String>>(4)?, row.get::<_, bool>(5)?))
+        })
+        .optional()?;
+    let goes_on = |(holder, sent_at, quoted, is_alike): &(Holder, Option<DateTime<Utc>>, Option<String>, bool)| {
+        *is_alike && goes_on(message, &holder.words, *sent_at, quoted.as_deref())
+    };
+    Ok(last.filter(goes_on).map(|(holder, ..)| holder))
+}
+
+/// Whether `message` goes on from a text that its sender said before it, as [`of_cut_text`] says of rows.
+pub(crate) fn is_cut_before(earlier: &NewIncoming, message: &NewIncoming) -> bool {
+    let is_alike = earlier.part_of == Some(PartOf::Text)
+        && earlier.sender_id == message.sender_id
+        && earlier.thread_id == message.thread_id
+        && earlier.forwarded_from == message.forwarded_from;
+    is_alike && goes_on(message, &earlier.text, earlier.sent_at, earlier.quoted.as_deref())
+}
+
+/// Whether a message goes on from words that were sent then, in answer to something or not.
+fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, quoted: Option<&str>) -> bool {
+    let gap = message.sent_at.zip(sent_at).map(|(at, before)| at.signed_duration_since(before));
+    let is_at_once = gap.is_some_and(|gap| (TimeDelta::zero()..=MAX_CUT_GAP).contains(&gap));
+    let answers_the_same = message.quoted.is_none() || message.quoted.as_deref() == quoted;
+    is_at_once && answers_the_same && is_cut(words, &message.text)
+}
+
+/// Whether two texts look like the sides of a cut: a client sends as much as fits.
+fn is_cut(left: &str, right: &str) -> bool {
+    let (left, right) = (units(left), units(right));
+    left >= MIN_CUT_UNITS && left + right + MAX_TRIMMED_UNITS > MAX_TEXT_UNITS
+}
+
+fn units(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// The row that has a message now, and what the message says: the newest of its own row and its corrections, though what was given
+/// back to the queue may have been joined by a further part since.
+fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
+    let may_be_told = format!("{} OR {}", may_change(), is_put_aside());
+    let sql = format!(
+        "SELECT m.id, {may_be_told}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
+         WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
+    );
+    let key = (edit.chat, edit.channel_message_id, bot_id);
+    let noted = tx.prepare(&sql)?.query_row(key, holder).optional()?;
+    if noted.is_some() {
+        return Ok(noted);
+    }
+    let sql = format!(
+        "SELECT id, {may_be_told}, message_text FROM incoming_messages m
+         WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id = ?3 ORDER BY id DESC LIMIT 1"
+    );
+    Ok(tx.prepare(&sql)?.query_row(key, holder).optional()?)
+}
+
+/// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a model has seen stays.
+pub(crate) fn may_change() -> String {
+    // fault: message-conversation-edited
+    format!("(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id AND c.state IN {OPEN}))")
+}
+
+/// Whether a row `m` is put aside until somebody wants it tried again: then it is to say what its message says by that time. It
+/// stays aside, and no further part is hidden in it.
+fn is_put_aside() -> String {
+    format!("m.processed = 1 AND COALESCE(m.outcome, '') IN {PUT_ASIDE}")
+}
+
+fn holder(row: &sql::Row<'_>) -> sql::QueryResult<Holder> {
+    Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: text_of(row, 2)? })
+}
+
+fn has_room(tx: &Transaction<'_>, row: i64, message: &NewIncoming) -> Result<bool> {
+    let (parts, text): (usize, String) = tx
+        .prepare(
+            "SELECT (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1), message_text
+             FROM incoming_messages WHERE id = ?1",
+        )?
+        .query_row([row], |row| Ok((row.get::<_, i64>(0)?.max(1) as usize, text_of(row, 1)?)))?;
+    Ok(parts < MAX_PARTS && units(&text) + units(&message.text) <= MAX_JOINED_UNITS)
+}
+
+/// The files that an edit brings: the message had others before, as the newest row that has any of them tells.
+fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachment>> {
+    let mut is_known = tx.prepare(
+        "SELECT EXISTS (SELECT 1 FROM attachments WHERE COALESCE(unique_id, file_id) = ?3 AND replaced_at IS NULL AND message_id = (
+             SELECT max(message_id) FROM attachments WHERE replaced_at IS NULL AND message_id IN (
+                 SELECT id FROM incoming_messages WHERE chat_id = ?1 AND channel_message_id = ?2
+                 UNION ALL SELECT message_id FROM message_updates WHERE chat_id = ?1 AND channel_message_id = ?2)))",
+    )?;
+    let mut new = Vec::new();
+    for file in &edit.attachments {
+        let is_known: bool = is_known.query_row((edit.chat, edit.channel_message_id, file.same()), |row| row.get(0))?;
+        if !is_known {
+            new.push(file.clone());
+        }
+    }
+    Ok(new)
+}
+
+/// Makes a row's text anew from what its messages say now.
+fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
+    let (kind, is_album, has_files): (String, bool, bool) = tx
+        .prepare(
+            "SELECT kind, album IS NOT NULL,
+                 EXISTS (SELECT 1 FROM attachments WHERE message_id = incoming_messages.id AND replaced_at IS NULL)
+             FROM incoming_messages WHERE id = ?1",
+        )?
+        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let parts = tx
+        .prepare(
+            "SELECT words FROM message_updates u WHERE message_id = ?1
+             AND id = (SELECT max(id) FROM message_updates WHERE message_id = ?1 AND channel_message_id IS u.channel_message_id)
+             ORDER BY channel_message_id NULLS FIRST",
+        )?
+        .query_map([row], |row| text_of(row, 0))?
+        .collect::<sql::QueryResult<Vec<_>>>()?;
+    let text = match kind.as_str() {
+        CORRECTION => corrected(&words_before(tx, row)?, &parts.concat(), has_files),
+        CONTINUATION => format!("[{}]\n{}", belongs_to(is_album), in_one(&parts, is_album)),
+        _ => in_one(&parts, is_album),
+    };
+    tx.prepare("UPDATE incoming_messages SET message_text = ?2 WHERE id = ?1")?.execute((row, text))?;
+    spoken::note_changed(tx, row)?;
+    // These are the words as they came: they know nothing of what was heard or couldn't be fetched.
+    attachments::retell(tx, row)
+}
+
+fn belongs_to(is_album: bool) -> &'static str {
+    if is_album { "belongs to the album that was sent before" } else { "goes on from the message before" }
+}
+
+/// The words of all parts. A text is cut within a word only where it is as long as can be.
+fn in_one(parts: &[String], is_album: bool) -> String {
+    let mut text = String::new();
+    let mut is_cut_in_a_word = true;
+    for part in parts {
+        if !is_cut_in_a_word {
+            text.push('\n');
+        }
+        text.push_str(part);
+        is_cut_in_a_word = !is_album && units(part) >= MAX_TEXT_UNITS;
+    }
+    text
+}
+
+/// What the message that a row corrects said before.
+fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
+    let words = tx
+        .prepare(
+            "SELECT COALESCE(
+                 (SELECT words FROM message_updates u JOIN incoming_messages o ON o.id = u.message_id
+                  WHERE u.chat_id = m.chat_id AND u.channel_message_id = m.channel_message_id AND o.bot_id = m.bot_id
+                  AND o.id < m.id ORDER BY u.id DESC LIMIT 1),
+                 (SELECT message_text FROM incoming_messages o WHERE o.chat_id = m.chat_id
+                  AND o.channel_message_id = m.channel_message_id AND o.bot_id = m.bot_id AND o.id < m.id
+                  ORDER BY o.id DESC LIMIT 1), '')
+             FROM incoming_messages m WHERE m.id = ?1",
+        )?
+        .query_row([row], |row| text_of(row, 0))?;
+    Ok(words)
+}
+
+/// What a correction says: what was said, in short, what is said now, and whether that comes with a file.
+fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
+    let before = before.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut = if before.chars().count() > MAX_EARLIER_CHARS { "…" } else { "" };
+    let before: String = before.chars().take(MAX_EARLIER_CHARS).collect();
+    let how = if has_new_file { "it has a new file now, and says" } else { "it says now" };
+    format!("[edited an earlier message, which said: “{before}{cut}”; {how}:]\n{now}")
+}
+
+/// Whether further parts may follow this message.
+pub(crate) fn may_go_on(message: &NewIncoming) -> bool {
+    match message.part_of {
+        Some(PartOf::Album(_)) => true,
+        Some(PartOf::Text | PartOf::Rest) => units(&message.text) >= MIN_CUT_UNITS,
+        None => false,
+    }
+}
+
+/// Lets a row wait for what may follow, and with it what else of its chat is held: what was said after it isn't answered before it.
+fn hold(tx: &Transaction<'_>, row: i64, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
+    let (until, now) = (rfc3339(now + HOLD), rfc3339(now));
+    tx.prepare(
+        "UPDATE incoming_messages SET not_before = max(COALESCE(not_before, ''), ?2) WHERE id = ?1 AND processed = 0",
+    )?
+    .execute((row, &until))?;
+    tx.prepare(
+        "UPDATE incoming_messages SET not_before = ?2
+         WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before < ?2",
+    )?
+    .execute((chat, &until, &now))?;
+    Ok(())
+}

@@ -1,0 +1,544 @@
+//! Messages in: stored before anybody is told that they arrived, answered or kept, never dropped.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
+
+use super::attachments::{self, AWAITED, AWAITS_FILES};
+use crate::{
+    MessageOutcome, NewAttachment, PartOf, Result, Store,
+    chats::channel::TELEGRAM,
+    messages::parts::HOLD,
+    odd_rows::{READABLE, text_of, words},
+    outcome::{OPEN, PUT_ASIDE},
+    sql::{self, OptionalExtension as _, Row, Transaction},
+    steps::{self, NewStep, SettingBefore},
+    upkeep::backoff,
+};
+
+/// At most this many queued messages are looked at by one wake; the rest wait for the next look.
+const MAX_QUEUED_READ: i64 = 500;
+/// Of one chat this many, so that a flood of one hides no other. What a cycle has that isn't over takes none of these places: it is read
+/// besides, since it is that cycle's to answer.
+const MAX_QUEUED_OF_CHAT: i64 = 100;
+/// Besides, so many that wait for their files, the last of each chat: what came after them waits behind them.
+const MAX_AWAITING_READ: i64 = 500;
+/// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
+pub const MAX_ATTEMPTS: i64 = 3;
+
+/// The longest quotation of what we know that is kept, in characters.
+const QUOTED_CHARS_MAX: usize = 1000;
+
+/// A message as a channel hands it over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NewIncoming {
+    /// Where it came from; 0 is the console.
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
+    /// What was said, or a description of what was sent.
+    pub text: String,
+    /// `text`, `voice`, `photo`, …
+    pub kind: String,
+    /// The sender's numeric id and display name.
+    pub sender_id: Option<i64>,
+    /// See `sender_id`.
+    pub sender_name: Option<String>,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The channel's own id of the message.
+    pub channel_message_id: Option<i64>,
+    /// What it replies to: somebody's words, never an instruction.
+    pub quoted: Option<String>,
+    /// Whether that is the sender's own, or ours.
+    pub quotes_own: bool,
+    /// The channel's id of the message that it quotes, where that is of the same chat.
+    pub quotes: Option<i64>,
+    /// Whose words these are, when forwarded.
+    pub forwarded_from: Option<String>,
+    /// The update as it came, JSON.
+    pub raw: Option<String>,
+    /// The channel's key of the update: a second delivery is not stored again.
+    pub update_id: Option<i64>,
+    /// Files that came with it.
+    pub attachments: Vec<NewAttachment>,
+    /// When it was sent, as the channel says.
+    pub sent_at: Option<DateTime<Utc>>,
+    /// What it may be a part of: then it becomes one row with the other parts.
+    pub part_of: Option<PartOf>,
+    /// Whether it wasn't said to the assistant, and is kept only as a part or a new version of what was, or for moments while it may
+    /// become one.
+    pub is_only_part: bool,
+    /// The channel's id of the message that it answers, where `quoted` only describes it: what we know of it is quoted.
+    pub answers: Option<i64>,
+}
+
+/// A message in the queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Incoming {
+    /// Its row.
+    pub id: i64,
+    /// Where it came from; 0 is the console.
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
+    /// What was said.
+    pub text: String,
+    /// When; rows written by hand with an unreadable time count as now.
+    pub received_at: Option<DateTime<Utc>>,
+    /// `text`, `voice`, …
+    pub kind: String,
+    /// Display name of the sender.
+    pub sender_name: Option<String>,
+    /// Forum topic to answer in.
+    pub thread_id: Option<i64>,
+    /// The channel's own id, to reply to.
+    pub channel_message_id: Option<i64>,
+    /// What it replies to.
+    pub quoted: Option<String>,
+    /// Whether that is the sender's own, or ours, and nobody else had a hand in it.
+    #[serde(default)]
+    pub quotes_own: bool,
+    /// Whose words, when forwarded.
+    pub forwarded_from: Option<String>,
+    /// Cycles that failed on it.
+    pub attempts: i64,
+    /// The model that couldn't answer it.
+    pub held_for: Option<String>,
+    /// Not to be tried before.
+    pub not_before: Option<DateTime<Utc>>,
+    /// The cycle that took it up last.
+    pub cycle_id: Option<String>,
+    /// Whether one of its files is on its way: being fetched, or listened to.
+    #[serde(default)]
+    pub awaits_files: bool,
+    /// Whether a person wanted it tried again.
+    #[serde(default)]
+    pub asked_again: bool,
+    /// The terminal that waits for the answer, if one does.
+    #[serde(default)]
+    pub session: Option<String>,
+}
+
+/// One side of a past exchange, for the model's view of a chat.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// Its row, of `incoming_messages` if somebody else than the assistant said it, else of `outgoing_messages`.
+    pub row: i64,
+    /// When it was said.
+    pub at: Option<DateTime<Utc>>,
+    /// Who said it: the person's name, or `None` for the assistant.
+    pub from: Option<String>,
+    /// The words.
+    pub text: String,
+    /// Whose words these may be besides those of who said them; none if nobody else's.
+    pub taint: Option<String>,
+}
+
+impl Exchange {
+    /// What it is called by in a cycle: `m17` is message 17, `a23` the assistant's own text 23.
+    pub fn number(&self) -> String {
+        format!("{}{}", if self.from.is_some() { 'm' } else { 'a' }, self.row)
+    }
+}
+
+impl Incoming {
+    /// What is read of a row of `incoming_messages`, which must not have another name in the statement.
+    pub(crate) fn columns() -> String {
+        format!(
+            "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
+             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own, asked_again,
+             (SELECT open.id FROM sessions AS open WHERE open.id = session) AS open_session",
+            attachments::AWAITS_FILES
+        )
+    }
+
+    pub(crate) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            chat: row.get(1)?,
+            text: text_of(row, 2)?,
+            received_at: words(row, 3)?.as_deref().and_then(parse_time),
+            kind: words(row, 4)?.unwrap_or_default(),
+            sender_name: words(row, 5)?,
+            thread_id: row.get(6)?,
+            channel_message_id: row.get(7)?,
+            quoted: words(row, 8)?,
+            forwarded_from: words(row, 9)?,
+            attempts: row.get(10)?,
+            held_for: words(row, 11)?,
+            not_before: words(row, 12)?.as_deref().and_then(parse_time),
+            cycle_id: words(row, 13)?,
+            awaits_files: row.get(14)?,
+            quotes_own: row.get(15)?,
+            asked_again: row.get(16)?,
+            session: row.get(17)?,
+        })
+    }
+}
+
+impl Store {
+    /// Queues a message that was said on this machine; returns its row.
+    pub fn say(&mut self, chat: ChatRef, text: &str, now: DateTime<Utc>) -> Result<i64> {
+        let message = NewIncoming { chat, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
+        self.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
+    }
+
+    /// Queued messages: the chats take turns, the one that was taken up longest ago first; of each the oldest first. Where there are
+    /// more than one look takes in, each chat's first ones come in, and those that are kept for another model give way: however
+    /// many they are, they never hide what can be answered. Nor do those whose files are on their way, which are counted apart.
+    pub fn queued(&self) -> Result<Vec<Incoming>> {
+        // Mostly nothing is, and to plan what follows takes longer than all else of an idle look.
+        let is_any = "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE processed = 0)";
+        if !self.conn.prepare(is_any)?.query_row([], |row| row.get::<_, bool>(0))? {
+            return Ok(Vec::new());
+        }
+        // Each chat is found from the one before, and its first messages by an index: what lies behind them isn't looked at.
+        let sql = format!(
+            "WITH RECURSIVE chats (id) AS (
+                 SELECT min(chat_id) FROM incoming_messages INDEXED BY incoming_queued WHERE processed = 0
+                 UNION ALL
+                 SELECT (SELECT min(chat_id) FROM incoming_messages INDEXED BY incoming_queued
+                         WHERE processed = 0 AND chat_id > chats.id)
+                 FROM chats WHERE chats.id IS NOT NULL
+             ),
+             awaiting (id, place) AS (
+                 SELECT m.id, row_number() OVER (PARTITION BY m.chat_id ORDER BY m.id DESC) FROM incoming_messages m
+                 WHERE m.processed = 0 AND m.id IN (
+                     SELECT message_id FROM attachments INDEXED BY attachments_awaited WHERE {AWAITED})
+             ),
+             in_hand (id) AS MATERIALIZED (
+                 SELECT m.id FROM cycles c JOIN taken_up t ON t.cycle_id = c.id
+                 JOIN incoming_messages m ON m.id = t.message_id AND m.cycle_id = c.id
+                 WHERE c.state IN {OPEN} AND m.processed = 0
+             )
+             SELECT {columns} FROM incoming_messages WHERE {READABLE} AND id IN (
+                 SELECT id FROM (SELECT id FROM awaiting ORDER BY place, id LIMIT {MAX_AWAITING_READ})
+                 UNION ALL
+                 SELECT id FROM in_hand
+                 UNION ALL
+                 SELECT value FROM (SELECT value FROM (
+                     SELECT CAST(queue.value AS INTEGER) AS value, queue.key AS place, 0 AS is_kept FROM chats, json_each((
+                         SELECT json_group_array(id) FROM (
+                             SELECT id FROM incoming_messages INDEXED BY incoming_answerable
+                             WHERE chat_id = chats.id AND processed = 0 AND held_for IS NULL AND NOT {AWAITS_FILES}
+                                 AND id NOT IN (SELECT id FROM in_hand) AND {READABLE}
+                             ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
+                     UNION ALL
+                     SELECT CAST(queue.value AS INTEGER), queue.key, 1 FROM chats, json_each((
+                         SELECT json_group_array(id) FROM (
+                             SELECT id FROM incoming_messages INDEXED BY incoming_kept
+                             WHERE chat_id = chats.id AND processed = 0 AND held_for IS NOT NULL AND NOT {AWAITS_FILES}
+                                 AND id NOT IN (SELECT id FROM in_hand) AND {READABLE}
+                             ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
+                 ) ORDER BY is_kept, place, value LIMIT {MAX_QUEUED_READ})
+             )
+             ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = incoming_messages.chat_id), 0), id",
+            columns = Incoming::columns()
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([], Incoming::read)?.collect::<sql::QueryResult<Vec<_>>>()?)
+    }
+
+    /// Messages that were given up after too many failed cycles, oldest first.
+    pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside(MessageOutcome::Dead)
+    }
+
+    /// Messages whose answer was undone, oldest first.
+    pub fn undone_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside(MessageOutcome::Undone)
+    }
+
+    /// Messages that were closed because they were about a time that is over, oldest first.
+    pub fn stale_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside(MessageOutcome::Stale)
+    }
+
+    /// Messages that were taken out of the queue, oldest first.
+    pub fn dropped_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside(MessageOutcome::Dropped)
+    }
+
+    /// Whether each of these messages was taken out of the queue: nobody waits for an answer to any of them.
+    pub fn are_dropped(&self, ids: &[i64]) -> Result<bool> {
+        let sql = "SELECT count(*) FROM incoming_messages
+                   WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";
+        let n: i64 = self.conn.query_row(sql, [crate::json(ids)], |row| row.get(0))?;
+        Ok(usize::try_from(n) == Ok(ids.len()))
+    }
+
+    fn put_aside(&self, outcome: MessageOutcome) -> Result<Vec<Incoming>> {
+        let sql = format!(
+            "SELECT {} FROM incoming_messages
+             WHERE processed = 1 AND outcome = ?1 AND {READABLE} ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            Incoming::columns()
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Lets a queued, given-up or undone message be tried afresh. Says whether there is such a one.
+    pub fn retry(&mut self, id: i64) -> Result<bool> {
+        self.write(|tx| retry(tx, id))
+    }
+
+    /// The chat of a message that [`Store::retry`] would put back.
+    pub fn retryable(&self, id: i64) -> Result<Option<ChatRef>> {
+        let sql = format!(
+            "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
+             WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+        );
+        Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
+    }
+
+    /// Takes a queued, given-up or undone message out of the queue; its row stays. Says whether there is such a one.
+    pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let sql = "SELECT outcome FROM incoming_messages WHERE id = ?1";
+            let was: Option<Option<String>> = tx.prepare(sql)?.query_row([id], |row| row.get(0)).optional()?;
+            let n = tx.execute(
+                "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone', 'stale'))",
+                (id, rfc3339(now)),
+            )?;
+            if n == 1 {
+                // It is ordered at the terminal, whoever's message it is.
+                let did = format!("took message {id} out of the queue");
+                let step = NewStep { chat: ChatRef::TERMINAL, did, commit: None };
+                steps::note(tx, &step, Some(&SettingBefore::Queued { message: id, was: was.flatten() }), now)?;
+            }
+            Ok(n == 1)
+        })
+    }
+
+    /// These messages, whatever became of them, oldest first. One that can't be read is left out.
+    pub fn messages(&self, ids: &[i64]) -> Result<Vec<Incoming>> {
+        let sql = format!(
+            "SELECT {} FROM incoming_messages
+             WHERE id IN (SELECT value FROM json_each(?1)) AND {READABLE} ORDER BY id",
+            Incoming::columns()
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([crate::json(ids)], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// How many messages wait, and since when the oldest does.
+    pub fn queue_depth(&self) -> Result<(i64, Option<DateTime<Utc>>)> {
+        let row = self.conn.query_row(
+            "SELECT count(*), min(received_at) FROM incoming_messages WHERE processed = 0",
+            [],
+            |row| Ok((row.get(0)?, words(row, 1)?)),
+        )?;
+        Ok((row.0, row.1.as_deref().and_then(parse_time)))
+    }
+
+    /// What was said in a chat before the messages now in the queue, both ways, oldest first, at most `limit` entries.
+    pub fn exchanges(&self, chat: ChatRef, limit: usize) -> Result<Vec<Exchange>> {
+        let asked = "COALESCE(m.outcome, '') <> 'undone'";
+        let told = "NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.taken_back IS NOT NULL)";
+        self.exchanges_where(chat, asked, told, limit)
+    }
+
+    /// The same of what fulfils conditions: of people's messages one on `m`, of what the assistant said one on `o`.
+    pub(crate) fn exchanges_where(
+        &self,
+        chat: ChatRef,
+        asked: &str,
+        told: &str,
+        limit: usize,
+    ) -> Result<Vec<Exchange>> {
+        let mut statement = self.conn.prepare(&format!(
+            "SELECT at, who, text, id, kind, forwarded_from, taint FROM (
+                 SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id, kind,
+                     forwarded_from, NULL AS taint
+                 FROM (SELECT * FROM incoming_messages m
+                       WHERE chat_id = ?1 AND processed = 1 AND {asked} ORDER BY id DESC LIMIT ?2)
+                 UNION ALL
+                 SELECT created_at, NULL, message_text, id, kind, NULL, taint
+                 FROM (SELECT * FROM outgoing_messages o
+                       WHERE chat_id = ?1 AND taken_back_at IS NULL AND {told} ORDER BY id DESC LIMIT ?2)
+             ) ORDER BY julianday(at) DESC NULLS LAST, who IS NULL DESC, id DESC LIMIT ?2",
+        ))?;
+        let mut exchanges = statement
+            .query_map((chat, limit as i64), |row| {
+                let (from, text) = (words(row, 1)?, text_of(row, 2)?);
+                let (kind, forwarded_from) = (words(row, 4)?.unwrap_or_default(), words(row, 5)?);
+                let taint = match from {
+                    // fault: forward-stands-next-opening
+                    Some(_) => super::provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),
+                    // fault: answer-others-words-stands
+                    None => words(row, 6)?,
+                };
+                let at = words(row, 0)?.as_deref().and_then(parse_time);
+                Ok(Exchange { row: row.get(3)?, at, from, text, taint })
+            })?
+            .collect::<sql::QueryResult<Vec<_>>>()?;
+        exchanges.reverse();
+        Ok(exchanges)
+    }
+}
+
+/// Makes a row, and says which; none if its update has one already. It waits with what else of its chat is held.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    bot_id: Option<i64>,
+    message: &NewIncoming,
+    now: DateTime<Utc>,
+) -> Result<Option<i64>> {
+    let known = match message.answers {
+        Some(answered) => words_of(tx, bot_id, message.chat, answered)?,
+        None => None,
+    };
+    let album = match &message.part_of {
+        Some(PartOf::Album(album)) => Some(album),
+        _ => None,
+    };
+    let mut statement = tx.prepare(
+        "INSERT INTO incoming_messages (chat_id, message_text, received_at, kind, sender_id, sender_name, thread_id,
+             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, quotes_own, channel, not_before)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17, ?18,
+             (SELECT max(not_before) FROM incoming_messages
+              WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before <= ?16))
+         ON CONFLICT DO NOTHING RETURNING id",
+    )?;
+    let id = statement
+        .query_row(
+            sql::params![
+                message.chat,
+                message.text,
+                rfc3339(now),
+                if message.kind.is_empty() { "text" } else { &message.kind },
+                message.sender_id,
+                message.sender_name,
+                message.thread_id,
+                message.channel_message_id,
+                known.or_else(|| message.quoted.clone()),
+                message.forwarded_from,
+                message.raw,
+                // fault: update-comes-again-another
+                message.update_id.and(bot_id),
+                message.update_id,
+                album,
+                message.sent_at.map(rfc3339),
+                rfc3339(now + HOLD),
+                // fault: answer-quoted-if-nobody
+                super::provenance::quotes_own(tx, bot_id, message)?,
+                message.update_id.map(|_| TELEGRAM),
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if let Some(id) = id {
+        attachments::insert(tx, id, message.channel_message_id, &message.attachments)?;
+    }
+    Ok(id)
+}
+
+/// Takes back that a message was taken out of the queue: it waits again, or is again what it was. False: it isn't there any more.
+pub(crate) fn put_back(tx: &Transaction<'_>, id: i64, was: Option<&str>) -> Result<bool> {
+    let Some(was) = was else { return retry(tx, id) };
+    let sql = "UPDATE incoming_messages SET outcome = ?2 WHERE id = ?1 AND outcome = 'dropped'";
+    Ok(tx.execute(sql, (id, was))? == 1)
+}
+
+/// Puts a message back into the queue, as new.
+pub(crate) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
+    let n = tx.execute(
+        &format!(
+            "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
+                 not_before = NULL, asked_again = 1
+             WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+        ),
+        [id],
+    )?;
+    Ok(n == 1)
+}
+
+/// What a message of a chat says as we know it: a person's, or one of ours.
+fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id: i64) -> Result<Option<String>> {
+    let words = tx
+        .prepare(
+            "SELECT message_text FROM (
+                 SELECT message_text, 0 AS ours, id FROM incoming_messages
+                 WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id IS ?3
+                 UNION ALL
+                 SELECT m.message_text, 1, m.id FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
+                 WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id IS ?3
+                 UNION ALL
+                 SELECT o.message_text, 2, o.id FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id
+                 WHERE o.chat_id = ?1 AND p.channel_message_id = ?2
+             ) ORDER BY ours, id DESC LIMIT 1",
+        )?
+        .query_row((chat, channel_id, bot_id), |row| text_of(row, 0))
+        .optional()?;
+    Ok(words.map(|words| words.chars().take(QUOTED_CHARS_MAX).collect()))
+}
+
+/// Marks messages as done within a cycle's transaction; those already done keep their first outcome.
+pub(crate) fn mark(
+    tx: &Transaction<'_>,
+    ids: &[i64],
+    outcome: MessageOutcome,
+    cycle: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let mut statement = tx.prepare(
+        "UPDATE incoming_messages SET processed = 1, outcome = ?2, cycle_id = ?3, processed_at = ?4
+         WHERE id = ?1 AND processed = 0",
+    )?;
+    for id in ids {
+        statement.execute((id, outcome.as_str(), cycle, rfc3339(now)))?;
+    }
+    Ok(())
+}
+
+/// Counts a failed cycle against messages: they are tried again after a while, or, at [`MAX_ATTEMPTS`], become dead letters,
+/// kept and visible, and taken up again only when a person asks for it.
+pub(crate) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    for id in ids {
+        if let Some(attempts) = count_failure(tx, *id, cycle, now)? {
+            let not_before = now + backoff::wait_after(attempts);
+            tx.prepare("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
+                .execute((id, rfc3339(not_before)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes dead letters of messages at once: trying them again is no use.
+pub(crate) fn put_on_hold(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    for id in ids {
+        count_failure(tx, *id, cycle, now)?;
+    }
+    mark(tx, ids, MessageOutcome::Dead, cycle, now)
+}
+
+/// Counts one failure. The attempts of a message that is tried again; none of one that is over.
+pub(crate) fn count_failure(tx: &Transaction<'_>, id: i64, cycle: &str, now: DateTime<Utc>) -> Result<Option<u32>> {
+    let attempts: Option<u32> = tx
+        .prepare(
+            // fault: failed-cycle-doesnt-count
+            "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
+             RETURNING attempts",
+            // fault end: failed-cycle-doesnt-count
+        )?
+        .query_row((id, cycle), |row| row.get(0))
+        .optional()?;
+    if attempts.is_some_and(|attempts| i64::from(attempts) >= MAX_ATTEMPTS) {
+        mark(tx, &[id], MessageOutcome::Dead, cycle, now)?;
+        return Ok(None);
+    }
+    Ok(attempts)
+}
+
+/// Keeps messages for another model than `model`.
+pub(crate) fn hold(tx: &Transaction<'_>, ids: &[i64], model: &str, cycle: &str) -> Result<()> {
+    let mut statement =
+        tx.prepare("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
+    for id in ids {
+        statement.execute((id, model, cycle))?;
+    }
+    Ok(())
+}

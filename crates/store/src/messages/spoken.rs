@@ -1,0 +1,171 @@
+//! What was said, both ways, for the index of the memory: read in the order in which it came, and what of it has changed since.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{clock::parse_time, types::ChatRef};
+
+use crate::{
+    Result, Store,
+    odd_rows::{text_of, words},
+    sql::{self, OptionalExtension as _, Row, Transaction},
+};
+
+/// The counter of changes to what was said long ago: it was forgotten, or taken back.
+const CHANGED: &str = "said_changed";
+
+/// Notes that a message says something else now, where an index may hold what it said before: it was settled once.
+pub(crate) fn note_changed(tx: &Transaction<'_>, message: i64) -> Result<()> {
+    tx.prepare(
+        "INSERT INTO counters (name, n) SELECT ?1, 1 FROM incoming_messages WHERE id = ?2 AND (processed = 1 OR asked_again = 1)
+         ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
+    )?
+    .execute((CHANGED, message))?;
+    Ok(())
+}
+
+/// What a person or the assistant said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spoken {
+    /// Its row: of `outgoing_messages` if it is ours, else of `incoming_messages`.
+    pub row: i64,
+    /// Where.
+    pub chat: ChatRef,
+    /// When.
+    pub at: Option<DateTime<Utc>>,
+    /// The person's name as they call themselves; none for the assistant, and where it isn't known.
+    pub speaker: Option<String>,
+    /// The words.
+    pub text: String,
+    /// Whose words these may be besides those of who said them.
+    pub taint: Option<String>,
+    /// The wake that it was said in, or that took it up.
+    pub wake: Option<String>,
+    /// Whether it stands: a message that isn't in the queue any more, an answer that was sent.
+    pub is_settled: bool,
+    /// Whether it may be found: not what waits in the queue, was taken back or undone, or only quotes what is kept elsewhere.
+    pub is_findable: bool,
+}
+
+/// How the receipt of a remembered fact begins, which stands behind it.
+const REMEMBERED: &str = "Remembered “";
+
+/// Which rows are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpokenRows<'a> {
+    /// Those after a row, at most so many.
+    After(i64, usize),
+    /// These.
+    These(&'a [i64]),
+}
+
+impl Store {
+    /// Messages of people, by row.
+    pub fn said_by_people(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
+        let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, received_at, sender_name, kind, forwarded_from, cycle_id,
+             processed = 1, COALESCE(outcome, '') <> 'undone' FROM incoming_messages WHERE typeof(chat_id) = 'integer'";
+        self.spoken(columns, rows, |row| {
+            let text = text_of(row, 2)?;
+            let (kind, forwarded_from) = (words(row, 5)?.unwrap_or_default(), words(row, 6)?);
+            let is_done = row.get(8)?;
+            Ok(Spoken {
+                taint: super::provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),
+                row: row.get(0)?,
+                chat: row.get(1)?,
+                at: words(row, 3)?.as_deref().and_then(parse_time),
+                speaker: words(row, 4)?,
+                wake: words(row, 7)?,
+                is_settled: is_done,
+                is_findable: is_done && row.get(9)? && !text.starts_with('/'),
+                text,
+            })
+        })
+    }
+
+    /// Messages of the assistant, by row.
+    pub fn said_by_us(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
+        let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, min(created_at, COALESCE(sent_at, created_at)), taint, cycle_id,
+             sent_at IS NOT NULL, taken_back_at IS NULL AND kind NOT IN ('command', 'notice')
+                 AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = outgoing_messages.cycle_id AND u.taken_back IS NOT NULL)
+             FROM outgoing_messages WHERE typeof(chat_id) = 'integer'";
+        let undone = self.undone_facts()?;
+        self.spoken(columns, rows, |row| {
+            let (text, at) = (text_of(row, 2)?, words(row, 3)?.as_deref().and_then(parse_time));
+            let lower = text.to_lowercase();
+            // What is told again after an undo may be quoted again.
+            let quotes_undone = undone.iter().any(|(fact, undone_at)| at <= *undone_at && lower.contains(fact));
+            Ok(Spoken {
+                row: row.get(0)?,
+                chat: row.get(1)?,
+                text,
+                at,
+                taint: words(row, 4)?,
+                wake: words(row, 5)?,
+                is_settled: row.get(6)?,
+                is_findable: row.get::<_, bool>(7)? && !quotes_undone,
+                speaker: None,
+            })
+        })
+    }
+
+    /// Facts that undone wakes had remembered, in lower case, each with the time of its undo.
+    fn undone_facts(&self) -> Result<Vec<(String, Option<DateTime<Utc>>)>> {
+        let sql = "SELECT j.body, u.asked_at FROM undos u JOIN cycle_journal j ON j.cycle_id = u.wake
+             WHERE u.taken_back IS NOT NULL AND j.body LIKE ?1";
+        let read = |row: &Row<'_>| Ok((text_of(row, 0)?, words(row, 1)?));
+        let mut statement = self.conn.prepare(sql)?;
+        let rows = statement.query_map([format!("%{REMEMBERED}%")], read)?.collect::<sql::QueryResult<Vec<_>>>()?;
+        let fact = |body: &str| {
+            let body: serde_json::Value = serde_json::from_str(body).ok()?;
+            let fact = body.get("receipt")?.as_str()?.strip_prefix(REMEMBERED)?.strip_suffix('”')?;
+            // A long one is shortened in its receipt.
+            Some(fact.trim_end_matches('…').to_lowercase())
+        };
+        let facts = rows.iter().filter_map(|(body, at)| Some((fact(body)?, at.as_deref().and_then(parse_time))));
+        Ok(facts.filter(|(fact, _)| !fact.is_empty()).collect())
+    }
+
+    fn spoken(
+        &self,
+        columns: &str,
+        rows: SpokenRows<'_>,
+        read: impl Fn(&Row<'_>) -> sql::QueryResult<Spoken>,
+    ) -> Result<Vec<Spoken>> {
+        let rows = match rows {
+            SpokenRows::After(row, limit) => {
+                let sql = format!("{columns} AND id > ?1 ORDER BY id LIMIT ?2");
+                let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+                self.conn.prepare(&sql)?.query_map((row, limit), read)?.collect::<sql::QueryResult<_>>()?
+            }
+            SpokenRows::These(rows) => {
+                let sql = format!("{columns} AND id IN (SELECT value FROM json_each(?1)) ORDER BY id");
+                let rows = crate::json(rows);
+                self.conn.prepare(&sql)?.query_map([rows], read)?.collect::<sql::QueryResult<_>>()?
+            }
+        };
+        Ok(rows)
+    }
+
+    /// A number that is another one when something that was said before was changed: taken back by an undo, or forgotten.
+    pub fn changes_of_spoken(&self) -> Result<i64> {
+        let taken_back: i64 =
+            self.conn.query_row("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL", [], |row| row.get(0))?;
+        Ok(self.count(CHANGED)?.saturating_add(taken_back))
+    }
+
+    /// Notes that something that was said before was changed, so that whoever keeps an index of it looks again.
+    pub fn note_spoken_changed(&mut self) -> Result<()> {
+        self.write(|tx| {
+            tx.execute(
+                "INSERT INTO counters (name, n) VALUES (?1, 1) ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
+                [CHANGED],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Who said a message when, to tell whether this is the database that an index was made of.
+    pub fn time_of_message(&self, row: i64) -> Result<Option<String>> {
+        let mut statement = self.conn.prepare("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
+        Ok(statement.query_row([row], |row| words(row, 0)).optional()?.flatten())
+    }
+}

@@ -1,0 +1,461 @@
+//! Messages out, in two phases: a row and the state of each of its parts first, the sending later and elsewhere.
+//!
+//! A part goes planned → attempting → sent. An attempt that ended without an answer is `unknown`: it may have arrived.
+//! The next wake sends it once more, marked as a repeat; a second doubt leaves it `unknown` for good, for a person to see.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::{
+    clock::{LONGEST_WAIT, parse_time, rfc3339},
+    process::Identity,
+    types::{ChatRef, Question, TextFile},
+};
+
+use crate::{
+    FencedStore, NewOutgoing, OutgoingKind, Result, Store,
+    chats::moved::{self, MAY_BE_SPOKEN_TO, Moved},
+    json,
+    odd_rows::SENDABLE,
+    outbox::{planned, questions, recipients},
+    sql::{self, OptionalExtension as _, Transaction},
+};
+
+/// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender
+/// that lives on and has not said by then what became of it could not write that down, and never will.
+pub(crate) const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
+
+/// A part that this process has taken to send, and nobody else will.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Its message's row.
+    pub outgoing_id: i64,
+    /// Its number within the message, from 0.
+    pub part: i64,
+    /// Where to.
+    pub chat: ChatRef,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The channel's id of the question; on the first part only.
+    pub reply_to: Option<i64>,
+    /// Formatted text.
+    pub html: String,
+    /// The same without formatting.
+    pub plain: String,
+    /// Whether an earlier send of it ended in doubt: it is then marked.
+    pub is_repeat: bool,
+    /// Attempts so far, this one included.
+    pub attempts: u32,
+    /// What goes with it as a file.
+    pub file: Option<TextFile>,
+    /// What it asks, if this is the last part of a question or a reminder.
+    pub question: Option<Question>,
+}
+
+/// What may be taken to be sent, and whose turn it is: by default whatever may be sent, the oldest first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pick<'a> {
+    /// Only parts of these messages.
+    pub only: Option<&'a [i64]>,
+    /// Chats that were sent to, the last one last: the others go before them, and these in this order.
+    pub served: &'a [ChatRef],
+    /// Chats that are left alone now.
+    pub alone: &'a [ChatRef],
+}
+
+/// How far a part is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartState {
+    /// It is to be sent.
+    Planned,
+    /// Somebody has taken it to send it.
+    Attempting,
+    /// The channel confirmed it, or its person has shown that it came.
+    Sent,
+    /// An attempt ended without an answer: it may have arrived.
+    Unknown,
+    /// The channel will never take it.
+    Failed,
+}
+
+impl PartState {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Attempting => "attempting",
+            Self::Sent => "sent",
+            Self::Unknown => "unknown",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// What can't be read may have arrived.
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "planned" => Self::Planned,
+            "attempting" => Self::Attempting,
+            "sent" => Self::Sent,
+            "failed" => Self::Failed,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartOutcome {
+    /// The channel confirmed it.
+    Sent {
+        /// The channel's id of it.
+        id: i64,
+        /// When, by the channel's clock.
+        date: Option<DateTime<Utc>>,
+    },
+    /// Surely not sent: try again after that time.
+    Later {
+        /// Not before.
+        not_before: DateTime<Utc>,
+        /// Why.
+        why: String,
+    },
+    /// Surely not sent: the chat has another id, under which it is tried again.
+    Moved {
+        /// That id.
+        to: ChatRef,
+        /// Why.
+        why: String,
+    },
+    /// It may or may not have arrived.
+    Unknown(String),
+    /// The channel will never take it.
+    Failed(String),
+}
+
+/// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
+/// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are
+/// answered; what was taken back never leaves, nor what is about to be.
+pub(crate) const DELIVERABLE: &str =
+    // fault: reply-leaves-cycle-committed
+    "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
+    AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.done_at IS NULL)
+    AND NOT EXISTS (
+    SELECT 1 FROM cycles c WHERE c.id = o.cycle_id
+    AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind NOT IN ('notice', 'approval')))";
+// fault end: reply-leaves-cycle-committed
+
+/// Earlier parts of the chat hold part `p` of message `o` back: those that wait, those under way, and those in doubt that
+/// the next wake repeats. But for what a cycle that waits has said: it leaves after its commit, and the question or the notice
+/// that tells of the wait, and what others have to say meanwhile, would wait for that in turn. A bound `?2` (a choice of
+/// messages) lifts the order between messages, not that of their parts.
+// fault: notice-waits-behind-cycle
+const HELD_BACK: &str = "EXISTS (
+    SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
+    WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND eo.taken_back_at IS NULL
+      AND (eo.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
+      AND typeof(eo.thread_id) IN ('integer', 'null') AND typeof(eo.reply_to) IN ('integer', 'null')
+      AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
+      AND NOT EXISTS (SELECT 1 FROM cycles ec WHERE ec.id = eo.cycle_id AND ec.state IN ('waiting', 'parked')
+                      AND e.state = 'planned' AND eo.kind NOT IN ('notice', 'approval'))
+      AND (eo.id < o.id AND CAST(?2 AS TEXT) IS NULL OR eo.id = o.id AND e.part < p.part))";
+// fault end: notice-waits-behind-cycle
+
+/// Part `p` needn't wait at ?1. What lies beyond ?3, the longest wait there is, was written while the clock was wrong.
+const IS_TIME: &str = "(p.not_before IS NULL OR p.not_before <= ?1 OR p.not_before > ?3)";
+
+impl Store {
+    /// Plans a message outside a cycle; `None` when its key was already told.
+    pub fn plan_message(&mut self, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
+        self.write(|tx| planned::insert(tx, message, now))
+    }
+
+    /// Takes the next part that may be sent now: in order within a chat, so an earlier part that has to wait holds the
+    /// later ones back, but for a choice of messages.
+    pub fn claim_part(&mut self, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
+        self.write(|tx| claim(tx, pick, me, now))
+    }
+
+    /// Writes down how the attempt at a claimed part ended. It needs no fence: the claim was its own. A sender that was given
+    /// up and reports late is heard only if the part did arrive: whatever else it says is of an attempt that nobody waits for
+    /// any more.
+    pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
+        let sent = if let PartOutcome::Sent { id, date } = outcome { Some((*id, date.map(rfc3339))) } else { None };
+        let (id, date) = sent.unzip();
+        let (state, not_before, error) = match outcome {
+            PartOutcome::Sent { .. } => (PartState::Sent, None, None),
+            PartOutcome::Later { not_before, why } => (PartState::Planned, Some(rfc3339(*not_before)), Some(why)),
+            PartOutcome::Moved { why, .. } => (PartState::Planned, None, Some(why)),
+            PartOutcome::Unknown(why) => (PartState::Unknown, None, Some(why)),
+            PartOutcome::Failed(why) => (PartState::Failed, None, Some(why)),
+        };
+        self.write(|tx| {
+            let n = tx.execute(
+                // fault: attempt-nobody-waits-more
+                "UPDATE outgoing_parts SET state = ?3, not_before = ?4, channel_message_id = COALESCE(?5, channel_message_id),
+                     channel_date = COALESCE(?9, channel_date), error = ?6, changed_at = ?7, sender = NULL
+                 WHERE outgoing_id = ?1 AND part = ?2
+                   AND (?3 = 'sent' OR state IN ('attempting', 'unknown') AND attempts = ?8)",
+                // fault end: attempt-nobody-waits-more
+                sql::params![
+                    claimed.outgoing_id,
+                    claimed.part,
+                    state.as_str(),
+                    not_before,
+                    id,
+                    error,
+                    rfc3339(now),
+                    claimed.attempts,
+                    date.flatten()
+                ],
+            )?;
+            note_sent(tx, claimed.outgoing_id, now)?;
+            if let PartOutcome::Moved { to, .. } = outcome {
+                // Whether it is listed the settings tell, when they are read.
+                moved::follow(tx, Moved { from: claimed.chat, to: *to, is_listed: false }, now)?;
+            }
+            if n == 1
+                && let PartOutcome::Failed(why) = outcome
+            {
+                questions::is_refused(tx, claimed.outgoing_id)?;
+                // A group may forbid files. Whoever has blocked us takes no messages, either.
+                if claimed.file.is_some() && !matches!(claimed.question, Some(Question::Approval { .. })) && !why.contains("Forbidden") {
+                    planned::plan_without_file(tx, claimed.outgoing_id, now)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether an earlier wake left a part in doubt that [`crate::FencedStore::recover_outbox`] would repeat.
+    pub fn has_doubtful(&self, now: DateTime<Utc>) -> Result<bool> {
+        let is_unknown = self.conn.query_row(
+            "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
+            [],
+            |row| row.get::<_, bool>(0),
+        )?;
+        Ok(is_unknown || !self.lost_attempts(now)?.is_empty())
+    }
+
+    /// Whether anything waits to be sent, for whatever reason: asked first, since it is planned in no time.
+    pub(crate) fn has_unsent(&self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE sent_at IS NULL)";
+        Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Whether something may be sent now.
+    pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
+        if !self.has_unsent()? {
+            return Ok(false);
+        }
+        let sql = format!(
+            "SELECT EXISTS (
+                 SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
+                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {SENDABLE} AND {DELIVERABLE} AND {MAY_BE_SPOKEN_TO}
+                   AND (p.part IS NULL
+                        OR p.state = 'planned' AND {IS_TIME} AND NOT {HELD_BACK}))"
+        );
+        let none: Option<String> = None;
+        Ok(self.conn.prepare(&sql)?.query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
+    }
+
+    /// Attempts that nobody will report of, or only later than anybody waits.
+    fn lost_attempts(&self, now: DateTime<Utc>) -> Result<Vec<LostAttempt>> {
+        let mut statement = self.conn.prepare(
+            "SELECT outgoing_id, part, attempts, sender, changed_at FROM outgoing_parts WHERE state = 'attempting'",
+        )?;
+        let attempts = statement.query_map([], |row| {
+            let text = |index| row.get::<_, Option<String>>(index);
+            let sender = text(3)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
+            let is_sender_alive = sender.is_some_and(|sender| self.may_live(&sender));
+            let since = text(4)?.as_deref().and_then(parse_time);
+            let why = match (is_sender_alive, is_overdue(since, now)) {
+                (false, _) => "the sender died while sending",
+                (true, true) => "the sender never wrote down what became of it",
+                (true, false) => return Ok(None),
+            };
+            Ok(Some(LostAttempt { outgoing_id: row.get(0)?, part: row.get(1)?, attempts: row.get(2)?, why }))
+        })?;
+        Ok(attempts.filter_map(sql::QueryResult::transpose).collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// When the next part that was told to wait may be tried.
+    pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
+        let text: Option<String> =
+            self.conn.query_row("SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'", [], |row| {
+                row.get(0)
+            })?;
+        Ok(text.as_deref().and_then(parse_time))
+    }
+
+    /// How often a chat was spoken to unasked since `since`.
+    pub fn tells_since(&self, chat: ChatRef, since: DateTime<Utc>) -> Result<i64> {
+        let n = self.conn.query_row(
+            "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
+            (OutgoingKind::Tell.as_str(), rfc3339(since), chat),
+            |row| row.get(0),
+        )?;
+        Ok(n)
+    }
+
+    /// Keys of what was said unasked, ever.
+    pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
+        let mut statement =
+            self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// As [`Store::plan_message`], for the wake that holds `fence`.
+    pub fn tell(&mut self, message: &NewOutgoing) -> Result<Option<i64>> {
+        let now = self.now();
+        self.fenced(|tx| planned::insert(tx, message, now))
+    }
+
+    /// As [`Store::claim_part`], for the wake that holds `fence`.
+    pub fn claim_part_of_wake(&mut self, pick: Pick<'_>, me: &Identity) -> Result<Option<Claimed>> {
+        let now = self.now();
+        // fault: part-sent-claim-synced
+        self.fenced(|tx| claim(tx, pick, me, now))
+    }
+
+    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt that is no longer under way is
+    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
+    pub fn recover_outbox(&mut self) -> Result<usize> {
+        let now = self.now();
+        let lost = self.lost_attempts(now)?;
+        self.fenced(|tx| {
+            for attempt in lost {
+                tx.execute(
+                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?4, error = ?5
+                     WHERE outgoing_id = ?1 AND part = ?2 AND attempts = ?3 AND state = 'attempting'",
+                    (attempt.outgoing_id, attempt.part, attempt.attempts, rfc3339(now), attempt.why),
+                )?;
+            }
+            let repeats = tx.execute(
+                // fault: doubt-repeated-again-again
+                "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
+                 WHERE state = 'unknown' AND repeats = 0",
+                [rfc3339(now)],
+                // fault end: doubt-repeated-again-again
+            )?;
+            Ok(repeats)
+        })
+    }
+}
+
+/// An attempt that is no longer under way.
+struct LostAttempt {
+    outgoing_id: i64,
+    part: i64,
+    attempts: u32,
+    why: &'static str,
+}
+
+/// Whether an attempt that began `since` can't be under way any more, whoever lives. A beginning that is lost, or lies as far
+/// ahead because the clock was set back, is no reason to wait.
+pub(crate) fn is_overdue(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
+    since.is_none_or(|since| now.signed_duration_since(since).abs() > LONGEST_ATTEMPT)
+}
+
+fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
+    let only = pick.only.map(|only| json(&only));
+    let sql = format!(
+        "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts, o.kind,
+             CASE p.as_file WHEN 1 THEN o.message_text END
+         FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
+         WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
+           AND {IS_TIME}
+           AND (CAST(?2 AS TEXT) IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+           AND {SENDABLE}
+           AND {DELIVERABLE}
+           AND {MAY_BE_SPOKEN_TO}
+           AND o.chat_id NOT IN (SELECT value FROM json_each(?5))
+           AND NOT {HELD_BACK}
+         ORDER BY (SELECT min(turn.key) FROM json_each(?4) AS turn WHERE CAST(turn.value AS INTEGER) = o.chat_id) NULLS FIRST, o.id, p.part LIMIT 1"
+    );
+    planned::plan_parts(tx, now)?;
+    moved::redirect(tx)?;
+    recipients::withhold(tx, now)?;
+    let claimed = tx
+        .prepare(&sql)?
+        .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT), json(&pick.served), json(&pick.alone)), |row| {
+            let part: i64 = row.get(1)?;
+            let whole =
+                row.get::<_, Option<String>>(10)?.map(|text| TextFile { name: planned::WHOLE.to_owned(), text });
+            let kind: String = row.get(9)?;
+            let (question, file) = if kind == OutgoingKind::Approval.as_str() {
+                let asked = questions::question(tx, row.get(0)?, part)?;
+                asked.map_or((None, whole), |(question, file)| (Some(question), file))
+            } else if kind == OutgoingKind::Reminder.as_str() {
+                (questions::of_reminder(tx, row.get(0)?, part)?, whole)
+            } else if kind == OutgoingKind::Command.as_str() {
+                (questions::of_rule(tx, row.get(0)?, part)?, whole)
+            } else if kind == OutgoingKind::Tell.as_str() {
+                (questions::of_nudge(tx, row.get(0)?, part)?, whole)
+            } else {
+                (None, whole)
+            };
+            Ok(Claimed {
+                outgoing_id: row.get(0)?,
+                part,
+                chat: row.get(2)?,
+                thread_id: row.get(3)?,
+                reply_to: row.get::<_, Option<i64>>(4)?.filter(|_| part == 0),
+                html: row.get(5)?,
+                plain: row.get(6)?,
+                is_repeat: row.get::<_, i64>(7)? > 0,
+                attempts: row.get::<_, u32>(8)? + 1,
+                file,
+                question,
+            })
+        })
+        .optional()?;
+    if let Some(claimed) = &claimed {
+        tx.execute(
+            // fault: part-being-sent-taken
+            "UPDATE outgoing_parts SET state = 'attempting', attempts = attempts + 1, sender = ?3, changed_at = ?4
+             WHERE outgoing_id = ?1 AND part = ?2",
+            // fault end: part-being-sent-taken
+            (claimed.outgoing_id, claimed.part, json(me), rfc3339(now)),
+        )?;
+    }
+    Ok(claimed)
+}
+
+/// Takes note that a message's last part has come, as its person has shown: whatever its sender knows of that, it isn't sent again.
+pub(crate) fn has_come(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    channel_message_id: i64,
+    now: DateTime<Utc>,
+) -> sql::QueryResult<()> {
+    tx.execute(
+        "UPDATE outgoing_parts SET state = 'sent', channel_message_id = ?2, not_before = NULL, error = NULL, sender = NULL,
+             changed_at = ?3
+         WHERE outgoing_id = ?1 AND channel_message_id IS NULL
+           AND part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
+        (outgoing_id, channel_message_id, rfc3339(now)),
+    )?;
+    note_sent(tx, outgoing_id, now)
+}
+
+/// Takes note that a message is sent once all of its parts are.
+fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql::QueryResult<()> {
+    tx.execute(
+        "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
+             SELECT 1 FROM outgoing_parts WHERE outgoing_id = ?1 AND state != 'sent')",
+        (outgoing_id, rfc3339(now)),
+    )?;
+    Ok(())
+}
+
+/// Answers to commands that are still to be sent to a chat, as (their number, whether one of them says this).
+pub(crate) fn answers_waiting(tx: &Transaction<'_>, chat: ChatRef, text: &str) -> sql::QueryResult<(i64, bool)> {
+    tx.prepare(
+        "SELECT count(*), COALESCE(max(CASE WHEN message_text = ?2 THEN 1 ELSE 0 END), 0) FROM outgoing_messages o
+         WHERE chat_id = ?1 AND kind = 'command' AND sent_at IS NULL AND taken_back_at IS NULL AND EXISTS (
+             SELECT 1 FROM outgoing_parts p WHERE p.outgoing_id = o.id AND p.state IN ('planned', 'attempting'))",
+    )?
+    .query_row((chat, text), |row| Ok((row.get(0)?, row.get(1)?)))
+}

@@ -1,0 +1,48 @@
+//! One chat's flood: everything is stored, and taken up some messages at a time. The chat is told so, once a stretch.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{clock::rfc3339, types::ChatRef};
+
+use crate::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _};
+
+/// More queued messages of one chat are told to it.
+pub const MAX_WAITING_UNTOLD: i64 = 1_000;
+/// A stretch is over when it has come down to this many.
+const FLOOD_OVER: i64 = 500;
+
+impl Store {
+    /// Plans the `notice` of how many messages of a chat wait, if they are very many and that wasn't told in this stretch. Returns
+    /// its row.
+    pub fn tell_flood(
+        &mut self,
+        chat: ChatRef,
+        now: DateTime<Utc>,
+        notice: impl Fn(i64) -> NewOutgoing,
+    ) -> Result<Option<i64>> {
+        let name = format!("flood/{chat}");
+        let waiting: i64 = self
+            .conn
+            .prepare("SELECT count(*) FROM incoming_messages WHERE processed = 0 AND chat_id = ?1")?
+            .query_row([chat], |row| row.get(0))?;
+        let is_told: bool = self
+            .conn
+            .prepare("SELECT n > 0 FROM counters WHERE name = ?1")?
+            .query_row([&name], |row| row.get(0))
+            .optional()?
+            .unwrap_or(false);
+        let begins = !is_told && waiting > MAX_WAITING_UNTOLD;
+        let is_over = is_told && waiting <= FLOOD_OVER;
+        if !begins && !is_over {
+            return Ok(None);
+        }
+        self.write(|tx| {
+            tx.execute(
+                "INSERT INTO counters (name, n, last_at) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (name) DO UPDATE SET n = excluded.n, last_at = excluded.last_at",
+                (&name, begins, rfc3339(now)),
+            )?;
+            if begins { planned::insert(tx, &notice(waiting), now) } else { Ok(None) }
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! A message is planned: its row, and the parts that it goes as. What is planned is sent by [`super::attempts`].
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::clock::rfc3339;
+use reveille_memory::{
+    outside,
+    render::{self, Links},
+};
+
+use super::provenance;
+use crate::{
+    NewOutgoing, OutgoingKind, Result,
+    odd_rows::text_of,
+    outbox::{questions, recipients},
+    sql::{self, OptionalExtension as _, Transaction},
+};
+
+/// From so many parts on a message goes as its beginning and a file.
+const FILE_FROM_PARTS: usize = 4;
+/// What the file is called: it is Markdown.
+pub(super) const WHOLE: &str = "answer.md";
+
+/// Keeps a message that never leaves, for its key; `None` when that was already told.
+pub(crate) fn leave_out(
+    tx: &Transaction<'_>,
+    message: &NewOutgoing,
+    now: DateTime<Utc>,
+) -> sql::QueryResult<Option<()>> {
+    let NewOutgoing { chat, text, kind, key, .. } = message;
+    let kept = tx.execute(
+        "INSERT INTO outgoing_messages (chat_id, message_text, created_at, sent_at, taken_back_at, kind, key)
+         VALUES (?1, ?2, ?3, ?3, ?3, ?4, ?5) ON CONFLICT (key) DO NOTHING",
+        (chat, text, rfc3339(now), kind.as_str(), key),
+    )?;
+    Ok((kept > 0).then_some(()))
+}
+
+/// Plans a message and its parts; `None` when its key was already told. Where others may have had a word in it, its links are text:
+/// whoever planned it, a notice too.
+pub(crate) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
+    let taint = provenance::of_outgoing(tx, message)?;
+    let text = outside::unmarked(&message.text);
+    let id: Option<i64> = tx
+        .prepare(
+            "INSERT INTO outgoing_messages (chat_id, message_text, created_at, kind, key, thread_id, reply_to, cycle_id, taint)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (key) DO NOTHING RETURNING id",
+        )?
+        .query_row(
+            sql::params![
+                message.chat,
+                text,
+                rfc3339(now),
+                message.kind.as_str(),
+                message.key,
+                message.thread_id,
+                message.reply_to,
+                message.cycle_id,
+                taint,
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if let Some(id) = id {
+        recipients::note_outgoing(tx, id, message.cycle_id.as_deref())?;
+        if let Some(nudge) = &message.nudge {
+            questions::note_nudge(tx, id, nudge)?;
+        }
+        // fault: links-followed-others-words
+        let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
+        plan_parts_of(tx, id, &text, message.kind, links, now)?;
+    }
+    Ok(id)
+}
+
+/// Rows written by hand have no parts yet.
+pub(super) fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+    let mut statement = tx.prepare(
+        "SELECT id, message_text FROM outgoing_messages o WHERE sent_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM outgoing_parts WHERE outgoing_id = o.id)",
+    )?;
+    let rows = statement
+        .query_map([], |row| Ok((row.get::<_, i64>(0)?, text_of(row, 1)?)))?
+        .collect::<sql::QueryResult<Vec<_>>>()?;
+    for (id, text) in rows {
+        plan_parts_of(tx, id, &text, OutgoingKind::Notice, Links::Clickable, now)?;
+    }
+    Ok(())
+}
+
+/// What was to go as a file goes as messages, its links as text: that is right whoever had a word in it.
+pub(super) fn plan_without_file(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result<()> {
+    let sql = "SELECT message_text FROM outgoing_messages WHERE id = ?1";
+    let text = tx.query_row(sql, [id], |row| text_of(row, 0))?;
+    tx.execute("DELETE FROM outgoing_parts WHERE outgoing_id = ?1", [id])?;
+    plan_messages(tx, id, &render::render_with(&text, Links::AsText), now)
+}
+
+/// A question stays a message, under which its buttons are.
+fn plan_parts_of(
+    tx: &Transaction<'_>,
+    id: i64,
+    text: &str,
+    kind: OutgoingKind,
+    links: Links,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let parts = render::render_with(text, links);
+    if parts.len() >= FILE_FROM_PARTS
+        && kind != OutgoingKind::Approval
+        && let Some(part) = render::beginning(text, links)
+    {
+        tx.execute(
+            "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, as_file, changed_at) VALUES (?1, 0, ?2, ?3, 1, ?4)",
+            (id, &part.html, &part.plain, rfc3339(now)),
+        )?;
+        return Ok(());
+    }
+    plan_messages(tx, id, &parts, now)
+}
+
+fn plan_messages(tx: &Transaction<'_>, id: i64, parts: &[render::RenderedPart], now: DateTime<Utc>) -> Result<()> {
+    if parts.is_empty() {
+        // Nothing visible can be sent: say so instead of leaving a row that never ends.
+        tx.execute(
+            "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, state, error, changed_at)
+             VALUES (?1, 0, '', '', 'failed', 'the message has no visible text', ?2)",
+            (id, rfc3339(now)),
+        )?;
+    }
+    for (number, part) in parts.iter().enumerate() {
+        tx.execute(
+            "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, changed_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (id, number as i64, &part.html, &part.plain, rfc3339(now)),
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! The questions that messages ask: their buttons, and what is too long for a message.
+
+use reveille_base::{
+    approval_text,
+    types::{BoundFiles, NudgeAnswer, Question, TextFile},
+};
+
+use crate::{
+    NewNudge, Result,
+    sql::{self, OptionalExtension as _, Transaction},
+};
+
+/// An action, the files that it names and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message
+/// shows them in full or not at all.
+const SHOWN_CHARS_MAX: usize = 2_500;
+
+/// Whether an action, the files that it names and its reasons are shown as a file.
+pub fn is_long(action: &str, named: &BoundFiles, reasons: &[String]) -> bool {
+    let chars = |text: &str| approval_text::visible(text).chars().count();
+    let of_files = approval_text::named(named).chars().count();
+    chars(action) + of_files + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
+}
+
+/// What a part of a message asks, with what is too long for it: the last one of a question that can still be decided.
+pub(crate) fn question(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> sql::QueryResult<Option<(Question, Option<TextFile>)>> {
+    tx.prepare(
+        "SELECT id, nonce, tool, action, reasons, rule IS NOT NULL, named FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
+           AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
+    )?
+    .query_row((outgoing_id, part), |row| {
+        let (id, nonce, tool, action): (i64, String, String, String) =
+            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        let reasons: Vec<String> = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
+        let named = BoundFiles::parse(row.get::<_, Option<String>>(6)?.as_deref());
+        let file = is_long(&action, &named, &reasons).then(|| TextFile {
+            name: format!("question-{id}.txt"),
+            text: approval_text::file(id, (&tool, &action), &named, &reasons),
+        });
+        Ok((Question::Approval { nonce, may_stand: row.get(5)? }, file))
+    })
+    .optional()
+}
+
+/// What a message asks that shows a rule, until that is answered.
+pub(crate) fn of_rule(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
+    tx.prepare(
+        "SELECT nonce FROM approvals WHERE rule_outgoing_id = ?1 AND rule_is_shown = 0 AND rule = 'shown' AND state = 'pending'
+           AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
+    )?
+    .query_row((outgoing_id, part), |row| Ok(Question::Rule { nonce: row.get(0)? }))
+    .optional()
+}
+
+/// What a part of a reminder's message asks: the last one, until it is answered.
+pub(crate) fn of_reminder(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
+    tx.prepare(
+        "SELECT 1 FROM reminder_firings WHERE outgoing_id = ?1
+           AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM reminder_answers WHERE outgoing_id = ?1) LIMIT 1",
+    )?
+    .query_row((outgoing_id, part), |_| Ok(Question::Reminder { outgoing_id }))
+    .optional()
+}
+
+/// What a part of a nudge asks: the last one, until it is answered.
+pub(crate) fn of_nudge(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
+    let sql = "SELECT ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)";
+    if !tx.prepare(sql)?.query_row((outgoing_id, part), |row| row.get::<_, bool>(0))? {
+        return Ok(None);
+    }
+    let answers = nudge_answers(tx, outgoing_id)?;
+    Ok((!answers.is_empty()).then_some(Question::Nudge { outgoing_id, answers }))
+}
+
+/// What can be answered to a nudge, in the order of its buttons; nothing once it was answered. What holds others' words isn't said again
+/// as if it were its person's reminder.
+pub(crate) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::QueryResult<Vec<NudgeAnswer>> {
+    let offers = tx
+        .prepare(
+            "SELECT n.task IS NOT NULL, o.taint IS NULL AND n.proposal IS NULL, n.may_stop,
+                 n.proposal IS NOT NULL AND NOT EXISTS (SELECT 1 FROM undos u JOIN proposals p ON p.id = n.proposal
+                     WHERE u.wake IN (p.cycle_id, 'proposal/' || p.id))
+             FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id WHERE n.outgoing_id = ?1 AND n.answer IS NULL",
+        )?
+        .query_row([outgoing_id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, bool>(3)?]))
+        .optional()?
+        .unwrap_or_default();
+    Ok(NudgeAnswer::ALL
+        .into_iter()
+        .zip(offers)
+        .filter_map(|(answer, is_offered)| is_offered.then_some(answer))
+        .collect())
+}
+
+/// Keeps what the buttons under a message need.
+pub(crate) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudge) -> Result<()> {
+    tx.prepare("INSERT INTO nudges (outgoing_id, task, zone, may_stop, proposal) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute((outgoing_id, &nudge.task, &nudge.zone, nudge.may_stop, nudge.proposal))?;
+    Ok(())
+}
+
+/// A question that its channel refuses for good reaches nobody: that is a no, at once.
+pub(crate) fn is_refused(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
+    tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE outgoing_id = ?1 AND state = 'pending'", [outgoing_id])?;
+    Ok(())
+}

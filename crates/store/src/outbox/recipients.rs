@@ -1,0 +1,34 @@
+//! Whom a message is for: the terminal that waits for it, and nobody who was unpaired.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::clock::rfc3339;
+
+use crate::{
+    Result,
+    chats::channel::TERMINAL,
+    sql::{self, Transaction},
+};
+
+/// Takes back what hasn't left yet for those who were unpaired. It is done in the transaction that takes the next part to be sent:
+/// once somebody is unpaired no part is taken for them, whoever sends.
+pub(crate) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+    tx.prepare(
+        "UPDATE outgoing_messages SET taken_back_at = ?1
+         WHERE sent_at IS NULL AND taken_back_at IS NULL AND chat_id IN (SELECT user_id FROM unpaired)",
+    )?
+    .execute([rfc3339(now)])?;
+    Ok(())
+}
+
+/// Where a new text of chat 0 belongs: to the terminal whose message its cycle answers.
+pub(crate) fn note_outgoing(tx: &Transaction<'_>, id: i64, cycle_id: Option<&str>) -> sql::QueryResult<()> {
+    tx.prepare(
+        "UPDATE outgoing_messages SET channel = ?2, session = (
+             SELECT m.session FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
+             WHERE t.cycle_id = ?3 AND m.chat_id = 0 AND m.session IS NOT NULL ORDER BY m.id DESC LIMIT 1)
+         WHERE id = ?1 AND chat_id = 0",
+    )?
+    .execute((id, TERMINAL, cycle_id))
+    .map(drop)
+}

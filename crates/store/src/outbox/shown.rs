@@ -1,0 +1,55 @@
+//! Which task each number stood for in the list that a chat was shown last. A person who says a number means that list, whatever
+//! became of the tasks since.
+
+use reveille_base::types::ChatRef;
+use reveille_memory::outside;
+
+use crate::{
+    NewOutgoing, Result, Store,
+    sql::{self, Transaction},
+};
+
+/// A task as a list showed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownTask {
+    /// The document that it stood in.
+    pub path: String,
+    /// Its heading.
+    pub title: String,
+}
+
+impl Store {
+    /// The tasks that a chat was shown last, in the order of their numbers, from 1.
+    pub fn shown_tasks(&self, chat: ChatRef) -> Result<Vec<ShownTask>> {
+        let mut statement =
+            self.conn.prepare("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
+        let read = |row: &sql::Row<'_>| Ok(ShownTask { path: row.get(0)?, title: row.get(1)? });
+        Ok(statement.query_map([chat], read)?.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl Store {
+    /// A chat is shown these tasks, numbered from 1, by a list that no message tells of.
+    pub fn show_tasks(&mut self, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
+        self.write(|tx| show(tx, chat, tasks))
+    }
+}
+
+/// Within the transaction that tells of a list: its numbers are the ones that count.
+pub(crate) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
+    tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1", [chat])?;
+    let mut insert = tx.prepare("INSERT INTO shown_tasks (chat_id, number, path, title) VALUES (?1, ?2, ?3, ?4)")?;
+    for (number, task) in (1_i64..).zip(tasks) {
+        insert.execute((chat, number, &task.path, &task.title))?;
+    }
+    Ok(())
+}
+
+/// The same for the list in a command's answer. One that was left out has shown nothing.
+pub(crate) fn show_in(tx: &Transaction<'_>, answer: &NewOutgoing, tasks: &[ShownTask]) -> Result<()> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key IS ?1 AND chat_id = ?2 AND message_text = ?3
+               AND taken_back_at IS NULL)";
+    let is_told: bool =
+        tx.query_row(sql, (&answer.key, answer.chat, outside::unmarked(&answer.text)), |row| row.get(0))?;
+    if is_told { show(tx, answer.chat, tasks) } else { Ok(()) }
+}

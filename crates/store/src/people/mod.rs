@@ -1,0 +1,3 @@
+//! People who paired.
+
+pub(crate) mod pairing;

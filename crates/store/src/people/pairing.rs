@@ -1,0 +1,207 @@
+//! People who paired with the bot, and the one-time codes by which they do.
+//!
+//! A code is kept as a hash; it is open until it is used, expires, or too many wrong ones came. The bot and `bot pair` are two
+//! processes: these rows are all that they share.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
+
+use crate::{
+    NewOutgoing, Result, Store,
+    outbox::{planned, recipients::withhold},
+    sql::{self, OptionalExtension as _, Transaction},
+};
+
+/// So many wrong codes, by whomever, make the open ones void.
+pub const MAX_WRONG_CODES: i64 = 10;
+
+/// Somebody who paired.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Paired {
+    /// Their numeric id, which is their private chat's, too.
+    pub user_id: i64,
+    /// What they called themselves then.
+    pub name: String,
+    /// When.
+    pub at: Option<DateTime<Utc>>,
+}
+
+/// Somebody who sent a code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewPaired {
+    /// Their numeric id.
+    pub user_id: i64,
+    /// What they call themselves.
+    pub name: String,
+    /// The code's hash.
+    pub hash: String,
+    /// What is said to whom, once it is done.
+    pub words: Vec<NewOutgoing>,
+}
+
+/// What has become of a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeState {
+    /// It waits for somebody to send it.
+    Open,
+    /// This person paired by it.
+    Used(i64),
+    /// Its time is over, or too many wrong ones came.
+    Void,
+}
+
+/// An open code: not used, in its time, and not guessed at too often. A clock that was set back closes it.
+const IS_OPEN: &str = "used_by IS NULL AND wrong < ?2 AND made_at <= ?1 AND expires_at > ?1";
+
+impl Store {
+    /// Who paired, first come first.
+    pub fn paired(&self) -> Result<Vec<Paired>> {
+        let mut statement =
+            self.conn.prepare("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
+        let row = |row: &sql::Row<'_>| {
+            Ok(Paired {
+                user_id: row.get(0)?,
+                name: row.get(1)?,
+                at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
+            })
+        };
+        Ok(statement.query_map([], row)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Makes a code known by its hash, until `expires_at`; an earlier one of the same maker is void from now on. Returns its
+    /// number.
+    pub fn offer_code(
+        &mut self,
+        hash: &str,
+        made_by: &str,
+        expires_at: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Result<i64> {
+        self.write(|tx| {
+            tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1 OR expires_at <= ?2", (made_by, rfc3339(now)))?;
+            Ok(tx.query_row(
+                "INSERT INTO pairing_codes (hash, made_by, made_at, expires_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",
+                (hash, made_by, rfc3339(now), rfc3339(expires_at)),
+                |row| row.get(0),
+            )?)
+        })
+    }
+
+    /// Takes a code back.
+    pub fn withdraw_code(&mut self, id: i64) -> Result<()> {
+        self.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE id = ?1", [id]).map(drop)?))
+    }
+
+    /// Takes all codes of one maker back.
+    pub fn withdraw_codes(&mut self, made_by: &str) -> Result<()> {
+        self.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1", [made_by]).map(drop)?))
+    }
+
+    /// What has become of a code.
+    pub fn code_state(&self, id: i64, now: DateTime<Utc>) -> Result<CodeState> {
+        let sql = format!("SELECT used_by, {IS_OPEN} FROM pairing_codes WHERE id = ?3");
+        let found = self
+            .conn
+            .prepare(&sql)?
+            .query_row((rfc3339(now), MAX_WRONG_CODES, id), |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))
+            .optional()?;
+        Ok(match found {
+            Some((Some(user_id), _)) => CodeState::Used(user_id),
+            Some((None, true)) => CodeState::Open,
+            Some((None, false)) | None => CodeState::Void,
+        })
+    }
+
+    /// The hashes of all open codes.
+    pub fn open_codes(&self, now: DateTime<Utc>) -> Result<Vec<String>> {
+        let sql = format!("SELECT hash FROM pairing_codes WHERE {IS_OPEN} ORDER BY id");
+        let mut statement = self.conn.prepare(&sql)?;
+        let hashes = statement.query_map((rfc3339(now), MAX_WRONG_CODES), |row| row.get(0))?;
+        Ok(hashes.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Listens to somebody no more. Their reminders end, and nothing is sent to them any more. What they said and nobody has answered
+    /// is taken out of the queue; there it can be seen, and put back by hand. `is_listed`: the settings list them, too, so that they
+    /// are still answered. Says how many messages that were; none if they had not paired.
+    pub fn unpair(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
+        self.write(|tx| {
+            let gone = tx.execute("DELETE FROM paired WHERE user_id = ?1", [user_id])?;
+            let mut dropped = 0;
+            if gone > 0 {
+                tx.execute(
+                    "UPDATE reminders SET state = 'cancelled' WHERE chat_id = ?1 AND state = 'active'",
+                    [user_id],
+                )?;
+                // Nor does undoing the wake that ended one bring it back.
+                tx.execute("UPDATE reminders SET ended_by = NULL WHERE chat_id = ?1", [user_id])?;
+            }
+            if gone > 0 && !is_listed {
+                dropped = tx.execute(
+                    "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
+                     WHERE chat_id = ?1 AND processed = 0",
+                    (user_id, rfc3339(now)),
+                )?;
+                tx.execute(
+                    "INSERT INTO unpaired (user_id, at) VALUES (?1, ?2) ON CONFLICT (user_id) DO UPDATE SET at = excluded.at",
+                    (user_id, rfc3339(now)),
+                )?;
+                withhold(tx, now)?;
+            }
+            Ok((gone > 0).then_some(dropped))
+        })
+    }
+
+    /// Whether somebody was unpaired, and neither paired nor was listed since.
+    pub fn is_unpaired(&self, user_id: i64) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM unpaired WHERE user_id = ?1)";
+        Ok(self.conn.prepare(sql)?.query_row([user_id], |row| row.get(0))?)
+    }
+
+    /// Speaks again to those of `listed` who were unpaired, and to groups whose new ids are among them: the settings list them now.
+    /// Where there are none, nothing is written.
+    pub fn readmit(&mut self, listed: &[ChatRef]) -> Result<()> {
+        self.follow_listed(listed)?;
+        for user_id in listed.iter().filter_map(|chat| chat.person()) {
+            if self.is_unpaired(user_id)? {
+                self.write(|tx| Ok(tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [user_id]).map(drop)?))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Uses up the code and lets its sender in, if it is still open; `None` if it isn't. Returns the rows of what is said.
+pub(crate) fn pair(tx: &Transaction<'_>, bot_id: i64, who: &NewPaired, now: DateTime<Utc>) -> Result<Option<Vec<i64>>> {
+    let sql = format!(
+        "UPDATE pairing_codes SET used_by = ?3 WHERE id =
+             (SELECT id FROM pairing_codes WHERE {IS_OPEN} AND hash = ?4 LIMIT 1)"
+    );
+    let used = tx.execute(&sql, (rfc3339(now), MAX_WRONG_CODES, who.user_id, &who.hash))?;
+    if used != 1 {
+        return Ok(None);
+    }
+    tx.execute(
+        "INSERT INTO paired (user_id, name, paired_at, bot_id) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (user_id) DO UPDATE SET name = excluded.name",
+        (who.user_id, &who.name, rfc3339(now), bot_id),
+    )?;
+    tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [who.user_id])?;
+    let mut said = Vec::new();
+    for message in &who.words {
+        said.extend(planned::insert(tx, message, now)?);
+    }
+    Ok(Some(said))
+}
+
+/// Counts wrong codes against all that are open.
+pub(crate) fn count_wrong(tx: &Transaction<'_>, wrong: u32, now: DateTime<Utc>) -> Result<()> {
+    if wrong > 0 {
+        let sql = format!("UPDATE pairing_codes SET wrong = wrong + ?3 WHERE {IS_OPEN}");
+        tx.execute(&sql, (rfc3339(now), MAX_WRONG_CODES, wrong))?;
+    }
+    Ok(())
+}

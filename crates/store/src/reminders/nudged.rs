@@ -1,0 +1,125 @@
+//! What people do, by the buttons under it, about what was said to them of our own accord: once a message. What comes again is set as a
+//! reminder at once; the rest is a wake's to do, since it changes the memory.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::rfc3339,
+    schedule::Missed,
+    types::{ChatRef, NudgeAnswer, ReminderAnswer},
+    zone::Tz,
+};
+
+use super::answered;
+use crate::{
+    NewOutgoing, NewReminder, Result, Store,
+    odd_rows::text_of,
+    sql::{self, Transaction},
+};
+
+/// An answer that a wake has still to act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenNudge {
+    /// The message's row.
+    pub outgoing_id: i64,
+    /// Its chat.
+    pub chat: ChatRef,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The title of the one task that it is about.
+    pub task: Option<String>,
+    /// What was answered.
+    pub answer: NudgeAnswer,
+}
+
+impl Store {
+    /// Answers that a wake has still to act on, in the order of their messages.
+    pub fn open_nudges(&self) -> Result<Vec<OpenNudge>> {
+        let mut statement = self.conn.prepare(
+            "SELECT n.outgoing_id, o.chat_id, o.thread_id, n.task, n.answer
+             FROM nudges n INDEXED BY nudges_open JOIN outgoing_messages o ON o.id = n.outgoing_id
+             WHERE n.is_open = 1 ORDER BY n.outgoing_id",
+        )?;
+        let read = |row: &sql::Row<'_>| {
+            Ok(OpenNudge {
+                outgoing_id: row.get(0)?,
+                chat: row.get(1)?,
+                thread_id: row.get(2)?,
+                task: row.get(3)?,
+                answer: NudgeAnswer::read(&text_of(row, 4)?).unwrap_or(NudgeAnswer::Done),
+            })
+        };
+        Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+/// Takes a tap on a nudge's button in. Says whether it has decided something: one of the buttons of that very message, which nobody has
+/// pressed before.
+pub(crate) fn tap(
+    tx: &Transaction<'_>,
+    (chat, message_id): (ChatRef, i64),
+    (outgoing_id, answer): (i64, NudgeAnswer),
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let is_offered = answered::is_last_part(tx, "tell", outgoing_id, (chat, message_id))?
+        && crate::outbox::questions::nudge_answers(tx, outgoing_id)?.contains(&answer);
+    if !is_offered {
+        return Ok(false);
+    }
+    let again = match answer {
+        NudgeAnswer::InTheMorning => again(tx, outgoing_id, now)?,
+        NudgeAnswer::Done | NudgeAnswer::NoMore | NudgeAnswer::TakeBack => None,
+    };
+    let again_at = again.as_ref().map(|reminder| rfc3339(reminder.next_at));
+    if again_at.is_none() && answer == NudgeAnswer::InTheMorning {
+        return Ok(false);
+    }
+    let n = tx.execute(
+        "UPDATE nudges SET message_id = ?2, answer = ?3, answered_at = ?4, again_at = ?5, is_open = ?6
+         WHERE outgoing_id = ?1 AND answer IS NULL",
+        (outgoing_id, message_id, answer.name(), rfc3339(now), again_at, is_a_wakes(answer)),
+    )?;
+    if n == 1 {
+        again.iter().try_for_each(|reminder| answered::set_again(tx, reminder, now))?;
+    }
+    Ok(n == 1)
+}
+
+/// Whether a wake has still to do what an answer says; an undo is ordered at once.
+fn is_a_wakes(answer: NudgeAnswer) -> bool {
+    matches!(answer, NudgeAnswer::Done | NudgeAnswer::NoMore)
+}
+
+/// The proposal that a message reports on, and where its answer goes.
+pub(crate) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, NewOutgoing)> {
+    let sql = "SELECT n.proposal, o.chat_id, o.thread_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
+               WHERE n.outgoing_id = ?1";
+    Ok(tx.prepare(sql)?.query_row([outgoing_id], |row| {
+        Ok((row.get(0)?, NewOutgoing { chat: row.get(1)?, thread_id: row.get(2)?, ..NewOutgoing::default() }))
+    })?)
+}
+
+/// The reminder that a nudge comes again as.
+fn again(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<Option<NewReminder>> {
+    let sql = "SELECT o.chat_id, o.thread_id, o.message_text, n.zone FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
+               WHERE n.outgoing_id = ?1";
+    let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, text_of(row, 2)?, text_of(row, 3)?));
+    let (chat, thread_id, text, zone) = tx.prepare(sql)?.query_row([outgoing_id], read)?;
+    let slot = answered::slot(ReminderAnswer::InTheMorning, now, zone.parse().unwrap_or(Tz::UTC));
+    Ok(slot.map(|slot| NewReminder {
+        chat,
+        thread_id,
+        text,
+        rule: None,
+        zone,
+        slot: slot.civil,
+        next_at: slot.at,
+        missed: Missed::default(),
+    }))
+}
+
+/// What an answer says was done, within a cycle's transaction.
+pub(crate) fn is_done(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
+    tx.execute("UPDATE nudges SET is_open = 0 WHERE outgoing_id = ?1", [outgoing_id])?;
+    Ok(())
+}

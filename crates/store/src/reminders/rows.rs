@@ -1,0 +1,302 @@
+//! Reminders: civil slots that fire once each, whatever clocks, restarts and daylight saving do.
+//!
+//! What fires is decided by [`reveille_base::schedule::due`]; here is kept which slot is next, and what became of the others.
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    schedule::{
+        Missed, Rule, Slot,
+        due::{self, DueTurn, Series, SlotHistory},
+    },
+    types::ChatRef,
+    zone::Tz,
+};
+
+use crate::{
+    FencedStore, NewOutgoing, Result, Store, json,
+    odd_rows::words,
+    outbox::planned,
+    sql::{self, OptionalExtension as _, Row, Transaction},
+};
+
+/// How a civil slot is written: local wall time, sortable as text.
+const SLOT_FORMAT: &str = "%Y-%m-%dT%H:%M:%S";
+/// Slots of one reminder that are looked up at most when the clock was set back. Beyond them the key alone prevents doubles.
+const MAX_HISTORY: u32 = 10_000;
+
+/// A reminder to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewReminder {
+    /// Whom to remind.
+    pub chat: ChatRef,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// What of.
+    pub text: String,
+    /// How it recurs; `None`: once.
+    pub rule: Option<Rule>,
+    /// IANA zone of its civil times: where it was set. It stays there when the person's zone changes.
+    pub zone: String,
+    /// The next civil slot, local wall time.
+    pub slot: NaiveDateTime,
+    /// That slot's instant.
+    pub next_at: DateTime<Utc>,
+    /// What to do when a slot was missed.
+    pub missed: Missed,
+}
+
+/// A reminder that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reminder {
+    /// Its number, as people see it.
+    pub id: i64,
+    /// What it says and when.
+    pub what: NewReminder,
+    /// When it was set; `None` when that can't be read.
+    pub created_at: Option<DateTime<Utc>>,
+    /// When its next slot was written; `None` in a database from before that was kept.
+    pub written_at: Option<DateTime<Utc>>,
+    /// Its last slot, if that was missed and skipped.
+    pub skipped: Option<NaiveDateTime>,
+}
+
+/// What is decided about a due reminder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Firing {
+    /// The reminder.
+    pub id: i64,
+    /// What happens and what is passed over.
+    pub turn: DueTurn,
+    /// The policy by which it was passed over.
+    pub missed: Missed,
+}
+
+/// Firings that are told of in one message, or in none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// What fires, or is passed over.
+    pub firings: Vec<Firing>,
+    /// What is said of it. Not sent when all of it had been fired before.
+    pub message: Option<NewOutgoing>,
+}
+
+impl Reminder {
+    const SELECT: &str =
+        "SELECT id, chat_id, thread_id, text, rule, zone, slot, next_at, missed, created_at, written_at,
+                (SELECT CASE outcome WHEN 'skip' THEN f.slot END FROM reminder_firings f
+                 WHERE f.reminder_id = r.id ORDER BY f.slot DESC LIMIT 1)
+         FROM reminders r";
+
+    /// It as something that recurs; `tz` stands in for a zone that isn't known here.
+    pub fn series(&self, tz: Tz) -> Series<'_> {
+        Series { rule: self.what.rule.as_ref(), tz: self.zone(tz), missed: self.what.missed, next: self.next() }
+    }
+
+    /// Its next slot.
+    pub fn next(&self) -> Slot {
+        Slot { civil: self.what.slot, at: self.what.next_at }
+    }
+
+    /// The zone of its civil times; `tz` where that isn't known here.
+    pub fn zone(&self, tz: Tz) -> Tz {
+        self.what.zone.parse().unwrap_or(tz)
+    }
+
+    /// Whether it goes by the clock of another zone than this one. What comes every so many minutes goes by none.
+    pub fn keeps_another_zone(&self, tz: Tz) -> bool {
+        self.zone(tz) != tz && !matches!(self.what.rule, Some(Rule::Interval { .. }))
+    }
+
+    /// Whether the clock has been set back since its next slot was written: slots before that may be ahead again.
+    pub fn is_set_back(&self, now: DateTime<Utc>) -> bool {
+        self.what.rule.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
+    }
+
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let unreadable = |column, value: String| sql::Error::unreadable(column, &format!("not understood: {value}"));
+        let (slot, next_at): (String, String) = (row.get(6)?, row.get(7)?);
+        let time = |column| row.get::<_, Option<String>>(column).map(|text| text.as_deref().and_then(parse_time));
+        Ok(Self {
+            id: row.get(0)?,
+            what: NewReminder {
+                chat: row.get(1)?,
+                thread_id: row.get(2)?,
+                text: row.get(3)?,
+                rule: row
+                    .get::<_, Option<String>>(4)?
+                    .map(|text| serde_json::from_str(&text).map_err(|_| unreadable(4, text)))
+                    .transpose()?,
+                zone: row.get(5)?,
+                slot: read_slot(&slot).ok_or_else(|| unreadable(6, slot))?,
+                next_at: parse_time(&next_at).ok_or_else(|| unreadable(7, next_at))?,
+                missed: Missed::read(&row.get::<_, String>(8)?).unwrap_or_default(),
+            },
+            created_at: time(9)?,
+            written_at: time(10)?,
+            skipped: row.get::<_, Option<String>>(11)?.as_deref().and_then(read_slot),
+        })
+    }
+}
+
+impl Store {
+    /// Active reminders, the next one first. One that can't be read, as after a hand's slip in the database, is left out and
+    /// logged: it must not hold up the others, nor fire as something else.
+    pub fn reminders(&self) -> Result<Vec<Reminder>> {
+        let sql = format!("{} WHERE state = 'active' ORDER BY next_at, id", Reminder::SELECT);
+        let mut statement = self.conn.prepare(&sql)?;
+        let mut reminders = Vec::new();
+        for reminder in statement.query_map([], Reminder::read)? {
+            match reminder {
+                Ok(reminder) => reminders.push(reminder),
+                Err(why) if why.is_of_value() => {
+                    tracing::warn!(%why, "a reminder in the database can't be read");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(reminders)
+    }
+
+    /// One that has come for the last time; none if there is no such one.
+    pub fn past_reminder(&self, id: i64) -> Result<Option<Reminder>> {
+        let sql = format!("{} WHERE state = 'done' AND id = ?1", Reminder::SELECT);
+        Ok(self.conn.prepare(&sql)?.query_row([id], Reminder::read).optional()?)
+    }
+
+    /// When the next active reminder is due.
+    pub fn next_reminder_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT min(next_at) FROM reminders WHERE state = 'active'";
+        let text = self.conn.query_row(sql, [], |row| words(row, 0))?;
+        Ok(text.as_deref().and_then(parse_time))
+    }
+
+    /// What became of a reminder's slots from one on. From its next slot on that is nothing, but after the clock was set back.
+    pub fn reminder_history(&self, id: i64, from: NaiveDateTime) -> Result<SlotHistory> {
+        let mut statement = self.conn.prepare(
+            "SELECT slot, outcome, first_slot FROM reminder_firings WHERE reminder_id = ?1 AND slot >= ?2
+             ORDER BY slot LIMIT ?3",
+        )?;
+        let mut rows = statement.query((id, write_slot(from), MAX_HISTORY))?;
+        let mut history = SlotHistory::default();
+        while let Some(row) = rows.next()? {
+            let Some(slot) = read_slot(&row.get::<_, String>(0)?) else { continue };
+            if row.get::<_, String>(1)? == Missed::Run.name() {
+                history.happened.insert(slot);
+            }
+            let first = row.get::<_, Option<String>>(2)?;
+            history.passed.extend(first.as_deref().and_then(read_slot).map(|first| (first, slot)));
+        }
+        Ok(history)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Writes a next slot anew, after the clock was set back.
+    pub fn set_next_slot(&mut self, id: i64, next: Slot) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| set_next(tx, id, Some(next), now))
+    }
+}
+
+/// Fires due slots within a cycle's transaction: firings, the next slots and the message. A slot that has fired before sends nothing.
+pub(crate) fn fire(tx: &Transaction<'_>, round: &Round, cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    let mut new = Vec::new();
+    for firing in &round.firings {
+        if let Some(slot) = keep(tx, firing, now)? {
+            new.push((firing.id, slot));
+        }
+        set_next(tx, firing.id, firing.turn.next, now)?;
+    }
+    let Some(message) = round.message.as_ref().filter(|_| !new.is_empty()) else {
+        return Ok(());
+    };
+    let message = NewOutgoing { cycle_id: Some(cycle.to_owned()), ..message.clone() };
+    let outgoing = planned::insert(tx, &message, now)?;
+    for (id, slot) in new {
+        tx.execute(
+            "UPDATE reminder_firings SET outgoing_id = ?3 WHERE reminder_id = ?1 AND slot = ?2",
+            (id, slot, outgoing),
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes down what becomes of the due slots; gives the key if that is news. What was passed over can still happen, when the
+/// clock was wrong; what has happened is not touched again.
+fn keep(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result<Option<String>> {
+    let DueTurn { happens, passed, .. } = firing.turn;
+    let outcome = if happens.is_some() { Missed::Run } else { firing.missed };
+    let Some(slot) = happens.or(passed.map(|passed| passed.last)).map(|slot| write_slot(slot.civil)) else {
+        return Ok(None);
+    };
+    let first = passed.map(|passed| write_slot(passed.first.civil));
+    let is_new = tx
+        .query_row(
+            "INSERT INTO reminder_firings (reminder_id, slot, fired_at, outcome, first_slot) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (reminder_id, slot) DO UPDATE SET fired_at = excluded.fired_at, outcome = excluded.outcome,
+                 first_slot = min(coalesce(reminder_firings.first_slot, excluded.first_slot),
+                                  coalesce(excluded.first_slot, reminder_firings.first_slot))
+             WHERE reminder_firings.outcome <> 'run' AND excluded.outcome = 'run' RETURNING 1",
+            (firing.id, &slot, rfc3339(now), outcome.name(), first),
+            |_| Ok(()),
+        )
+        .optional()?;
+    Ok(is_new.map(|()| slot))
+}
+
+fn set_next(tx: &Transaction<'_>, id: i64, next: Option<Slot>, now: DateTime<Utc>) -> Result<()> {
+    match next {
+        Some(Slot { civil, at }) => tx.execute(
+            "UPDATE reminders SET slot = ?2, next_at = ?3, written_at = ?4 WHERE id = ?1 AND state = 'active'",
+            (id, write_slot(civil), rfc3339(at), rfc3339(now)),
+        )?,
+        None => tx.execute("UPDATE reminders SET state = 'done' WHERE id = ?1 AND state = 'active'", [id])?,
+    };
+    Ok(())
+}
+
+fn write_slot(slot: NaiveDateTime) -> String {
+    slot.format(SLOT_FORMAT).to_string()
+}
+
+fn read_slot(text: &str) -> Option<NaiveDateTime> {
+    NaiveDateTime::parse_from_str(text, SLOT_FORMAT).ok()
+}
+
+/// Keeps a reminder within a transaction: a cycle's, or that of a command.
+pub(crate) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: Option<&str>, now: DateTime<Utc>) -> Result<()> {
+    tx.execute(
+        "INSERT INTO reminders (chat_id, thread_id, text, rule, zone, slot, next_at, missed, created_at, written_at,
+                                cycle_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)",
+        sql::params![
+            reminder.chat,
+            reminder.thread_id,
+            reminder.text,
+            reminder.rule.as_ref().map(json),
+            reminder.zone,
+            write_slot(reminder.slot),
+            rfc3339(reminder.next_at),
+            reminder.missed.name(),
+            rfc3339(now),
+            cycle
+        ],
+    )?;
+    Ok(())
+}
+
+/// What a reminder says.
+pub(crate) fn text_of(tx: &Transaction<'_>, id: i64) -> Result<Option<String>> {
+    Ok(tx.prepare("SELECT text FROM reminders WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?)
+}
+
+/// Ends a reminder within a transaction: a cycle's, or that of a person's order.
+pub(crate) fn cancel(tx: &Transaction<'_>, id: i64, cycle: Option<&str>) -> Result<()> {
+    tx.execute(
+        "UPDATE reminders SET state = 'cancelled', ended_by = ?2 WHERE id = ?1 AND state = 'active'",
+        (id, cycle),
+    )?;
+    Ok(())
+}

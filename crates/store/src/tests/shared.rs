@@ -1,0 +1,243 @@
+//! What only a database with several at work can show. Without PostgreSQL these are not run, which is said.
+
+use reveille_base::types::AssistantName;
+
+use super::*;
+use crate::{
+    DatabaseAddress,
+    sql::{Postgres, SqlConnection},
+};
+
+fn address() -> Option<DatabaseAddress> {
+    // Once is enough: the other module is SQLite's.
+    let address = module_path!().contains("on_postgres").then(server::database).flatten();
+    if address.is_none() && module_path!().contains("on_postgres") {
+        eprintln!("NOT RUN: PostgreSQL isn't installed here");
+    }
+    address
+}
+
+#[test]
+fn many_can_open_a_new_database_at_once() {
+    let Some(address) = address() else { return };
+    let barrier = std::sync::Barrier::new(8);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (address, barrier) = (&address, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                let mut store = Store::open_shared(address).unwrap();
+                store.say(ChatRef::telegram(number), "me too", at(0)).unwrap();
+            });
+        }
+    });
+    assert_eq!(Store::open_shared(&address).unwrap().queued().unwrap().len(), 8);
+}
+
+#[test]
+fn what_is_only_looked_at_is_neither_made_nor_changed() {
+    let Some(address) = address() else { return };
+    assert!(Store::open_shared_read_only(&address).unwrap().is_none(), "there is nothing of ours in it");
+    Store::open_shared(&address).unwrap().say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
+    let mut looking = Store::open_shared_read_only(&address).unwrap().unwrap();
+    assert_eq!(looking.queued().unwrap()[0].text, "keep me");
+    let refused = looking.say(ChatRef::TERMINAL, "more", at(0)).unwrap_err();
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+}
+
+/// Whom one worker of a fleet is taking another one passes over: it takes the next, and waits for nobody.
+#[test]
+fn workers_of_a_fleet_wait_for_none_of_each_others_claims() {
+    if !module_path!().contains("on_postgres") {
+        return;
+    }
+    let Some(address) = server::server_database() else { return eprintln!("NOT RUN: PostgreSQL isn't installed here") };
+    let mut registry = FleetRegistry::open(&StorePlace::Shared(Box::new(address.clone()))).unwrap();
+    let [ana, ben] = ["ana", "ben"].map(|name| name.parse::<AssistantName>().unwrap());
+    for name in [&ana, &ben] {
+        registry.add(name, at(0)).unwrap();
+    }
+    let list = address.in_schema("reveille_fleet");
+    let other = SqlConnection::from(Postgres::new(list.config.clone(), list.tls.clone(), false));
+    let taking = other.begin_rows().unwrap();
+    taking.execute("UPDATE assistants SET claimed_by = 'other' WHERE name = ?1", [ana.as_str()]).unwrap();
+    let mut claim = || registry.claim("w", at(1), at(60)).unwrap().map(|claim| claim.name);
+    assert_eq!((claim(), claim()), (Some(ben), None));
+    drop(taking);
+    assert_eq!(claim(), Some(ana));
+}
+
+/// A worker that waits hears of what comes. One whose connection was cut hears of it again after its next look.
+#[test]
+fn workers_of_a_fleet_hear_who_is_due() {
+    const FOR_EVER: Duration = Duration::from_secs(3600);
+    if !module_path!().contains("on_postgres") {
+        return;
+    }
+    let Some(address) = server::server_database() else { return eprintln!("NOT RUN: PostgreSQL isn't installed here") };
+    let open = || FleetRegistry::open(&StorePlace::Shared(Box::new(address.clone()))).unwrap();
+    let (mut receiver, mut worker) = (open(), open());
+    let ana: AssistantName = "ana".parse().unwrap();
+    receiver.add(&ana, at(0)).unwrap();
+    assert_eq!(worker.hears(FOR_EVER), Some(true));
+    let turn = worker.claim("w", at(1), at(60)).unwrap().unwrap();
+    receiver.wake(&ana, at(2)).unwrap();
+    receiver.wake(&ana, at(3)).unwrap();
+    assert_eq!(worker.hears(FOR_EVER), Some(true));
+    // Two at once may have been heard as two.
+    while worker.hears(Duration::ZERO) == Some(true) {}
+    worker.give_back("w", &turn, &TurnEnd { due_at: at(9), trouble: None }, at(4)).unwrap();
+    assert_eq!(receiver.hears(FOR_EVER), Some(true));
+
+    let list = address.in_schema("reveille_fleet");
+    let other = SqlConnection::from(Postgres::new(list.config.clone(), list.tls.clone(), false));
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()";
+    assert_eq!(other.query_row(end, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
+    while worker.hears(Duration::ZERO) == Some(true) {}
+    assert_eq!(worker.due_after(at(3)).unwrap(), Some(at(4)));
+    receiver.wake(&ana, at(5)).unwrap();
+    assert_eq!(worker.hears(FOR_EVER), Some(true));
+}
+
+/// Of parts that several senders want, each goes to one of them.
+#[test]
+fn several_senders_take_each_part_once() {
+    const MESSAGES: i64 = 40;
+    let Some(address) = address() else { return };
+    let mut store = Store::open_shared(&address).unwrap();
+    for number in 0..MESSAGES {
+        store.plan_message(&outgoing(ChatRef::telegram(number + 1), "hello"), at(0)).unwrap();
+    }
+    let taken = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut store = Store::open_shared(&address).unwrap();
+                while let Some(claimed) = store.claim_part(Pick::default(), &me(), at(1)).unwrap() {
+                    taken.lock().unwrap().push(claimed.outgoing_id);
+                    store.settle_part(&claimed, &PartOutcome::Sent { id: 1, date: None }, at(1)).unwrap();
+                }
+            });
+        }
+    });
+    let mut taken = taken.into_inner().unwrap();
+    taken.sort_unstable();
+    assert_eq!(taken, (1..=MESSAGES).collect::<Vec<_>>());
+}
+
+/// Each sees what the others have written when its turn comes: nothing that was counted is lost.
+#[test]
+fn writes_of_several_follow_each_other() {
+    const EACH: usize = 25;
+    let Some(address) = address() else { return };
+    let mut store = Store::open_shared(&address).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut store = Store::open_shared(&address).unwrap();
+                for _ in 0..EACH {
+                    store
+                        .write(|tx| {
+                            let n: i64 = tx.query_row("SELECT count(*) FROM handled", [], |row| row.get(0))?;
+                            tx.execute("INSERT INTO handled (key, at) VALUES (?1, '')", [n.to_string()])?;
+                            Ok(())
+                        })
+                        .unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(store.handled_keys("").unwrap().len(), 4 * EACH);
+    let fence = store.take_lease(&me(), at(0)).unwrap();
+    let mut other = Store::open_shared(&address).unwrap();
+    assert!(matches!(other.take_lease(&dead(), at(1)), Err(StoreError::Busy)), "a wake is at work");
+    // As where a connection was lost, and another wake has begun meanwhile.
+    store.conn.execute_batch("SELECT pg_advisory_unlock_all()").unwrap();
+    other.take_lease(&dead(), at(1)).unwrap();
+    let lost = FencedStore::new(&mut store, fence, &FixedClock(at(2))).set_handled("k", "v").unwrap_err();
+    assert!(matches!(lost, StoreError::LeaseLost { .. }), "{lost}");
+}
+
+#[test]
+fn a_connection_that_was_lost_is_made_anew_and_no_transaction_outlives_it() {
+    let Some(address) = address() else { return };
+    let mut store = Store::open_shared(&address).unwrap();
+    store.say(ChatRef::TERMINAL, "before", at(0)).unwrap();
+    let own: i64 = store.conn.query_row("SELECT pg_backend_pid()", [], |row| row.get(0)).unwrap();
+    let other = Store::open_shared(&address).unwrap();
+    let end = || {
+        other
+            .conn
+            .query_row("SELECT pg_terminate_backend(CAST(?1 AS INT))", [own], |row| row.get::<_, bool>(0))
+            .unwrap()
+    };
+    let cut_off = store.write(|tx| {
+        tx.execute("INSERT INTO handled (key, at) VALUES ('lost', '')", [])?;
+        assert!(end());
+        tx.execute("INSERT INTO handled (key, at) VALUES ('never', '')", [])?;
+        Ok(())
+    });
+    assert!(matches!(cut_off, Err(StoreError::Server(_))), "{cut_off:?}");
+    store.say(ChatRef::TERMINAL, "after", at(1)).unwrap();
+    assert_eq!(store.queued().unwrap().len(), 2);
+    assert!(store.handled_keys("").unwrap().is_empty());
+}
+
+#[test]
+fn an_address_that_nobody_answers_at_is_told_without_the_password() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().display().to_string().replace('/', "%2F");
+    let address = DatabaseAddress::parse(&format!("postgres://me@{socket}/mine"), Some("secret-word")).unwrap();
+    let error = Store::open_shared(&address).map(drop).unwrap_err().to_string();
+    assert!(error.contains("PostgreSQL") && !error.contains("secret-word"), "{error}");
+    assert_eq!(format!("{address:?}"), format!("postgres://{}/mine", dir.path().display()));
+    for wrong in ["postgres://me:secret-word@host:no/port", "postgres://me:secret-word@host/mine"] {
+        assert!(!DatabaseAddress::parse(wrong, None).unwrap_err().contains("secret"));
+    }
+}
+
+/// Of a sender on another machine nobody knows whether it lives: its part is left to it for as long as a send can take.
+#[test]
+fn a_sender_on_another_machine_is_given_its_time() {
+    let Some(address) = address() else { return };
+    let mut store = Store::open_shared(&address).unwrap();
+    store.plan_message(&outgoing(ChatRef::telegram(7), "hello"), at(0)).unwrap();
+    let elsewhere = Identity { boot_id: "another machine's".to_owned(), ..me() };
+    store.claim_part(Pick::default(), &elsewhere, at(0)).unwrap().unwrap();
+    let fence = store.take_lease(&me(), at(1)).unwrap();
+    assert!(!store.has_doubtful(at(60)).unwrap());
+    assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(60))).recover_outbox().unwrap(), 0);
+    assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(301))).recover_outbox().unwrap(), 1);
+}
+
+/// Everything of a store, there and back: what is read there is what was written here, and numbers go on.
+#[test]
+fn a_store_moves_into_a_shared_database_and_back() {
+    let Some(address) = address() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut here = Store::open(&dir.path().join("here.db")).unwrap();
+    let fence = here.take_lease(&me(), at(0)).unwrap();
+    for text in ["one", "two", "three"] {
+        here.say(ChatRef::telegram(7), text, at(0)).unwrap();
+    }
+    here.conn.execute("DELETE FROM incoming_messages WHERE message_text = 'three'", []).unwrap();
+    FencedStore::new(&mut here, fence, &FixedClock(at(1))).begin_cycle(&cycle("c1"), &[Entry::Asked], &[]).unwrap();
+    here.plan_message(&outgoing(ChatRef::telegram(7), "hello, \"ünï\"\n\t"), at(1)).unwrap();
+    here.reserve_apart("m", 0.1 + 0.2, &[], at(1)).unwrap().unwrap();
+    let mut there = Store::open_shared(&address).unwrap();
+    let count = here.copy_to(&mut there).unwrap();
+    assert!(count >= 8, "{count}");
+    let again = here.copy_to(&mut there).unwrap_err();
+    assert!(again.to_string().contains("isn't empty"), "{again}");
+    assert_eq!(there.say(ChatRef::telegram(7), "four", at(2)).unwrap(), 4, "no number is given twice");
+    let back = dir.path().join("back.db");
+    there.save_to(&back).unwrap();
+    let mut back = Store::open(&back).unwrap();
+    let texts = |store: &Store| store.queued().unwrap().into_iter().map(|it| it.text).collect::<Vec<_>>();
+    assert_eq!(texts(&back), ["one", "two", "four"]);
+    assert_eq!(back.say(ChatRef::telegram(7), "five", at(3)).unwrap(), 5);
+    assert_eq!(back.journal("c1").unwrap(), [Entry::Asked]);
+    assert_eq!(back.reserved_since(at(0)).unwrap(), 0.1 + 0.2);
+    let claimed = back.claim_part(Pick::default(), &me(), at(3)).unwrap().unwrap();
+    assert_eq!(claimed.plain, "hello, \"ünï\"");
+}

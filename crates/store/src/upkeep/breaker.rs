@@ -1,0 +1,141 @@
+//! Circuit breakers, one a model: what couldn't be asked, or refused, isn't asked again before its back-off is over.
+//!
+//! A model without a row is closed: it may be asked. A failure makes a row, which is open until its `not_before`; then the next
+//! request tries the model (half-open). That fails, and it waits longer; or is answered, and the row goes.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::clock::{is_over, parse_time, rfc3339};
+
+use super::backoff::wait_after;
+use crate::{
+    FencedStore, Result, Store,
+    sql::{self, OptionalExtension as _, Row},
+};
+
+/// What is wrong with a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelFault {
+    /// Its server can't be reached, or can't answer just now.
+    Outage,
+    /// Its key, its account or a limit of what may be spent there: a person must act.
+    Account,
+    /// Its server has no such model: a setting is wrong. No other model stands in, so that this isn't overlooked.
+    Missing,
+}
+
+impl ModelFault {
+    /// As the database writes it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Outage => "outage",
+            Self::Account => "account",
+            Self::Missing => "missing",
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        match text {
+            "outage" => Self::Outage,
+            "missing" => Self::Missing,
+            _ => Self::Account,
+        }
+    }
+
+    /// Whether the next model of the chain is asked meanwhile.
+    pub fn passes_on(self) -> bool {
+        self != Self::Missing
+    }
+
+    /// Whether a person has to do something about it.
+    pub fn needs_person(self) -> bool {
+        self != Self::Outage
+    }
+}
+
+/// A model in trouble.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelBreaker {
+    /// Its name.
+    pub model: String,
+    /// What is wrong, as of its last failure.
+    pub fault: ModelFault,
+    /// Failures in a row.
+    pub failures: u32,
+    /// When the first of them was.
+    pub since: Option<DateTime<Utc>>,
+    /// Not to be asked before.
+    pub not_before: Option<DateTime<Utc>>,
+    /// The last failure, without secrets.
+    pub error: String,
+}
+
+impl ModelBreaker {
+    /// Whether it may be asked: its back-off is over, and the next request tries it.
+    pub fn may_try(&self, now: DateTime<Utc>) -> bool {
+        self.not_before.is_none_or(|at| is_over(at, now))
+    }
+
+    const COLUMNS: &str = "model, fault, failures, since, not_before, error";
+
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        Ok(Self {
+            model: row.get(0)?,
+            fault: ModelFault::parse(&row.get::<_, String>(1)?),
+            failures: row.get(2)?,
+            since: parse_time(&row.get::<_, String>(3)?),
+            not_before: row.get::<_, Option<String>>(4)?.as_deref().and_then(parse_time),
+            error: row.get(5)?,
+        })
+    }
+}
+
+impl Store {
+    /// All models in trouble.
+    pub fn breakers(&self) -> Result<Vec<ModelBreaker>> {
+        let sql = format!("SELECT {} FROM model_breakers ORDER BY model", ModelBreaker::COLUMNS);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([], ModelBreaker::read)?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The trouble of one model, if it is in any.
+    pub fn breaker(&self, model: &str) -> Result<Option<ModelBreaker>> {
+        let sql = format!("SELECT {} FROM model_breakers WHERE model = ?1", ModelBreaker::COLUMNS);
+        Ok(self.conn.prepare(&sql)?.query_row([model], ModelBreaker::read).optional()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// A model failed: it waits longer each time. `at_least` is what its server asked for.
+    pub fn model_failed(
+        &mut self,
+        model: &str,
+        fault: ModelFault,
+        error: &str,
+        at_least: Option<TimeDelta>,
+    ) -> Result<()> {
+        let now = self.now();
+        let failures = self.breaker(model)?.map_or(0, |breaker| breaker.failures).saturating_add(1);
+        let not_before = now + wait_after(failures).max(at_least.unwrap_or_default());
+        self.fenced_relaxed(|tx| {
+            tx.execute(
+                "INSERT INTO model_breakers (model, fault, failures, since, not_before, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (model) DO UPDATE SET fault = excluded.fault, failures = excluded.failures,
+                     not_before = excluded.not_before, error = excluded.error",
+                (model, fault.as_str(), failures, rfc3339(now), rfc3339(not_before), error),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// A model answered. Writes only where it was in trouble.
+    pub fn model_answered(&mut self, model: &str) -> Result<()> {
+        if self.breaker(model)?.is_none() {
+            return Ok(());
+        }
+        self.fenced_relaxed(|tx| {
+            tx.execute("DELETE FROM model_breakers WHERE model = ?1", [model])?;
+            Ok(())
+        })
+    }
+}

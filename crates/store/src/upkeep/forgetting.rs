@@ -1,0 +1,386 @@
+//! Forgetting words that a person names, in all rows that are searched or shown to a model. Rows stay, since they guard against doing
+//! something twice; their words don't. What isn't finished stands in the way and is named.
+//!
+//! | what holds the words                                      | becomes                                         |
+//! |-----------------------------------------------------------|-------------------------------------------------|
+//! | a message that is done with, its update, files, quotation | its words are replaced; put aside, it is dropped |
+//! | the name of who wrote such a message, or first did | goes                                           |
+//! | an answer that was sent or taken back                     | its words are replaced                          |
+//! | a finished cycle's journal                                | goes whole, as when it is old                   |
+//! | its approvals, proposals, reasons and error               | are emptied                                     |
+//! | a recording                                               | goes whole                                      |
+//! | a reminder that is over, an undo's answer, a list or nudge | their words are replaced, or go                 |
+//! | what a job's look saw, or its run came to                 | goes; the job's next look only records          |
+//! | a message that waits, an answer that does, an open cycle  | is in the way                                   |
+//! | a nudge whose pressed button waits for a wake             | is in the way                                   |
+
+use rusqlite::types::{Value, ValueRef};
+
+use reveille_base::types::ChatRef;
+
+use crate::{
+    FencedStore, Result, Store, json,
+    outcome::{OPEN, PUT_ASIDE},
+    sql::{self, SqlConnection, Transaction},
+};
+
+/// Whether a text holds what is to be forgotten; `true` as second argument: the text is JSON.
+pub type HoldsWords<'a> = dyn Fn(&str, bool) -> bool + 'a;
+
+/// What stands in a row where forgotten words stood.
+pub const FORGOTTEN_ROW: &str = "[forgotten]";
+
+/// A row with words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldWords {
+    /// Its number.
+    pub id: i64,
+    /// Its chat.
+    pub chat: ChatRef,
+    /// When it came or was written.
+    pub at: String,
+    /// Its words.
+    pub text: String,
+}
+
+/// Writes PostgreSQL's tables anew in which words stand: those alone, since its own are everybody's.
+const VACUUM_FULL: &str =
+    "VACUUM FULL incoming_messages, message_updates, attachments, outgoing_messages, outgoing_parts, cycles,
+    cycle_journal, approvals, recordings, reminders, job_runs, jobs, undos, undo_line, nudges, shown_tasks";
+
+/// What of the database holds the words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeldInRows {
+    /// Messages that are done with.
+    pub incoming: Vec<HeldWords>,
+    /// Of these, what others or the channel wrote in a quotation alone: the message's own words stay.
+    pub quoting: Vec<i64>,
+    /// Messages that are done with whose sender, or whom they were forwarded from, is called so: the name goes.
+    pub named: Vec<i64>,
+    /// Texts of ours.
+    pub outgoing: Vec<HeldWords>,
+    /// Finished cycles whose journal, reasons, error or approvals hold them.
+    pub cycles: Vec<String>,
+    /// Recordings.
+    pub recordings: Vec<i64>,
+    /// Reminders that are over.
+    pub old_reminders: Vec<i64>,
+    /// Runs of standing jobs that are over.
+    pub job_runs: Vec<i64>,
+    /// Standing jobs whose last look saw them.
+    pub jobs: Vec<String>,
+    /// Active reminders: they stay.
+    pub reminders: Vec<HeldWords>,
+    /// Files beside the database that came with such a message, below the workspace: they stay.
+    pub files: Vec<String>,
+    /// Messages that wait to be answered: in the way.
+    pub waiting: Vec<i64>,
+    /// Answers that aren't sent yet: in the way.
+    pub unsent: Vec<i64>,
+    /// Open cycles: in the way.
+    pub open: Vec<String>,
+    /// Messages on hold whose cycle's journal would go, and with it what was done for them: in the way.
+    pub on_hold: Vec<i64>,
+    /// Texts of ours under which a button was pressed that a wake has still to act on: in the way.
+    pub pressed: Vec<i64>,
+}
+
+impl HeldInRows {
+    /// Whether something isn't finished that has to be first.
+    pub fn is_blocked(&self) -> bool {
+        !(self.waiting.is_empty()
+            && self.unsent.is_empty()
+            && self.open.is_empty()
+            && self.on_hold.is_empty()
+            && self.pressed.is_empty())
+    }
+
+    /// Whether nothing would be taken out.
+    pub fn is_empty(&self) -> bool {
+        self.incoming.is_empty()
+            && self.quoting.is_empty()
+            && self.named.is_empty()
+            && self.outgoing.is_empty()
+            && self.cycles.is_empty()
+            && self.recordings.is_empty()
+            && self.old_reminders.is_empty()
+            && self.job_runs.is_empty()
+            && self.jobs.is_empty()
+    }
+}
+
+impl Store {
+    /// Finds the words, in all that is ever read to somebody.
+    pub fn holding(&self, holds: &HoldsWords<'_>) -> Result<HeldInRows> {
+        let conn = &self.conn;
+        let mut held = HeldInRows::default();
+        incoming(conn, holds, &mut held)?;
+        let ours = rows(
+            conn,
+            "SELECT id, chat_id, created_at, message_text, sent_at IS NULL AND taken_back_at IS NULL FROM outgoing_messages",
+        )?;
+        for row in ours.into_iter().filter(|row| holds(row.text(3), false)) {
+            if row.is_set(4) {
+                held.unsent.push(row.number(0));
+            } else {
+                held.outgoing.push(row.words());
+            }
+        }
+        held.cycles = cycles(conn, holds, &format!("state NOT IN {OPEN}"))?;
+        held.open = cycles(conn, holds, &format!("state IN {OPEN}"))?;
+        for row in rows(conn, "SELECT id, request, narrative, calls FROM recordings ORDER BY id")? {
+            if holds(row.text(1), false) || holds(row.text(2), false) || holds(row.text(3), true) {
+                held.recordings.push(row.number(0));
+            }
+        }
+        for row in rows(conn, "SELECT id, chat_id, created_at, text, state = 'active' FROM reminders ORDER BY id")? {
+            if holds(row.text(3), false) {
+                match row.is_set(4) {
+                    true => held.reminders.push(row.words()),
+                    false => held.old_reminders.push(row.number(0)),
+                }
+            }
+        }
+        for row in rows(conn, "SELECT id, found, output, held FROM job_runs WHERE state != 'open' ORDER BY id")? {
+            if holds(row.text(1), false) || holds(row.text(2), false) || holds(row.text(3), true) {
+                held.job_runs.push(row.number(0));
+            }
+        }
+        for row in rows(conn, "SELECT name, seen, error FROM jobs ORDER BY name")? {
+            if holds(row.text(1), true) || holds(row.text(2), false) {
+                held.jobs.push(row.text(0).to_owned());
+            }
+        }
+        let pressed = rows(conn, "SELECT outgoing_id, task FROM nudges WHERE is_open = 1 ORDER BY outgoing_id")?;
+        held.pressed.extend(pressed.iter().filter(|row| holds(row.text(1), false)).map(|row| row.number(0)));
+        held.on_hold = on_hold(conn, &held)?;
+        Ok(held)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Forgets them, in one transaction: what [`Store::holding`] had found, and no more. Then the file is written anew, since what rows
+    /// held before stays in its free pages. Says whether that was done too: not while others read.
+    pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
+        self.fenced(|tx| forget(tx, held, holds))?;
+        let vacuum = self.conn.either("VACUUM", VACUUM_FULL);
+        Ok(self.conn.execute_batch(vacuum).is_ok() && self.restart_log().unwrap_or(false))
+    }
+}
+
+/// Messages, with their updates, files and quotations.
+fn incoming(conn: &SqlConnection, holds: &HoldsWords<'_>, held: &mut HeldInRows) -> Result<()> {
+    let all = rows(
+        conn,
+        "SELECT id, chat_id, received_at, message_text, processed = 0, quoted, raw, sender_name, forwarded_from
+         FROM incoming_messages ORDER BY id",
+    )?;
+    let mut beside: Vec<i64> = Vec::new();
+    for row in rows(conn, "SELECT message_id, words FROM message_updates")? {
+        beside.extend(holds(row.text(1), false).then(|| row.number(0)));
+    }
+    let mut named: Vec<(i64, String)> = Vec::new();
+    for row in rows(conn, "SELECT message_id, transcript, name, path FROM attachments")? {
+        if holds(row.text(1), true) || holds(row.text(2), false) {
+            beside.push(row.number(0));
+        }
+        named.extend((!row.text(3).is_empty()).then(|| (row.number(0), row.text(3).to_owned())));
+    }
+    for row in all {
+        let is_own = holds(row.text(3), false) || beside.contains(&row.number(0));
+        let is_quoting = holds(row.text(5), false) || holds(row.text(6), true);
+        let is_named = holds(row.text(7), false) || holds(row.text(8), false);
+        if is_named && !row.is_set(4) {
+            held.named.push(row.number(0));
+        }
+        match (row.is_set(4), is_own, is_quoting || is_named && row.is_set(4)) {
+            (_, false, false) => {}
+            (true, ..) => held.waiting.push(row.number(0)),
+            (false, true, _) => {
+                held.files.extend(named.iter().filter(|(id, _)| *id == row.number(0)).map(|(_, path)| path.clone()));
+                held.incoming.push(row.words());
+            }
+            (false, false, true) => held.quoting.push(row.number(0)),
+        }
+    }
+    Ok(())
+}
+
+/// Cycles of which something holds the words.
+fn cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let ids = rows(
+        conn,
+        &format!("SELECT id, reasons, error, system, tools FROM cycles WHERE {which} ORDER BY started_at, id"),
+    )?;
+    let mut journal = conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1")?;
+    let mut staged = conn.prepare("SELECT base, content FROM cycle_files WHERE cycle_id = ?1")?;
+    let mut asked = conn.prepare("SELECT action, reasons, named FROM approvals WHERE cycle_id = ?1")?;
+    let mut proposed = conn.prepare("SELECT title, files FROM proposals WHERE cycle_id = ?1")?;
+    for row in ids {
+        let id = row.text(0);
+        let holds_any = |statement: &mut sql::Statement<'_>, is_json: bool| -> Result<bool> {
+            let mut rows = statement.query([id])?;
+            while let Some(row) = rows.next()? {
+                for column in 0..row.column_count() {
+                    if let ValueRef::Text(text) = row.get_ref(column)?
+                        && holds(&String::from_utf8_lossy(text), is_json)
+                    {
+                        return Ok(true);
+                    }
+                }
+            }
+            Ok(false)
+        };
+        let in_row = (1..=4).any(|column| holds(row.text(column), column != 2));
+        if in_row
+            || holds_any(&mut journal, true)?
+            || holds_any(&mut staged, false)?
+            || holds_any(&mut asked, true)?
+            || holds_any(&mut proposed, true)?
+        {
+            found.push(id.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Messages on hold that don't go themselves, and that a cycle had taken up whose journal does: tried again, they would be done twice.
+/// What an undone cycle did was taken back, so it isn't in the way.
+fn on_hold(conn: &SqlConnection, held: &HeldInRows) -> Result<Vec<i64>> {
+    let sql = format!(
+        "SELECT DISTINCT m.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
+         WHERE t.cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
+             AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = t.cycle_id AND u.done_at IS NOT NULL)
+             AND m.id NOT IN (SELECT value FROM json_each(?2)) ORDER BY m.id"
+    );
+    let going: Vec<i64> = held.incoming.iter().map(|row| row.id).chain(held.waiting.iter().copied()).collect();
+    let mut statement = conn.prepare(&sql)?;
+    Ok(statement.query_map((json(&held.cycles), json(&going)), |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+}
+
+fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<()> {
+    let numbers = |rows: &[HeldWords]| json(&rows.iter().map(|row| row.id).collect::<Vec<_>>());
+    let incoming = numbers(&held.incoming);
+    tx.execute(
+        &format!(
+            "UPDATE incoming_messages SET message_text = ?2, quoted = NULL, raw = NULL,
+                 outcome = CASE WHEN outcome IN {PUT_ASIDE} THEN 'dropped' ELSE outcome END
+             WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1"
+        ),
+        (&incoming, FORGOTTEN_ROW),
+    )?;
+    tx.execute(
+        "UPDATE message_updates SET words = ?2 WHERE message_id IN (SELECT value FROM json_each(?1))",
+        (&incoming, FORGOTTEN_ROW),
+    )?;
+    tx.execute(
+        "UPDATE attachments SET transcript = NULL, name = NULL WHERE message_id IN (SELECT value FROM json_each(?1))",
+        [&incoming],
+    )?;
+    tx.execute(
+        "UPDATE incoming_messages SET quoted = NULL, raw = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1",
+        [json(&held.quoting)],
+    )?;
+    for row in rows(tx, "SELECT id, sender_name, forwarded_from FROM incoming_messages WHERE processed = 1")? {
+        if holds(row.text(1), false) {
+            tx.execute("UPDATE incoming_messages SET sender_name = NULL WHERE id = ?1", [row.number(0)])?;
+        }
+        // That it was forwarded stays: its words are others'.
+        if holds(row.text(2), false) {
+            let sql = "UPDATE incoming_messages SET forwarded_from = ?2 WHERE id = ?1";
+            tx.execute(sql, (row.number(0), FORGOTTEN_ROW))?;
+        }
+    }
+    let outgoing = numbers(&held.outgoing);
+    tx.execute(
+        "UPDATE outgoing_messages SET message_text = ?2 WHERE id IN (SELECT value FROM json_each(?1))",
+        (&outgoing, FORGOTTEN_ROW),
+    )?;
+    tx.execute(
+        "UPDATE outgoing_parts SET html = '', plain = '' WHERE outgoing_id IN (SELECT value FROM json_each(?1))",
+        [&outgoing],
+    )?;
+    let cycles = json(&held.cycles);
+    for sql in [
+        "DELETE FROM cycle_journal WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "DELETE FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0, reasons = '[]', error = NULL
+         WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "UPDATE approvals SET action = '', reasons = '[]', named = NULL WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "UPDATE proposals SET title = '', files = '[]', tell_at = NULL WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+    ] {
+        tx.execute(sql, [&cycles])?;
+    }
+    tx.execute("DELETE FROM recordings WHERE id IN (SELECT value FROM json_each(?1))", [json(&held.recordings)])?;
+    tx.execute(
+        "UPDATE reminders SET text = ?2 WHERE id IN (SELECT value FROM json_each(?1)) AND state <> 'active'",
+        (json(&held.old_reminders), FORGOTTEN_ROW),
+    )?;
+    tx.execute(
+        "UPDATE job_runs SET found = NULL, output = ?2, held = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND state != 'open'",
+        (json(&held.job_runs), FORGOTTEN_ROW),
+    )?;
+    tx.execute(
+        "UPDATE jobs SET seen = NULL, error = NULL WHERE name IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        [json(&held.jobs)],
+    )?;
+    for row in rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {
+        if holds(row.text(1), false) || holds(row.text(2), true) {
+            tx.execute("UPDATE undos SET answer = NULL, taken_back = '{}' WHERE id = ?1", [row.number(0)])?;
+        }
+    }
+    for row in rows(tx, "SELECT id, did, before FROM undo_line")? {
+        if holds(row.text(1), false) || holds(row.text(2), true) {
+            tx.execute("UPDATE undo_line SET did = ?2, before = NULL WHERE id = ?1", (row.number(0), FORGOTTEN_ROW))?;
+        }
+    }
+    for row in rows(tx, "SELECT outgoing_id, task FROM nudges WHERE is_open = 0")? {
+        if holds(row.text(1), false) {
+            tx.execute("UPDATE nudges SET task = NULL WHERE outgoing_id = ?1", [row.number(0)])?;
+        }
+    }
+    for row in rows(tx, "SELECT chat_id, number, title FROM shown_tasks")? {
+        if holds(row.text(2), false) {
+            tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1 AND number = ?2", (row.number(0), row.number(1)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A row as it is, whatever a hand has put there: what isn't text or a number reads as empty.
+struct LooseRow(Vec<Value>);
+
+impl LooseRow {
+    fn text(&self, at: usize) -> &str {
+        match self.0.get(at) {
+            Some(Value::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    fn number(&self, at: usize) -> i64 {
+        match self.0.get(at) {
+            Some(Value::Integer(number)) => *number,
+            _ => 0,
+        }
+    }
+
+    fn is_set(&self, at: usize) -> bool {
+        self.number(at) != 0
+    }
+
+    /// Of `id, chat_id, at, text, …`.
+    fn words(&self) -> HeldWords {
+        let chat = ChatRef::from_number(self.number(1));
+        HeldWords { id: self.number(0), chat, at: self.text(2).to_owned(), text: self.text(3).to_owned() }
+    }
+}
+
+fn rows(conn: &SqlConnection, sql: &str) -> Result<Vec<LooseRow>> {
+    let mut statement = conn.prepare(sql)?;
+    let read = |row: &sql::Row<'_>| {
+        (0..row.column_count()).map(|at| row.get(at)).collect::<sql::QueryResult<_>>().map(LooseRow)
+    };
+    Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
+}

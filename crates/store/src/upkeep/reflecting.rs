@@ -1,0 +1,66 @@
+//! When a look back was last done, and whether anything has happened since; what people have said in the last weeks.
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    types::ChatRef,
+};
+
+use crate::{
+    Result, Store,
+    sql::{self, OptionalExtension as _},
+};
+
+/// Under such a key and a day stands that the days before it were looked back at.
+pub const REFLECTED: &str = "reflected/";
+
+/// What a person said in words of their own: the row, the chat, when, and the text.
+pub type OwnWords = (i64, ChatRef, Option<DateTime<Utc>>, String);
+
+impl Store {
+    /// The last day on which a look back was done.
+    pub fn last_reflection(&self) -> Result<Option<NaiveDate>> {
+        // By the key's index: `0` comes after `/`.
+        let sql = "SELECT key FROM handled WHERE key > 'reflected/' AND key < 'reflected0' ORDER BY key DESC LIMIT 1";
+        let key: Option<String> = self.conn.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
+        Ok(key.as_deref().and_then(|key| key.strip_prefix(REFLECTED)?.parse().ok()))
+    }
+
+    /// When the first cycle of that time began that wasn't itself a look back, nor a look for something to do that found nothing, nor of
+    /// reminders alone, by its id, which begins with the time.
+    pub fn first_worked_between(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
+        let id = |at: DateTime<Utc>| at.format("%Y%m%dT%H%M%SZ").to_string();
+        let sql = "SELECT started_at FROM cycles WHERE id >= ?1 AND id < ?2 AND reasons NOT LIKE '[\"reflection on%'
+                   AND reasons NOT LIKE '[\"the time for something useful unasked%'
+                   AND NOT (model = 'none' AND reasons LIKE '[\"reminder %')
+                   ORDER BY id LIMIT 1";
+        let mut statement = self.conn.prepare(sql)?;
+        let at: Option<String> = statement.query_row((id(since), id(until)), |row| row.get(0)).optional()?;
+        Ok(at.as_deref().and_then(parse_time))
+    }
+
+    /// When the last message came.
+    pub fn last_heard_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT received_at FROM incoming_messages ORDER BY id DESC LIMIT 1";
+        let at: Option<String> = self.conn.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
+        Ok(at.as_deref().and_then(parse_time))
+    }
+
+    /// What people said since then in words of their own alone, oldest first, at most `limit` messages.
+    pub fn own_words_since(&self, since: DateTime<Utc>, limit: usize) -> Result<Vec<OwnWords>> {
+        let mut statement = self.conn.prepare(
+            "SELECT id, chat_id, received_at, message_text FROM incoming_messages
+             WHERE received_at >= ?1 AND kind = 'text' AND forwarded_from IS NULL AND quoted IS NULL
+                 AND typeof(message_text) = 'text' AND message_text NOT LIKE '/%'
+             ORDER BY id DESC LIMIT ?2",
+        )?;
+        let rows = statement.query_map((rfc3339(since), limit as i64), |row| {
+            let at: String = row.get(2)?;
+            Ok((row.get(0)?, row.get(1)?, parse_time(&at), row.get(3)?))
+        })?;
+        let mut said = rows.collect::<sql::QueryResult<Vec<OwnWords>>>()?;
+        said.reverse();
+        Ok(said)
+    }
+}

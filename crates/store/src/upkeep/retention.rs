@@ -1,0 +1,174 @@
+//! What goes after a while, so that the file doesn't grow for ever: what is only looked back at. The words of people and of
+//! the assistant stay, and so do costs, commits, keys that guard against doing something twice, and all that isn't finished.
+//!
+//! | goes                                                    | stays as long as |
+//! |---------------------------------------------------------|------------------|
+//! | a cycle's journal, `system` and `tools`                 | it is open, or a message that it took up is queued or can be put back |
+//! | an update as it came (`raw`)                            | its message isn't answered or refused |
+//! | a part as it was sent (`html`, `plain`)                 | its message isn't delivered in full |
+//! | a repair                                                | no cycle has written it down |
+//! | a slot that has fired                                   | its reminder is active, the newest [`FIRINGS_KEPT`] |
+//! | what was answered to a reminder                         | the message doesn't show it, or one of its slots is kept |
+//! | what was answered to a nudge                            | the message doesn't show it, or a wake has still to act on it |
+//! | a run of a job that is gone                             | it isn't over                                    |
+//!
+//! Freed pages are used again by what comes; the file itself isn't made smaller.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::clock::rfc3339;
+
+use crate::{
+    FencedStore, Result, Store,
+    outcome::PUT_ASIDE,
+    sql::{self, OptionalExtension as _, Transaction},
+};
+
+/// Slots of an active reminder that stay however old: a clock that was wrong for a while must not fire them again.
+pub const FIRINGS_KEPT: u32 = 1_000;
+
+/// A cycle that has ended before `?1` and that nothing comes back to: a given-up one is asked what it had done when its
+/// message is tried again.
+fn old_cycle() -> String {
+    format!(
+        "c.has_journal = 1 AND c.ended_at < ?1 AND c.state IN ('done', 'failed', 'abandoned')
+         AND NOT EXISTS (SELECT 1 FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id WHERE t.cycle_id = c.id
+                         AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE}))"
+    )
+}
+
+/// A message that was done with before `?1` for good.
+const OLD_RAW: &str = "processed = 1 AND raw IS NOT NULL AND processed_at < ?1 AND outcome IN ('answered', 'refused')";
+
+/// A part of a message that was delivered in full before `?1`.
+const OLD_PART: &str = "p.state = 'sent' AND p.html != '' AND p.changed_at < ?1
+    AND EXISTS (SELECT 1 FROM outgoing_messages o WHERE o.id = p.outgoing_id AND o.sent_at < ?1)";
+
+impl Store {
+    /// Whether something from before that time may go. A cheap look: repairs and fired slots, of each of which some cycle
+    /// tells, go together with what this finds.
+    pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
+        Ok(self.conn.prepare(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
+    }
+
+    /// The row of the message that came last.
+    pub fn last_message(&self) -> Result<Option<i64>> {
+        Ok(self.conn.query_row("SELECT max(id) FROM incoming_messages", [], |row| row.get(0))?)
+    }
+
+    /// Whether a message that is queued, or that a person may put back into the queue, names this file.
+    pub fn is_file_wanted(&self, name: &str) -> Result<bool> {
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN {PUT_ASIDE})
+                 AND (instr(message_text, ?1) > 0 OR instr(COALESCE(raw, ''), ?1) > 0))
+             OR EXISTS (SELECT 1 FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
+                 WHERE a.path IN ('voice/' || ?1, 'files/' || ?1) AND a.replaced_at IS NULL
+                 AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE}))"
+        );
+        Ok(self.conn.prepare(&sql)?.query_row([name], |row| row.get(0))?)
+    }
+
+    /// Fired slots that guard nothing any more. Asked outside the transaction: it looks at all of them.
+    fn old_firings(&self, before: &str, rows: u32) -> Result<Vec<(i64, String)>> {
+        let mut statement = self.conn.prepare(
+            "SELECT f.reminder_id, f.slot FROM (
+                 SELECT reminder_id, slot, fired_at,
+                        row_number() OVER (PARTITION BY reminder_id ORDER BY slot DESC) AS newest
+                 FROM reminder_firings) f
+             JOIN reminders r ON r.id = f.reminder_id
+             WHERE f.fired_at < ?1 AND (r.state != 'active' OR f.newest > ?2) LIMIT ?3",
+        )?;
+        let firings = statement.query_map((before, FIRINGS_KEPT, rows), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(firings.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Forgets about so many rows from before that time, in one short transaction. Says how many it were: 0 when nothing is
+    /// left to forget.
+    pub fn forget(&mut self, before: DateTime<Utc>, rows: u32) -> Result<u32> {
+        let before = rfc3339(before);
+        let firings = self.old_firings(&before, rows)?;
+        // Lost in a power cut, it is forgotten again.
+        self.fenced_relaxed(|tx| {
+            let mut n = forget_journals(tx, &before, rows)?;
+            for sql in [
+                format!(
+                    "UPDATE incoming_messages SET raw = NULL WHERE id IN (
+                         SELECT id FROM incoming_messages WHERE {OLD_RAW} ORDER BY processed_at LIMIT ?2)"
+                ),
+                format!(
+                    "UPDATE outgoing_parts SET html = '', plain = '' WHERE rowid IN (
+                         SELECT p.rowid FROM outgoing_parts p WHERE {OLD_PART} ORDER BY p.changed_at LIMIT ?2)"
+                ),
+                "DELETE FROM job_runs WHERE id IN (
+                     SELECT id FROM job_runs WHERE state != 'open' AND held IS NULL AND started_at < ?1
+                         AND name NOT IN (SELECT name FROM jobs) LIMIT ?2)"
+                    .to_owned(),
+                "DELETE FROM proposals WHERE id IN (
+                     SELECT id FROM proposals WHERE branch IS NULL AND agreed_at IS NULL AND asked_at < ?1 LIMIT ?2)"
+                    .to_owned(),
+                "DELETE FROM repairs WHERE id IN (
+                     SELECT id FROM repairs WHERE cycle_id IS NOT NULL AND at < ?1 LIMIT ?2)"
+                    .to_owned(),
+                "DELETE FROM reminder_answers WHERE outgoing_id IN (
+                     SELECT a.outgoing_id FROM reminder_answers a WHERE a.is_shown = 1 AND a.at < ?1
+                         AND NOT EXISTS (SELECT 1 FROM reminder_firings f WHERE f.outgoing_id = a.outgoing_id) LIMIT ?2)"
+                    .to_owned(),
+                // One without an answer is as old as its message.
+                "DELETE FROM nudges WHERE outgoing_id IN (
+                     SELECT n.outgoing_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
+                     WHERE n.is_open = 0 AND (n.answer IS NULL OR n.is_shown = 1) AND COALESCE(n.answered_at, o.sent_at) < ?1
+                     LIMIT ?2)"
+                    .to_owned(),
+            ] {
+                n += count(tx.prepare(&sql)?.execute((&before, rows.saturating_sub(n)))?);
+            }
+            for (reminder, slot) in firings.iter().take(rows.saturating_sub(n) as usize) {
+                n += count(
+                    tx.prepare("DELETE FROM reminder_firings WHERE reminder_id = ?1 AND slot = ?2")?
+                        .execute((reminder, slot))?,
+                );
+            }
+            Ok(n)
+        })
+    }
+}
+
+pub(crate) fn look() -> String {
+    format!(
+        "SELECT EXISTS (SELECT 1 FROM cycles c WHERE {})
+             OR EXISTS (SELECT 1 FROM incoming_messages WHERE {OLD_RAW})
+             OR EXISTS (SELECT 1 FROM outgoing_parts p WHERE {OLD_PART})",
+        old_cycle()
+    )
+}
+
+/// A journal goes entry by entry, so that a long one doesn't make a long transaction; its cycle is marked with the last.
+fn forget_journals(tx: &Transaction<'_>, before: &str, rows: u32) -> Result<u32> {
+    let next = format!("SELECT c.id FROM cycles c WHERE {} ORDER BY c.ended_at LIMIT 1", old_cycle());
+    let mut n = 0;
+    while n < rows {
+        let Some(id) = tx.prepare(&next)?.query_row([before], |row| row.get::<_, String>(0)).optional()? else {
+            break;
+        };
+        let entries = tx
+            .prepare(
+                "DELETE FROM cycle_journal WHERE cycle_id = ?1 AND seq IN (
+                     SELECT seq FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq LIMIT ?2)",
+            )?
+            .execute((&id, rows - n))?;
+        n += count(entries);
+        if n < rows {
+            tx.prepare("DELETE FROM taken_up WHERE cycle_id = ?1")?.execute([&id])?;
+            tx.prepare("UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0 WHERE id = ?1")?
+                .execute([&id])?;
+            n += 1;
+        }
+    }
+    Ok(n)
+}
+
+fn count(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
+}

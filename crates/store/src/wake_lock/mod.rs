@@ -1,0 +1,493 @@
+//! The wake lock: a flock on `.wake-lock`, held for as long as a wake runs, with a line inside that says by whom.
+//!
+//! The file is never unlinked (two processes could then hold "the" lock), and its descriptor is close-on-exec, so that a
+//! child that outlives its wake doesn't hold the lock on. The line has three uses. It names the holder and, in `alive_at_s`,
+//! when it last showed life, for whoever has to replace it (`takeover`). A holder that ends in order, by an error too,
+//! empties the file, which needs no room on the disk: so a line that is left says that its holder was killed, and in the
+//! middle of which cycle.
+
+pub mod takeover;
+pub mod waker;
+
+use std::{
+    fs::File,
+    io::Read as _,
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{self, parse_time, rfc3339},
+    process::Identity,
+    types::ChatRef,
+    words,
+    zone::Tz,
+};
+
+/// How often a holder shows that it lives.
+pub const BEAT_EVERY: Duration = Duration::from_secs(10);
+/// Those who only ask about the lock take it for an instant. For so long it is tried again before it counts as held.
+const ASKING: Duration = Duration::from_millis(100);
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The line is filled up with blanks to this many bytes, and always written in place: however long the next one is, it needs
+/// no more room.
+const LINE_BYTES: usize = 1024;
+/// How many of a cycle's messages the line names at most.
+const MAX_MESSAGES: usize = 32;
+/// How much of the file is read, in bytes; a longer one is damage.
+const MAX_LINE_BYTES: u64 = 4096;
+
+/// The lock, held until dropped.
+#[derive(Debug)]
+pub struct WakeLock {
+    inside: Arc<Inside>,
+    /// What stood in the file when it was taken: the line of a holder that was killed.
+    left: Option<Holder>,
+    heart: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+/// The open file and what is written in it.
+#[derive(Debug)]
+struct Inside {
+    file: File,
+    path: PathBuf,
+    /// None until the holder has introduced itself, and again when it has left.
+    line: Mutex<Option<Holder>>,
+}
+
+/// Why a lock couldn't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another wake runs: a normal outcome, nothing to be done.
+    #[error("another wake is running{}", .0.as_ref().map(|holder| format!(" (pid {})", holder.pid)).unwrap_or_default())]
+    Held(Option<Box<Holder>>),
+    /// Another wake holds it and shows no life, but can't be replaced: a person has to end it.
+    #[error(
+        "another wake (pid {}) has stopped and can't be replaced: {why}. Nothing was changed; end it by hand: kill -9 {}",
+        holder.pid, holder.pid
+    )]
+    Stuck {
+        /// What it left.
+        holder: Box<Holder>,
+        /// Why not.
+        why: String,
+    },
+    /// The file can't be opened, locked or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+impl LockError {
+    /// The same for people, with the time on their wall.
+    pub fn in_words(&self, tz: Tz) -> String {
+        let since = |holder: &Holder| parse_time(&holder.started_at).map(|at| words::local(at, tz)).unwrap_or_default();
+        match self {
+            Self::Held(Some(holder)) => {
+                format!("Another wake is working (pid {}, since {}).", holder.pid, since(holder))
+            }
+            Self::Held(None) => "Another wake is working.".to_owned(),
+            Self::Stuck { holder, .. } => format!("{self} (It began {}.)", since(holder)),
+            Self::Io { .. } => self.to_string(),
+        }
+    }
+}
+
+/// What stands in the lock file.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Holder {
+    /// The holder's process id.
+    pub pid: u32,
+    /// The boot it runs in.
+    pub boot_id: String,
+    /// When it took the lock, RFC 3339.
+    pub started_at: String,
+    /// The cycle under way, if one is.
+    pub cycle_id: Option<String>,
+    /// When the process started, as the system tells it: pids are reused.
+    #[serde(default)]
+    pub process_started: String,
+    /// When it last showed life, in seconds of [`clock::awake`].
+    #[serde(default)]
+    pub alive_at_s: Option<u64>,
+    /// The chat that the cycle answers: where to show that somebody is typing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "chat_id")]
+    pub chat: Option<ChatRef>,
+    /// Forum topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    /// The messages that the cycle is about, at most 32 of them: those of a cycle that is killed before it is journalled are known
+    /// from here alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<i64>,
+}
+
+/// The cycle under way, as the line tells of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LockedWork<'a> {
+    /// The cycle, if one is under way.
+    pub cycle_id: Option<&'a str>,
+    /// The chat that it answers.
+    pub chat: Option<ChatRef>,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The messages that it is about.
+    pub messages: &'a [i64],
+}
+
+impl Holder {
+    /// The process that this says holds the lock.
+    pub fn identity(&self) -> Identity {
+        Identity { pid: self.pid, boot_id: self.boot_id.clone(), started: self.process_started.clone() }
+    }
+
+    /// How long it has shown no life, at `awake` of the same boot. None if it never said that it lives.
+    pub fn silent_for(&self, awake: Duration) -> Option<Duration> {
+        self.alive_at_s.map(|at| awake.saturating_sub(Duration::from_secs(at)))
+    }
+
+    /// Whether it lives, and has shown so within `lease`, or isn't one to show it.
+    pub fn is_at_work(&self, lease: Duration) -> bool {
+        self.identity().is_alive() && self.silent_for(clock::awake()).is_none_or(|silent| silent <= lease)
+    }
+}
+
+impl WakeLock {
+    /// Takes the lock and introduces its holder, without waiting.
+    pub fn try_acquire(path: &Path, me: &Identity, now: DateTime<Utc>) -> Result<Self, LockError> {
+        let mut lock = Self::take(path)?;
+        lock.describe(me, now, LockedWork::default())?;
+        Ok(lock)
+    }
+
+    /// Takes the lock without waiting. What a killed holder left in the file stays there, as [`WakeLock::cut_off`] tells, until
+    /// [`WakeLock::describe`].
+    pub fn take(path: &Path) -> Result<Self, LockError> {
+        let io = |source| LockError::Io { path: path.to_owned(), source };
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(io)?;
+        let begun = std::time::Instant::now();
+        loop {
+            match fs2::FileExt::try_lock_exclusive(&file) {
+                Ok(()) => break,
+                Err(error) if !is_contended(&error) => return Err(io(error)),
+                Err(_) if begun.elapsed() < ASKING => thread::sleep(PAUSE),
+                // fault: two-wakes-hold-lock
+                Err(_) => return Err(LockError::Held(read(path).map(Box::new))),
+            }
+        }
+        let inside = Arc::new(Inside { file, path: path.to_owned(), line: Mutex::default() });
+        Ok(Self { inside, left: read(path), heart: None })
+    }
+
+    /// The last holder, if it was killed in the middle of a cycle, and that cycle. What ended with the whole machine isn't held
+    /// against it.
+    pub fn cut_off(&self, me: &Identity) -> Option<(&Holder, &str)> {
+        let left = self.left.as_ref().filter(|left| left.boot_id == me.boot_id)?;
+        Some((left, left.cycle_id.as_deref()?))
+    }
+
+    /// Writes down what the holder is doing.
+    pub fn describe(&mut self, me: &Identity, now: DateTime<Utc>, work: LockedWork<'_>) -> Result<(), LockError> {
+        let holder = Holder {
+            pid: me.pid,
+            boot_id: me.boot_id.clone(),
+            started_at: rfc3339(now),
+            cycle_id: work.cycle_id.map(str::to_owned),
+            process_started: me.started.clone(),
+            alive_at_s: Some(clock::awake().as_secs()),
+            chat: work.chat,
+            thread_id: work.thread_id,
+            messages: work.messages.iter().take(MAX_MESSAGES).copied().collect(),
+        };
+        let mut line = self.inside.line();
+        self.inside.write(&holder).map_err(|source| LockError::Io { path: self.inside.path.clone(), source })?;
+        *line = Some(holder);
+        Ok(())
+    }
+
+    /// Shows from now on that the holder lives, whatever it is busy with, but no longer than `at_most`: whoever takes longer than
+    /// it may is hung, even if one of its threads isn't.
+    pub fn show_life(&mut self, at_most: Duration) {
+        let (leave, left) = mpsc::channel();
+        let inside = Arc::clone(&self.inside);
+        let beats = at_most.as_secs() / BEAT_EVERY.as_secs();
+        let heart = thread::spawn(move || {
+            for _ in 0..beats {
+                if left.recv_timeout(BEAT_EVERY) != Err(mpsc::RecvTimeoutError::Timeout) {
+                    return;
+                }
+                inside.beat(clock::awake());
+            }
+        });
+        self.heart = Some((leave, heart));
+    }
+}
+
+impl Inside {
+    fn line(&self) -> std::sync::MutexGuard<'_, Option<Holder>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn beat(&self, awake: Duration) {
+        if let Some(holder) = self.line().as_mut() {
+            holder.alive_at_s = Some(awake.as_secs());
+            if let Err(error) = self.write(holder) {
+                tracing::warn!(%error, "the wake lock could not show life");
+            }
+        }
+    }
+
+    /// One write over what stands there. A file that is shorter than the line is only ever an empty or a foreign one.
+    fn write(&self, holder: &Holder) -> std::io::Result<()> {
+        let mut bytes = serde_json::to_vec(holder)?;
+        let there = self.file.metadata()?.len();
+        if there > MAX_LINE_BYTES {
+            self.file.set_len(0)?;
+        }
+        let there = usize::try_from(there.min(MAX_LINE_BYTES)).unwrap_or(0);
+        bytes.resize(bytes.len().max(there).max(LINE_BYTES), b' ');
+        self.file.write_all_at(&bytes, 0)
+    }
+}
+
+impl Drop for WakeLock {
+    fn drop(&mut self) {
+        if let Some((leave, heart)) = self.heart.take() {
+            drop(leave);
+            // The lock isn't free before nobody has the file open.
+            heart.join().ok();
+        }
+        // Whoever panics hasn't ended in order; whoever never introduced itself leaves what it found.
+        if self.inside.line().take().is_some()
+            && !thread::panicking()
+            && let Err(error) = self.inside.file.set_len(0)
+        {
+            tracing::warn!(%error, "the wake lock's line could not be cleared");
+        }
+    }
+}
+
+/// Whether some process holds the lock now. Takes it for an instant to find out, shared with others who ask.
+pub fn is_held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error))
+}
+
+fn is_contended(error: &std::io::Error) -> bool {
+    error.kind() == fs2::lock_contended_error().kind()
+}
+
+/// What the lock file says of its holder; `None` when it is empty or unreadable.
+pub fn read(path: &Path) -> Option<Holder> {
+    // Once more where a line was being written at that moment.
+    (0..2).find_map(|_| {
+        let mut text = String::new();
+        File::open(path).ok()?.take(MAX_LINE_BYTES).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    use super::*;
+    use reveille_base::{clock::parse_time, process};
+
+    fn now() -> DateTime<Utc> {
+        parse_time("2026-11-21T14:00:00Z").unwrap()
+    }
+
+    const C1: LockedWork<'_> =
+        LockedWork { cycle_id: Some("c1"), chat: Some(ChatRef::telegram(7)), thread_id: Some(3), messages: &[1, 2] };
+
+    #[test]
+    fn however_many_messages_a_cycle_is_about_the_line_needs_no_more_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let mut lock = acquire(&path).unwrap();
+        let length = std::fs::metadata(&path).unwrap().len();
+        let many: Vec<i64> = (999_999_000..999_999_500).collect();
+        lock.describe(&Identity::current(), now(), LockedWork { messages: &many, ..C1 }).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
+        assert_eq!(read(&path).unwrap().messages, many[..MAX_MESSAGES]);
+    }
+
+    fn acquire(path: &Path) -> Result<WakeLock, LockError> {
+        WakeLock::try_acquire(path, &Identity::current(), now())
+    }
+
+    #[test]
+    fn one_holds_it_and_the_other_learns_who() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        assert!(!is_held(&path));
+        let mut lock = acquire(&path).unwrap();
+        assert!(is_held(&path));
+        lock.describe(&Identity::current(), now(), C1).unwrap();
+        let LockError::Held(Some(holder)) = acquire(&path).unwrap_err() else { panic!("it is held") };
+        assert_eq!(holder.identity(), Identity::current());
+        assert_eq!(
+            (holder.cycle_id.as_deref(), holder.chat.map(ChatRef::number), holder.thread_id),
+            (Some("c1"), Some(7), Some(3))
+        );
+        let said = LockError::Held(Some(holder)).to_string();
+        assert_eq!(said, format!("another wake is running (pid {})", std::process::id()));
+    }
+
+    #[test]
+    fn freed_it_is_emptied_but_never_unlinked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        drop(acquire(&path).unwrap());
+        let inode = std::fs::metadata(&path).unwrap().ino();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+        assert_eq!(read(&path), None);
+        let lock = acquire(&path).unwrap();
+        let metadata = std::fs::metadata(&path).unwrap();
+        assert_eq!((metadata.ino(), metadata.permissions().mode() & 0o777), (inode, 0o600));
+        drop(lock);
+        assert!(!is_held(&path));
+    }
+
+    #[test]
+    fn what_a_dead_holder_left_inside_is_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let long_line = r#"{"pid":1,"boot_id":"old","started_at":"x","cycle_id":null,"process_started":"y"}"#;
+        std::fs::write(&path, long_line).unwrap();
+        assert_eq!(read(&path).unwrap().pid, 1);
+        let _lock = acquire(&path).unwrap();
+        assert_eq!(read(&path).unwrap().pid, std::process::id(), "the old line is gone to its last byte");
+    }
+
+    #[test]
+    fn a_line_is_left_by_the_killed_alone_and_tells_of_their_cycle() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let me = Identity::current();
+        let mut lock = acquire(&path).unwrap();
+        lock.describe(&me, now(), C1).unwrap();
+        let killed = std::fs::read(&path).unwrap();
+        drop(lock);
+        assert_eq!(WakeLock::take(&path).unwrap().cut_off(&me), None, "it ended in order");
+
+        std::fs::write(&path, &killed).unwrap();
+        let lock = WakeLock::take(&path).unwrap();
+        assert_eq!(lock.cut_off(&me).map(|(left, cycle)| (left.messages.as_slice(), cycle)), Some((&[1, 2][..], "c1")));
+        let rebooted = Identity { boot_id: "another".to_owned(), ..me.clone() };
+        assert_eq!(lock.cut_off(&rebooted), None, "the machine went down, which is no fault of the cycle");
+        drop(lock);
+        assert_eq!(std::fs::read(&path).unwrap(), killed, "nobody took note of it yet");
+        drop(acquire(&path).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+    }
+
+    #[test]
+    fn who_panics_has_not_ended_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let of_panic = path.clone();
+        let panicked = thread::spawn(move || {
+            let _lock = acquire(&of_panic).unwrap();
+            panic!("as a wake might");
+        });
+        panicked.join().unwrap_err();
+        assert!(read(&path).is_some() && !is_held(&path));
+    }
+
+    #[test]
+    fn a_beat_is_written_in_place_and_nothing_after_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let mut lock = acquire(&path).unwrap();
+        lock.describe(&Identity::current(), now(), C1).unwrap();
+        let described = read(&path).unwrap();
+        let length = std::fs::metadata(&path).unwrap().len();
+        let inside = Arc::clone(&lock.inside);
+        inside.beat(Duration::from_secs(1_234_567_890));
+        let beaten = read(&path).unwrap();
+        assert_eq!(beaten, Holder { alive_at_s: Some(1_234_567_890), ..described });
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
+        assert_eq!(beaten.silent_for(Duration::from_secs(1_234_567_900)), Some(Duration::from_secs(10)));
+        assert_eq!(beaten.silent_for(Duration::ZERO), Some(Duration::ZERO));
+        drop(lock);
+        inside.beat(Duration::from_secs(5));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+    }
+
+    #[test]
+    fn a_holder_is_at_work_while_it_lives_and_shows_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let mut lock = acquire(&path).unwrap();
+        lock.show_life(Duration::from_secs(60));
+        let holder = read(&path).unwrap();
+        let lease = Duration::from_secs(900);
+        assert!(holder.is_at_work(lease));
+        let silent = |s| Holder { alive_at_s: clock::awake().as_secs().checked_sub(s), ..holder.clone() };
+        assert!(!silent(1).is_at_work(Duration::ZERO));
+        assert!(Holder { alive_at_s: None, ..holder.clone() }.is_at_work(lease), "an older program doesn't show it");
+        assert!(!Holder { process_started: "1".to_owned(), ..holder.clone() }.is_at_work(lease));
+    }
+
+    #[test]
+    fn who_only_asks_does_not_make_it_look_held() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        drop(acquire(&path).unwrap());
+        let asking = File::open(&path).unwrap();
+        fs2::FileExt::lock_shared(&asking).unwrap();
+        let asker = thread::spawn(move || {
+            thread::sleep(ASKING / 4);
+            drop(asking);
+        });
+        acquire(&path).unwrap();
+        asker.join().unwrap();
+    }
+
+    #[test]
+    fn a_child_does_not_hold_it_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let lock = acquire(&path).unwrap();
+        let none = std::process::Stdio::null;
+        let mut child = process::spawn_detached(Path::new("/bin/sleep"), &["60"], &[], none(), none()).unwrap();
+        drop(lock);
+        let is_free = acquire(&path).is_ok();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(is_free);
+    }
+
+    #[test]
+    fn damage_inside_is_no_holder_and_a_lock_that_cannot_be_made_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        for damage in ["{", "\u{0}\u{0}", "[]", "{\"pid\":-1}"] {
+            std::fs::write(&path, damage).unwrap();
+            assert_eq!(read(&path), None, "{damage:?}");
+        }
+        let nowhere = dir.path().join("nowhere/.wake-lock");
+        assert!(acquire(&nowhere).unwrap_err().to_string().contains("nowhere/.wake-lock"));
+        assert!(!is_held(&nowhere));
+    }
+}

@@ -1,0 +1,134 @@
+//! Takes the wake lock, from a holder that stopped if need be.
+//!
+//! A wake that was stopped (SIGSTOP, a hung disk, a debugger) holds the flock for ever. Its fence can't write any more once
+//! another is taken, but it could still send, commit or push a moment after it goes on. So whoever replaces it first ends it, with
+//! all its descendants, then waits for the flock, and only then takes the next fence. One that was stopped before it wrote its line
+//! is known by the flock alone.
+
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use reveille_base::{
+    clock,
+    process::{self, Identity},
+};
+
+use crate::wake_lock::{self, Holder, LockError, WakeLock};
+
+/// A silent holder is looked at once more for so long: where the machine itself had stopped, its next beat is on its way. On Linux a
+/// pause that has run out meanwhile ends at once; elsewhere it may begin anew.
+const LAST_LOOK: Duration = if cfg!(target_os = "linux") {
+    Duration::from_secs(1)
+} else {
+    wake_lock::BEAT_EVERY.saturating_add(Duration::from_secs(2))
+};
+/// How long a killed holder may take to be gone.
+const END_BOUND: Duration = Duration::from_secs(5);
+/// How long the flock may take to be free after that.
+const FREE_BOUND: Duration = Duration::from_secs(5);
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The lock, and what was done to get it.
+pub struct TakenLock {
+    /// The lock.
+    pub lock: WakeLock,
+    /// For people, if a holder was ended.
+    pub note: Option<String>,
+}
+
+/// Takes the lock. A holder that has shown no life for longer than `lease` is ended first.
+///
+/// # Errors
+/// [`LockError::Held`] while its holder is at work, or can't be told apart from one that is.
+pub fn acquire(path: &Path, lease: Duration) -> Result<TakenLock, LockError> {
+    let line = match WakeLock::take(path) {
+        Ok(lock) => return Ok(TakenLock { lock, note: None }),
+        Err(LockError::Held(line)) => line,
+        Err(error) => return Err(error),
+    };
+    match line {
+        Some(holder) if is_replaceable(path, &holder, lease) => replace(path, *holder),
+        line => match stopped_unnamed(path, line.as_deref()) {
+            Some(who) if process::end(&who, END_BOUND).is_ok() => {
+                tracing::warn!(pid = who.pid, "a wake that was stopped before it said who it is is ended");
+                take_freed(
+                    path,
+                    format!("A wake (pid {}) had been stopped before it began anything: it was ended.", who.pid),
+                )
+            }
+            _ => Err(LockError::Held(line)),
+        },
+    }
+}
+
+/// Who holds the lock, if it was stopped before it could say so: what stands in the file is a dead one's line, or none. It has begun
+/// nothing yet, so no lease is waited for. Where the system doesn't tell who holds it: none.
+fn stopped_unnamed(path: &Path, line: Option<&Holder>) -> Option<Identity> {
+    if line.is_some_and(|holder| holder.identity().is_alive()) {
+        return None;
+    }
+    let only_holder = || match process::holding_flock(path).as_slice() {
+        [pid] => Identity::of(*pid).filter(|_| process::is_stopped(*pid)),
+        _ => None,
+    };
+    // fault: stopped-says-holds-lock
+    let who = only_holder()?;
+    let begun = Instant::now();
+    while begun.elapsed() < LAST_LOOK {
+        if wake_lock::read(path).as_ref() != line || !process::is_stopped(who.pid) {
+            return None;
+        }
+        thread::sleep(PAUSE);
+    }
+    only_holder().filter(|still| *still == who)
+}
+
+/// Whether the holder is surely the one that holds the lock, and surely stopped.
+fn is_replaceable(path: &Path, holder: &Holder, lease: Duration) -> bool {
+    if !holder.identity().is_alive() || holder.is_at_work(lease) {
+        return false;
+    }
+    let holding = process::holding_flock(path);
+    let is_it = holding.is_empty() || holding.contains(&holder.pid);
+    is_it && is_silent_still(path, holder)
+}
+
+/// Looks for a last beat. Any change in the file is a sign of life, or of another holder.
+fn is_silent_still(path: &Path, holder: &Holder) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < LAST_LOOK {
+        if wake_lock::read(path).as_ref() != Some(holder) {
+            return false;
+        }
+        thread::sleep(PAUSE);
+    }
+    true
+}
+
+fn replace(path: &Path, holder: Holder) -> Result<TakenLock, LockError> {
+    let silent_min = holder.silent_for(clock::awake()).unwrap_or_default().as_secs() / 60;
+    tracing::warn!(pid = holder.pid, silent_min, "a wake that stopped is ended");
+    // fault: wake-stood-still-past
+    if let Err(error) = process::end(&holder.identity(), END_BOUND) {
+        return Err(LockError::Stuck { why: error.to_string(), holder: Box::new(holder) });
+    }
+    let note =
+        format!("A wake (pid {}) had shown no life for {silent_min} min: I ended it and took up its work.", holder.pid);
+    take_freed(path, note)
+}
+
+/// Takes the lock of a holder that was ended, as soon as the system has let go of it.
+fn take_freed(path: &Path, note: String) -> Result<TakenLock, LockError> {
+    let begun = Instant::now();
+    loop {
+        match WakeLock::take(path) {
+            Ok(lock) => return Ok(TakenLock { lock, note: Some(note) }),
+            Err(LockError::Held(_)) if begun.elapsed() < FREE_BOUND => thread::sleep(PAUSE),
+            Err(error) => return Err(error),
+        }
+    }
+}

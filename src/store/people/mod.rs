@@ -1,3 +1,0 @@
-//! People who paired.
-
-pub(in crate::store) mod pairing;

@@ -11,7 +11,7 @@ use super::{Joint, Simple};
 pub(super) fn read(text: &str) -> Option<Vec<Simple>> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    let tree = parser.parse(text, None)?;
+    let tree = parser.parse(ascii(text), None)?;
     let root = tree.root_node();
     if root.kind() != "program" || root.has_error() {
         return None;
@@ -20,6 +20,12 @@ pub(super) fn read(text: &str) -> Option<Vec<Simple>> {
     reading.sequence(root)?;
     reading.gap(text.len())?;
     Some(reading.commands)
+}
+
+/// The text with a letter for each byte that isn't ASCII: the grammar's scanner looks such characters up in a table of 256. A letter
+/// never makes anything plainer: a name that it completes is a variable or an assignment, which isn't taken.
+fn ascii(text: &str) -> Vec<u8> {
+    text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect()
 }
 
 struct Reading<'t> {

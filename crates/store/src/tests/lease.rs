@@ -113,7 +113,7 @@ fn question() -> NewApproval {
 
 /// The names of the verbs that say whose fence they are done under, as the sources have them.
 fn fenced_by_source() -> BTreeSet<String> {
-    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store")];
+    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     let mut files: Vec<std::path::PathBuf> = Vec::new();
     while let Some(folder) = folders.pop() {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -17,18 +17,8 @@ const COMMIT: &str = "REVEILLE_COMMIT";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=src/index/log.c");
     println!("cargo:rerun-if-env-changed={COMMIT}");
     println!("cargo:rustc-env=REVEILLE_VERSION={}", version());
-    cc::Build::new()
-        .file("src/index/log.c")
-        .opt_level(2)
-        .flag("-fno-builtin")
-        .cargo_metadata(false)
-        .compile("reveille_log");
-    // Whole: what asks for it may stand before it on the linker's line.
-    println!("cargo:rustc-link-search=native={}", said("OUT_DIR"));
-    println!("cargo:rustc-link-lib=static:+whole-archive=reveille_log");
     // Tables of pointers are made valid at each start. Packed, the list of them is a fiftieth: a megabyte less to read and to
     // keep in memory. A program that was linked so doesn't start beside an older loader.
     if is_built_here() && glibc().is_some_and(|version| version >= PACKED_SINCE) {

@@ -33,28 +33,21 @@
 //!
 //! Nothing is imported upward: a test reads the imports.
 
-pub mod about;
 pub mod account;
 pub mod backup;
 pub mod bot;
-pub mod channel;
 pub mod cli;
 pub mod cycle;
-pub mod delivery;
-pub mod embed;
 pub mod fleet;
 pub mod health;
 pub mod import;
-pub mod index;
 pub mod lease;
-pub mod loopback;
-pub mod mcp;
-pub mod model;
 pub mod orders;
 pub mod page;
-pub mod pdf;
 pub mod provenance;
 pub mod setup;
 pub mod standing;
-pub mod tool;
 pub mod trial;
+
+/// The version, with the commit that was built where that is known.
+pub const VERSION: &str = env!("REVEILLE_VERSION");

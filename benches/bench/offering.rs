@@ -1,11 +1,11 @@
 //! What a cycle's tool definitions cost at the beginning of each of its requests, offered by what was said against all of them, for
 //! messages that people write. Counted in bytes, which are exact; as tokens they are an estimate (see docs/BENCHMARKS.md).
 
-use reveille::tool::{Foreign, Refusal, Registry, ToRead, Tool};
 use serde_json::json;
 
 use reveille_base::types::Effect;
 use reveille_policy::{Reach, Risk};
+use reveille_tools::{Foreign, Refusal, Registry, ToRead, Tool};
 
 use super::{
     measure::Spread,

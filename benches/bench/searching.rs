@@ -1,12 +1,11 @@
 //! Searching 100,000 entries: built by words, asked in a process that stays and by a whole command, with and without vectors;
 //! beside SQLite's own full-text search of the same entries.
 
+use rusqlite::Connection;
 use std::{fmt::Write as _, path::Path};
 
-use reveille::index::{Index, QueryVector, SearchQuery, Sources};
-use rusqlite::Connection;
-
 use reveille_base::zone::Tz;
+use reveille_index::{Index, QueryVector, SearchQuery, Sources};
 
 use super::{
     measure::{Pair, milliseconds, timed},

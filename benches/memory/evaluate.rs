@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reveille::{
-    embed::Encoder,
-    index::{Index, QueryVector, Recalled, SearchQuery, weights},
-};
+use reveille_index::{Index, QueryVector, Recalled, SearchQuery, embed::Encoder, weights};
 
 use super::{
     Orders,

@@ -1,11 +1,10 @@
 //! A world as a workspace holds it: documents in the work tree, messages in the database; and the index of both.
 
+use rusqlite::Connection;
 use std::{collections::BTreeMap, path::Path};
 
-use reveille::index::{Index, Sources};
-use rusqlite::Connection;
-
 use reveille_base::zone::Tz;
+use reveille_index::{Index, Sources};
 use reveille_store::Store;
 
 use super::worlds::{Evidence, World};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use reveille::index::weights::FEATURES;
+use reveille_index::weights::FEATURES;
 
 use super::{
     evaluate::{OURS, OURS_BY_WORDS, Outcome, PLAIN, WAYS},

@@ -1,7 +1,7 @@
 //! The ranker's weights: a linear score whose softmax over a question's candidates is to fall on the answers. Full-batch Adam, no chance,
 //! pulled towards zero.
 
-use reveille::index::weights::FEATURES;
+use reveille_index::weights::FEATURES;
 
 /// Steps of the descent, their size, and the pull.
 const STEPS: i32 = 250;

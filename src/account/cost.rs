@@ -8,7 +8,9 @@ use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, Utc};
 use reveille_base::{types::ChatRef, words::count, zone::Tz};
 use reveille_config::Config;
 use reveille_memory::reflect::REFLECTION;
+use reveille_model::{content::tool_calls, offered};
 use reveille_store::{Entry, PaidRequest, Spent, Store, StoreError};
+use reveille_tools::unwrapped;
 
 use super::{
     parts::{self, PromptParts},
@@ -16,11 +18,7 @@ use super::{
     since::day_begin,
     units::{share, thousands, tokens, usd},
 };
-use crate::{
-    cycle::{decide::budget::Budget, month_begin},
-    model::{content::tool_calls, offered},
-    tool::unwrapped,
-};
+use crate::cycle::{decide::budget::Budget, month_begin};
 
 /// A forecast is made of so many full days, the last ones.
 pub(super) const FORECAST_DAYS: u64 = 7;

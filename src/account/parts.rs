@@ -4,10 +4,10 @@
 //! its length. That is an estimate: of what was cached, and of which part has longer words, nothing is told.
 
 use reveille_base::types::Usage;
+use reveille_model::{anthropic::price::message_bytes, conversation::SpokenMessage};
 use reveille_store::Entry;
 
 use super::units::prompt;
-use crate::model::{anthropic::price::message_bytes, conversation::SpokenMessage};
 
 /// How the memory's blocks of an opening begin: its documents, what was found in it, and what was done for similar requests.
 const MEMORY: [&str; 4] = ["<memory>", "<recalled", "<similar_work", "<reflection>"];

@@ -4,9 +4,8 @@
 //! Secrets were masked before a message was journalled. A secret that was set since is masked here; all else stays to the byte.
 
 use reveille_base::redact::Redactor;
+use reveille_model::content::assistant_message;
 use reveille_store::{CycleRow, Entry, JournalLine};
-
-use crate::model::content::assistant_message;
 
 /// The lines, each raw JSON. Empty: nothing of it is kept.
 pub fn requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redactor) -> Vec<String> {

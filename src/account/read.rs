@@ -6,8 +6,10 @@ use reveille_base::{
     redact::Redactor,
     types::{Stop, Usage},
 };
+use reveille_model::content::{text_of, tool_calls};
 use reveille_policy::Verdict;
 use reveille_store::{Approval, CycleRow, Entry, NO_MODEL, PaidRequest, Spent, Store, StoreError, WrittenText};
+use reveille_tools::unwrapped;
 
 use super::{
     shown,
@@ -16,11 +18,7 @@ use super::{
         WakeStory,
     },
 };
-use crate::{
-    cycle::decide::limits::GO_ON,
-    model::content::{text_of, tool_calls},
-    tool::unwrapped,
-};
+use crate::cycle::decide::limits::GO_ON;
 
 /// The story of this cycle, as it stands.
 pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeStory, StoreError> {

@@ -8,8 +8,7 @@ use reveille_base::{
 };
 use reveille_policy::Verdict;
 use reveille_store::{Incoming, RecordedCall, Spent, WrittenText};
-
-use crate::tool::Plan;
+use reveille_tools::Plan;
 
 /// A cycle from its beginning to its end, as far as that is kept.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 
 use reveille_base::{types::NudgeAnswer, words::local_day_and_time, zone::Tz};
+use reveille_channels::{Buttons, SendError};
 use reveille_store::{AnsweredMessage, Store, StoreError};
 
 use super::questions::Left;
-use crate::channel::{Buttons, SendError};
 
 /// What a press is answered with.
 pub(super) fn toast(store: &RefCell<Store>, outgoing_id: i64, has_decided: bool, tz: Tz) -> String {

@@ -4,10 +4,10 @@
 use tokio::sync::{mpsc, watch};
 
 use reveille_base::process::Identity;
+use reveille_channels::delivery::{self, Tried, Turns};
 use reveille_store::{Store, StoreError};
 
 use super::{BotContext, poll_turn::PollTurn, progress};
-use crate::delivery::{self, Tried, Turns};
 
 /// Batches whose answers may wait to be taken up. Beyond it they stay in the outbox, for the next wake.
 pub(super) const MAX_WAITING: usize = 64;

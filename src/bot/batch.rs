@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use reveille_base::{redact::Redactor, types::ChatRef};
+use reveille_channels::telegram::{
+    Command, Migration, NewMessage, Quoted, RawUpdate, ReadUpdate, Speakers, read_update,
+};
 use reveille_store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf};
-
-use crate::channel::telegram::{Command, Migration, NewMessage, Quoted, RawUpdate, ReadUpdate, Speakers, read_update};
 
 /// The answer to an edit that reads like a command.
 const EDITED_COMMAND: &str =
@@ -173,9 +174,9 @@ fn moved(Moved { from, to, is_listed }: Moved, title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::telegram::Me;
     use proptest::prelude::*;
     use reveille_base::redact::Secret;
+    use reveille_channels::telegram::Me;
     use serde_json::{Value, json};
 
     const ANA: i64 = 4242;

@@ -6,6 +6,7 @@ use std::{io::Write as _, time::Duration};
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
+use reveille_channels::telegram::{Me, Speakers};
 use reveille_config::Config;
 use reveille_store::{CodeState, Store, StoreError, access, in_force::in_force};
 
@@ -13,7 +14,6 @@ use super::{
     BotContext,
     pairing::{self, CODE_LIFE, Code},
 };
-use crate::channel::telegram::{Me, Speakers};
 
 /// How the bot's own code is told from that of `bot pair`.
 const MADE_BY: &str = "bot";

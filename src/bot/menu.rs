@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::channel::telegram::{Command, Telegram, TelegramError};
+use reveille_channels::telegram::{Command, Telegram, TelegramError};
 
 /// The wait after the first failure; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);

@@ -42,27 +42,24 @@ use std::{cell::RefCell, path::PathBuf, rc::Rc};
 use tokio::sync::{mpsc, watch};
 
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor};
+use reveille_channels::telegram::{Inbox, Telegram, TelegramError};
 use reveille_config::Config;
 use reveille_store::{
     Displaced, Store, StoreError, Tap,
     wake_lock::{Holder, LockError, WakeLock},
 };
 
+use crate::cycle::{self, context::WakeError};
 pub use commands::terminal::{AtTerminal, at_terminal};
 pub use due_watch::DueWatch;
 pub use pair::{Pairing, pair};
+use poll_turn::PollTurn;
 pub use progress::line as progress_line;
+use run::{Aides, Bot};
 pub use said::{AfterPut, MAX_SAID_BYTES, Put, put_said};
 pub use send::{Sending, send};
-pub use wake::{start_fleet, start_wake};
-
-use crate::{
-    channel::telegram::{Inbox, Telegram, TelegramError},
-    cycle::{self, context::WakeError},
-};
-use poll_turn::PollTurn;
-use run::{Aides, Bot};
 use trouble::FailureStretch;
+pub use wake::{start_fleet, start_wake};
 
 /// What the bot is given from outside.
 #[derive(Clone, Copy)]

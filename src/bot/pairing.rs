@@ -12,10 +12,9 @@ use reveille_base::{
     random::{self, NoRandomness, hex},
     types::ChatRef,
 };
+use reveille_channels::telegram::{RawUpdate, Speakers, private_text};
 use reveille_config::Config;
 use reveille_store::{NewOutgoing, NewPaired};
-
-use crate::channel::telegram::{RawUpdate, Speakers, private_text};
 
 /// How long a code pairs.
 pub const CODE_LIFE: TimeDelta = TimeDelta::minutes(10);
@@ -155,7 +154,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::channel::telegram::Me;
+    use reveille_channels::telegram::Me;
 
     fn text(from: i64, kind: &str, text: &str) -> Value {
         json!({"message_id": 7, "date": 1_795_000_000, "text": text,

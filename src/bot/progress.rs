@@ -10,15 +10,13 @@ use std::{cell::RefCell, path::Path, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 use reveille_base::redact::Redactor;
+use reveille_channels::{Outgoing, Presence, SendError};
 use reveille_memory::render::{self, RenderedPart};
 use reveille_store::{Entry, Store, StoreError};
+use reveille_tools::Plan;
 
 use super::typing::{AtWork, at_work};
-use crate::{
-    channel::{Outgoing, Presence, SendError},
-    cycle::decide::verify,
-    tool::Plan,
-};
+use crate::cycle::decide::verify;
 
 /// A cycle that is done sooner needs no line.
 const FIRST_AFTER: Duration = Duration::from_secs(8);
@@ -290,8 +288,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::channel::{Channel, DoneFuture, SendFuture};
     use reveille_base::types::ChatRef;
+    use reveille_channels::{Channel, DoneFuture, SendFuture};
 
     fn called(name: &str, input: &serde_json::Value) -> Entry {
         Entry::Called { call: String::new(), name: name.to_owned(), input: input.to_string(), taint: None }

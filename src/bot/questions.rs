@@ -16,10 +16,10 @@ use reveille_base::{
     words::local_day_and_time,
     zone::Tz,
 };
+use reveille_channels::{Buttons, SendError};
 use reveille_store::{Approval, ApprovalState, RuleState, Store, StoreError, Tap, Unshown, is_long};
 
 use super::answered;
-use crate::channel::{Buttons, SendError};
 
 /// Presses that may wait to be answered; Telegram stops waiting by itself.
 pub(super) const MAX_WAITING: usize = 64;
@@ -228,8 +228,8 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::channel::{Channel, DoneFuture, Outgoing, Presence, SendFuture};
     use reveille_base::clock::FixedClock;
+    use reveille_channels::{Channel, DoneFuture, Outgoing, Presence, SendFuture};
 
     /// A channel that counts the presses that it answers, and can do nothing else.
     #[derive(Default)]

@@ -7,9 +7,8 @@ use std::{collections::BTreeMap, time::Duration};
 use tokio::{sync::mpsc, time::Instant};
 
 use reveille_base::types::ChatRef;
+use reveille_channels::{Presence, SendError};
 use reveille_store::{NewIncoming, PartOf};
-
-use crate::channel::{Presence, SendError};
 
 /// Receipts that may wait to be shown; more are left out.
 pub(super) const MAX_WAITING: usize = 64;

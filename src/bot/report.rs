@@ -7,7 +7,7 @@ use super::BotContext;
 
 /// Writes down that this bot works, and whether Telegram has answered it.
 pub(super) fn report_in(store: &mut Store, outside: BotContext<'_>, has_reached: bool) {
-    let report = BotReport { bot: Identity::current(), version: env!("REVEILLE_VERSION").to_owned(), has_reached };
+    let report = BotReport { bot: Identity::current(), version: crate::VERSION.to_owned(), has_reached };
     if let Err(error) = store.report_in(outside.telegram.bot_id(), &report) {
         tracing::debug!(%error, "that the bot works is not written down");
     }

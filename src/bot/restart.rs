@@ -9,9 +9,8 @@
 use std::time::Duration;
 
 use reveille_base::process::{self, Spec};
+use reveille_channels::telegram::{Telegram, TelegramError};
 use reveille_config::{Config, SaidSettings, SettingChanges};
-
-use crate::channel::telegram::{Telegram, TelegramError};
 
 /// How long a program may take to say which version it is, and Telegram whether it knows a token.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -58,5 +57,5 @@ pub(super) fn refusal(why: &str) -> String {
 
 /// What is said afterwards.
 pub(super) fn is_back() -> String {
-    format!("I'm back (version {}).", env!("REVEILLE_VERSION"))
+    format!("I'm back (version {}).", crate::VERSION)
 }

@@ -14,6 +14,10 @@ use tokio::{
 };
 
 use reveille_base::{process, types::ChatRef};
+use reveille_channels::{
+    Channel as _, Outgoing,
+    telegram::{self, Inbox, TelegramError},
+};
 use reveille_memory::render;
 use reveille_store::{Displaced, Store, StoreError, Tap};
 
@@ -29,13 +33,7 @@ use super::{
     room::Room,
     trouble::FailureStretch,
 };
-use crate::{
-    channel::{
-        Channel as _, Outgoing,
-        telegram::{self, Inbox, TelegramError},
-    },
-    cycle::workspace,
-};
+use crate::cycle::workspace;
 
 /// How long it tries to confirm the last messages, for the machine that polls after this one.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);

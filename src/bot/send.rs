@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
+use reveille_channels::{Channel, delivery};
 use reveille_config::Config;
 use reveille_store::{NewOutgoing, PartState, Stopped, Store, StoreError, Undelivered};
 
 use super::BotError;
-use crate::{channel::Channel, delivery};
 
 /// What became of a message. Except for [`Sending::Failed`] it is delivered or safely queued.
 #[derive(Debug, Clone, PartialEq, Eq)]

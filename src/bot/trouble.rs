@@ -4,9 +4,8 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use reveille_channels::telegram::TelegramError;
 use reveille_store::StoreError;
-
-use crate::channel::telegram::TelegramError;
 
 /// The wait after the first failure; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);

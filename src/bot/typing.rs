@@ -5,9 +5,8 @@ use std::{path::Path, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 use reveille_base::types::ChatRef;
+use reveille_channels::{Presence, SendError};
 use reveille_store::wake_lock;
-
-use crate::channel::{Presence, SendError};
 
 /// Telegram shows it for up to five seconds.
 const SHOW_EVERY: Duration = Duration::from_secs(4);
@@ -69,7 +68,7 @@ pub(super) fn at_work(lock_path: &Path) -> Option<AtWork> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{Channel, DoneFuture, Outgoing, SendFuture};
+    use reveille_channels::{Channel, DoneFuture, Outgoing, SendFuture};
 
     struct Door;
 

@@ -5,6 +5,7 @@ use std::{io::Read as _, num::NonZeroU32, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use reveille_base::{process, types::ChatRef, words::local};
+use reveille_channels::{Channel, telegram::Telegram};
 use reveille_config::Config;
 use reveille_store::{StoreError, access, database};
 
@@ -19,7 +20,6 @@ use super::{
 };
 use crate::{
     bot::{self, BotContext, BotEnd, BotError, BotMode, Sending},
-    channel::{Channel, telegram::Telegram},
     cycle,
 };
 

@@ -9,8 +9,9 @@ use std::{
 
 use clap::Parser;
 
+use reveille_index::embed::{EMBEDDER, EmbedderAnswer, EmbedderRequest, Encoder, EncoderError, to_text};
+
 use super::{complain, failed};
-use crate::embed::{EMBEDDER, EmbedderAnswer, EmbedderRequest, Encoder, EncoderError, to_text};
 
 /// Makes vectors of texts, for `wake`. A line of its input is a batch, `{"texts":["…"]}`; the answer is a line, `{"vectors":["<base64 of
 /// little-endian f32>"]}`. It ends with its input.

@@ -9,12 +9,12 @@ use clap::Subcommand;
 
 use reveille_base::{types::Usage, words::count};
 use reveille_git::Repo;
+use reveille_model::Conversation;
 use reveille_store::database;
 
 use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
 use crate::{
     cycle::{context::Context, workspace},
-    model::Conversation,
     trial::{
         booked::{Booked, is_free},
         eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, TurnTaker},
@@ -239,7 +239,7 @@ fn least_usd(context: Context<'_>, name: &str, cases: usize) -> Result<f64, Exit
         Ok(model) => model,
         Err(error) => return Err(replay::no_model(&error)),
     };
-    let least = crate::model::Model::most_usd(&model, &Conversation::default());
+    let least = reveille_model::Model::most_usd(&model, &Conversation::default());
     match model.left_usd() {
         Ok(Some(left)) => {
             complain(&format!(

@@ -18,6 +18,7 @@ use reveille_base::{
     words::local,
 };
 use reveille_store::FleetMember;
+use reveille_tools::loopback;
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, failed,
@@ -27,7 +28,6 @@ use super::{
 use crate::{
     bot,
     fleet::{Fleet, FleetError, receive, work},
-    loopback,
 };
 
 /// How often the receiver looks whether a worker is wanted for what begins at a time.

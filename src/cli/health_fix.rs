@@ -14,6 +14,7 @@ use reveille_base::{
     words::one_line,
 };
 use reveille_config::Config;
+use reveille_index::Index;
 use reveille_memory::outside;
 
 use super::{
@@ -23,10 +24,7 @@ use super::{
     queue::{self, QueueCommand},
     redactor, runtime, telegram, wake,
 };
-use crate::{
-    health::{HealthReport, Remedy, TIDY_UP},
-    index::Index,
-};
+use crate::health::{HealthReport, Remedy, TIDY_UP};
 
 /// How long git may take for what mends the memory.
 const GIT_TIMEOUT: Duration = Duration::from_secs(10 * 60);

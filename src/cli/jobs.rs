@@ -6,13 +6,13 @@ use clap::Subcommand;
 
 use reveille_config::Config;
 use reveille_store::database;
+use reveille_tools::Documents;
 
 use super::{complain, failed, print_json, show, task::refused};
 use crate::{
     cycle::workspace,
     orders::{OrderError, jobs},
     provenance::hand::{Hand, HandTools},
-    tool::Documents,
 };
 
 /// Runs that are listed at most.

@@ -8,22 +8,20 @@ use reveille_config::Config;
 use reveille_policy as policy;
 use reveille_sandbox::exec::Shelter;
 use reveille_store::Store;
+use reveille_tools::mcp::{
+    client::{
+        self,
+        pin::Pin,
+        settings::{Server, Settings},
+    },
+    server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
+};
 
 use super::{WakeSettings, complain, failed, print};
-use crate::{
-    cycle::{
-        self,
-        context::{Context, Terminal},
-        run::outside,
-    },
-    mcp::{
-        client::{
-            self,
-            pin::Pin,
-            settings::{Server, Settings},
-        },
-        server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
-    },
+use crate::cycle::{
+    self,
+    context::{Context, Terminal},
+    run::outside,
 };
 
 /// How addresses of the memory's files begin.

@@ -8,17 +8,14 @@ use serde_json::{Map, Value};
 
 use reveille_base::{disk::size, words::shortened};
 use reveille_config::Config;
+use reveille_index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed, embed::BackfillError};
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, failed, history,
     memory_embed::{self, EmbedAction},
     print, print_json, provenance, values,
 };
-use crate::{
-    embed::BackfillError,
-    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed},
-    orders::search::{self, IndexWait, MemoryFound, MemoryQuestion, MemorySearchError},
-};
+use crate::orders::search::{self, IndexWait, MemoryFound, MemoryQuestion, MemorySearchError};
 
 /// Hits that are shown where nothing else is asked for.
 const HITS: usize = 10;

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use reveille_config::Config;
+use reveille_index::{
+    Index,
+    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, price},
+};
 use reveille_store::{Store, StoreError, database};
 
 use super::{EXIT_CONFIG, complain, failed, print, runtime};
-use crate::{
-    cycle::{self, decide::budget::Budget},
-    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, price},
-    index::Index,
-};
+use crate::cycle::{self, decide::budget::Budget};
 
 /// How often it is told how far it is, in texts.
 const TELL_EVERY: usize = 256;

@@ -62,17 +62,14 @@ use reveille_base::{
     process,
     redact::{Redactor, Secret},
 };
+use reveille_channels::telegram::Telegram;
 use reveille_config::{Config, ConfigError, RepoUrl};
 use reveille_git as repo;
+use reveille_model::{Model, anthropic::login_secrets, configured};
 use reveille_store::{Store, StoreError, in_force::in_force};
+use reveille_tools::mcp::{client::settings::Settings, server as mcp_server};
 
-use crate::{
-    account::since,
-    channel::telegram::Telegram,
-    cycle::context::Context,
-    mcp::{client::settings::Settings, server as mcp_server},
-    model::{Model, anthropic::login_secrets, configured},
-};
+use crate::{account::since, cycle::context::Context};
 
 /// Done, nothing due, or another wake holds the lock.
 pub const EXIT_OK: u8 = 0;
@@ -83,7 +80,7 @@ pub const EXIT_USAGE: u8 = 2;
 /// A setting is wrong or missing (`EX_CONFIG` of sysexits.h).
 pub const EXIT_CONFIG: u8 = 78;
 
-pub(crate) use crate::about::VERSION;
+pub(crate) use crate::VERSION;
 
 /// Runs the program that this process is called by: `bot`, `health`, and by any other name `wake`.
 pub fn main() -> ExitCode {

@@ -17,12 +17,10 @@ use std::{
 use clap::Args;
 
 use reveille_config::Config;
+use reveille_tools::loopback;
 
 use super::{EXIT_FAILED, complain, failed, out, print};
-use crate::{
-    loopback,
-    page::{self, PageSite, TICKET_LASTS, socket},
-};
+use crate::page::{self, PageSite, TICKET_LASTS, socket};
 
 pub(super) const HELP: &str = "\
 A link works once, for ten minutes; then this browser is known until the server ends. The page is found on this machine alone.

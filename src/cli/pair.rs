@@ -7,13 +7,13 @@ use reveille_base::{
     types::ChatRef,
     words::{count, local},
 };
+use reveille_channels::telegram::Command as TelegramCommand;
 use reveille_config::Config;
 use reveille_store::{Paired, Store, StoreError, access, database};
 
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
 use crate::{
     bot::{self, Pairing, pairing::CODE_LIFE},
-    channel::telegram::Command as TelegramCommand,
     cycle::workspace,
 };
 
@@ -144,7 +144,7 @@ pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
         if delete && host.is_some() {
             telegram.delete_webhook().await?;
         }
-        Ok::<_, crate::channel::telegram::TelegramError>(host)
+        Ok::<_, reveille_channels::telegram::TelegramError>(host)
     });
     match (done, delete) {
         (Ok(None), _) => print("There is no webhook: the bot can fetch its messages.\n"),
@@ -174,7 +174,7 @@ pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
         telegram.set_webhook(url, &secret).await?;
         // Without the menu all commands work as well.
         telegram.set_my_commands(&TelegramCommand::menu()).await.ok();
-        Ok::<_, crate::channel::telegram::TelegramError>(())
+        Ok::<_, reveille_channels::telegram::TelegramError>(())
     });
     match done {
         Ok(()) => {

@@ -7,9 +7,9 @@ use clap::Parser;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use reveille_media::MAX_FILE_BYTES;
+use reveille_tools::pdf::{MAX_MEMORY_BYTES, PDF_READER, PdfAnswer, PdfFault};
 
 use super::failed;
-use crate::pdf::{MAX_MEMORY_BYTES, PDF_READER, PdfAnswer, PdfFault};
 
 /// Reads the text of a PDF, for `wake`. The answer is a line, `{"Ok":{"pages":2,"texts":["…","…"]}}` or `{"Err":"locked"}`.
 #[derive(Debug, Parser)]
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
 
 #[cfg(feature = "pdf")]
 fn read(bytes: Vec<u8>) -> PdfAnswer {
-    crate::pdf::text_of(bytes)
+    reveille_tools::pdf::text_of(bytes)
 }
 
 #[cfg(not(feature = "pdf"))]

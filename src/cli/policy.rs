@@ -17,13 +17,10 @@ use reveille_policy::{
     Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What, amend::ListedRule,
 };
 use reveille_sandbox::{Sandbox, exec::Shelter};
+use reveille_tools::mcp::client::{self, settings::Settings};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
-use crate::{
-    cycle,
-    mcp::client::{self, settings::Settings},
-    standing,
-};
+use crate::{cycle, standing};
 
 /// The longest line that is read from stdin, in bytes; what is longer is judged as too long.
 const MAX_LINE_BYTES: u64 = 64 * 1024;

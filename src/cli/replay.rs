@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use reveille_base::words::count;
 use reveille_git::Repo;
 use reveille_memory::outside;
+use reveille_model::Model as _;
 use reveille_store::{CycleRow, Store, database};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out::Working, print, print_exactly};
 use crate::{
     account::find::{self, FoundWake},
     cycle::{self, context::Context, workspace},
-    model::Model as _,
     trial::{
         booked::{Booked, TrialModelError},
         replay::{self, Replay, ReplayError, ReplayReport},

@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use reveille_base::{approval_text::without_hidden, types::ChatRef};
+use reveille_channels::desktop;
 use reveille_config::Config;
 use reveille_git::RepoError;
 use reveille_memory::{
@@ -17,12 +18,9 @@ use super::{
     out::{self, Working},
     print_json,
 };
-use crate::{
-    channel::desktop,
-    cycle::{
-        self,
-        context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
-    },
+use crate::cycle::{
+    self,
+    context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
 };
 
 /// Texts that a desktop shows one by one; of further ones it says how many.

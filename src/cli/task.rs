@@ -12,6 +12,7 @@ use reveille_memory::{
     tasks::Task,
 };
 use reveille_store::database;
+use reveille_tools::Documents;
 
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
@@ -22,7 +23,6 @@ use crate::{
         tasks::{self, NewTask, TaskOrder, TaskOrdered},
     },
     provenance::hand::{Hand, HandTools},
-    tool::Documents,
 };
 
 #[derive(Debug, Subcommand)]

@@ -5,8 +5,10 @@ use std::{cell::Cell, path::Path, process::ExitCode};
 use tokio::sync::watch;
 
 use reveille_base::{types::ChatRef, words::count};
+use reveille_channels::Channel;
 use reveille_config::{Config, OFFLINE_MODEL};
 use reveille_git::RepoError;
+use reveille_model::configured;
 use reveille_store::{
     Order, Store, database,
     in_force::in_force,
@@ -27,13 +29,11 @@ use super::{
     task, turn, within,
 };
 use crate::{
-    channel::Channel,
     cycle::{
         self,
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
         decide::budget::Budget,
     },
-    model::configured,
     orders::{self, undo::UndoAsked},
 };
 

@@ -10,15 +10,12 @@ use reveille_base::{
     redact::Redactor,
     types::{ChatRef, Usage},
 };
+use reveille_channels::Channel;
 use reveille_config::Config;
 use reveille_git::RepoError;
+use reveille_model::Model;
 use reveille_store::{Store, StoreError, wake_lock::LockError};
-
-use crate::{
-    channel::Channel,
-    model::Model,
-    tool::{Documents, StandIn},
-};
+use reveille_tools::{Documents, StandIn};
 
 /// How often `wake` that stays looks for something due.
 pub const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);

@@ -10,8 +10,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::redact::Redactor;
-
-use crate::tool::Plan;
+use reveille_tools::Plan;
 
 /// How a plan file's name begins.
 const PREFIX: &str = "plan-";
@@ -97,8 +96,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::tool::PlanStep;
     use reveille_base::clock::parse_time;
+    use reveille_tools::PlanStep;
 
     #[test]
     fn the_record_of_a_cycle_is_written_as_it_goes_and_removed_at_its_end() {

@@ -9,6 +9,8 @@ use reveille_base::{
     process::Identity,
     types::{ChatRef, OwnWork},
 };
+use reveille_index::IndexPlace;
+use reveille_model::Model;
 use reveille_policy::Rules;
 use reveille_sandbox::{
     exec::{Exec, Shelter, copies::Copies, folders::CycleFolder},
@@ -18,24 +20,19 @@ use reveille_store::{
     Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError, UpkeepKind,
     wake_lock::{self, WakeLock},
 };
+use reveille_tools::{World, mcp::client};
 
-use crate::{
-    cycle::{
-        context::{Context, Report, WakeError},
-        decide::{
-            interrupt::Interrupt,
-            machine::{Cycle, Receipt},
-            situation::Reason,
-            verify::Account,
-        },
-        plan_file::PlanFile,
-        sharing::Sharing,
-        tooling::{Means, Tooling},
+use crate::cycle::{
+    context::{Context, Report, WakeError},
+    decide::{
+        interrupt::Interrupt,
+        machine::{Cycle, Receipt},
+        situation::Reason,
+        verify::Account,
     },
-    index::IndexPlace,
-    mcp::client,
-    model::Model,
-    tool::World,
+    plan_file::PlanFile,
+    sharing::Sharing,
+    tooling::{Means, Tooling},
 };
 
 /// What is kept under these keys, with a cycle's id behind: it ended without having read untrusted text.

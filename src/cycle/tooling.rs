@@ -4,13 +4,13 @@
 use std::{cell::RefCell, rc::Rc};
 
 use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
-
-use crate::{
-    cycle::context::Context,
+use reveille_model::ModelChain;
+use reveille_tools::{
+    Catalogue, Registry,
     mcp::client::{self, settings::Settings},
-    model::ModelChain,
-    tool::{Catalogue, Registry},
 };
+
+use crate::cycle::context::Context;
 
 /// The means of a wake.
 pub(in crate::cycle) struct Means<'c> {

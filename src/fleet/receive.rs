@@ -18,13 +18,11 @@ use ring::digest::{SHA256, digest};
 use tokio::{net::TcpListener, sync::Notify};
 
 use reveille_base::{random, types::AssistantName};
+use reveille_channels::telegram::{Inbox, InboxError};
 use reveille_store::{FleetRegistry, StoreError};
+use reveille_tools::loopback;
 
 use super::{Fleet, bodies::OpenUpdates};
-use crate::{
-    channel::telegram::{Inbox, InboxError},
-    loopback,
-};
 
 /// What Telegram puts an assistant's secret in.
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";

@@ -19,10 +19,10 @@ use reveille_base::{
     process::{self, Output, ProcessError, Spec},
     types::AssistantName,
 };
+use reveille_channels::telegram::Inbox;
 use reveille_sandbox::{BUBBLEWRAP, ENVIRONMENT, places};
 
 use super::{Fleet, FleetError, home_in};
-use crate::channel::telegram::Inbox;
 
 /// How long a turn may take: more than any one cycle does.
 const TURN_TIMEOUT: Duration = Duration::from_secs(3600);

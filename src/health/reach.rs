@@ -5,12 +5,10 @@
 use std::time::{Duration, Instant};
 
 use reveille_base::approval_text::without_hidden;
+use reveille_channels::telegram::{Telegram, TelegramError};
 use reveille_config::{Config, Provider};
 
-use crate::{
-    channel::telegram::{Telegram, TelegramError},
-    setup::{self, CheckTools, Checked, SetupStep},
-};
+use crate::setup::{self, CheckTools, Checked, SetupStep};
 
 /// How long each is waited for.
 const BOUND: Duration = Duration::from_secs(5);

@@ -12,6 +12,7 @@ use reveille_base::{
 };
 use reveille_config::Config;
 use reveille_git::Repo;
+use reveille_index::embed;
 use reveille_store::{Cap, CycleRow, Incoming, ModelBreaker, Stopped, Store, Undelivered, UpkeepKind};
 
 pub use files::OpenFile;
@@ -22,7 +23,7 @@ use super::{
     finding::Trouble,
     scene::Scene,
 };
-use crate::{cycle::decide::orient::is_answerable, embed};
+use crate::cycle::decide::orient::is_answerable;
 
 /// How it is going. Parts that can't be looked at are none, and `problems` says why.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

@@ -13,9 +13,10 @@ use reveille_memory::{
     job::{Job, Jobs, job_path, with_status},
 };
 use reveille_store::{JobRow, JobRun, JobState, Store};
+use reveille_tools::Documents;
 
 use super::OrderError;
-use crate::{provenance::hand::Hand, tool::Documents};
+use crate::provenance::hand::Hand;
 
 /// How much of an output is listed, in characters.
 const MAX_OUTPUT_CHARS: usize = 160;

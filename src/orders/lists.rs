@@ -12,8 +12,7 @@ use reveille_memory::{
     tasks::{MAX_ACTIVE_TASKS, Task, TaskList, due_in_words},
 };
 use reveille_store::ShownTask;
-
-use crate::tool::also_written;
+use reveille_tools::also_written;
 
 /// From so many days on it is said that a task was left alone.
 const QUIET_DAYS: i64 = 2;

@@ -13,10 +13,11 @@ pub mod undo;
 mod world;
 
 use reveille_store::StoreError;
+use reveille_tools::Refusal;
 
 pub use world::world;
 
-use crate::{provenance::ProvenanceError, tool::Refusal};
+use crate::provenance::ProvenanceError;
 
 /// Why an order wasn't carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

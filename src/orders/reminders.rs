@@ -5,16 +5,14 @@ use serde_json::{Value, json};
 
 use reveille_base::{redact::Redactor, schedule::is_distance, types::ChatRef, zone::Tz};
 use reveille_config::Config;
+use reveille_model::offline::{
+    grammar::{self, OfflineCommand, ParsedMessage},
+    time,
+};
 use reveille_store::{Change, NewReminder, Order, Reminder, Store, StoreError};
+use reveille_tools::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry};
 
 use super::{OrderError, world};
-use crate::{
-    model::offline::{
-        grammar::{self, OfflineCommand, ParsedMessage},
-        time,
-    },
-    tool::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry},
-};
 
 /// What is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +138,7 @@ pub fn carry_out(
 fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder<'_>) -> Result<Done, OrderError> {
     let mut world = world(config, store, now, HERE)?;
     let local = world.local();
-    let called = |tool: &str, input: Value, world: &crate::tool::World| match Registry::offline().call(
+    let called = |tool: &str, input: Value, world: &reveille_tools::World| match Registry::offline().call(
         tool,
         &input.to_string(),
         world,

@@ -8,13 +8,13 @@ use reveille_base::redact::Redactor;
 use reveille_config::Config;
 use reveille_git as repo;
 use reveille_git::RepoError;
+use reveille_index::{
+    Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery,
+    embed::{Meaning, Meant},
+};
 use reveille_store::database;
 
-use crate::{
-    cycle::decide::budget::Budget,
-    embed::{Meaning, Meant},
-    index::{Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery},
-};
+use crate::cycle::decide::budget::Budget;
 
 /// What is told once.
 const BY_KEYWORDS: &str =

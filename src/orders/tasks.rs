@@ -13,12 +13,10 @@ use reveille_git::{FileChange, LeftAlone};
 use reveille_memory as memory;
 use reveille_memory::tasks::TaskList;
 use reveille_store::Change;
+use reveille_tools::{Chat, Documents, Refusal, Registry};
 
 use super::{OrderError, world};
-use crate::{
-    provenance::hand::{Hand, HandTools, PersonsCommit},
-    tool::{Chat, Documents, Refusal, Registry},
-};
+use crate::provenance::hand::{Hand, HandTools, PersonsCommit};
 
 /// What is ordered. A task is named by its title, by words that only it has, or by its number in the list that was shown last.
 #[derive(Debug, Clone, PartialEq, Eq)]

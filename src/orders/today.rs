@@ -10,12 +10,12 @@ use reveille_base::{
 };
 use reveille_config::Config;
 use reveille_store::{Approval, Incoming, Store, StoreError};
+use reveille_tools::{Documents, slot_on};
 
 use super::{
     lists::{self, ListedTask},
     tasks,
 };
-use crate::tool::{Documents, slot_on};
 
 /// How much of a message is shown, in characters.
 const MAX_CHARS: usize = 80;

@@ -6,15 +6,13 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
+use reveille_index::{IndexPlace, embed::Meaning};
 use reveille_policy::Rules;
 use reveille_store::{Result, Store, wake_lock::waker::Waker};
-
-use crate::{
+use reveille_tools::{
+    Attachments, Chat, Documents, World,
     about::About,
-    embed::Meaning,
-    index::IndexPlace,
     mcp::client::{self, settings::Settings},
-    tool::{Attachments, Chat, Documents, World},
 };
 
 /// The world of an order that was given in this chat.
@@ -25,7 +23,7 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
         is_stand_in: false,
         is_local: false,
         other_local_chats: Vec::new(),
-        about: About::of(config),
+        about: About::of(crate::VERSION, config),
         autonomy: config.autonomy,
         rules: Rules::default(),
         assignment: None,

@@ -38,6 +38,7 @@ use reveille_config::OFFLINE_MODEL;
 use reveille_store::{
     Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession, names_others, wake_lock,
 };
+use reveille_tools::Plan;
 
 use super::{
     error::PageError,
@@ -52,7 +53,6 @@ use super::{
 use crate::{
     bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said},
     cycle::{self, stop},
-    tool::Plan,
 };
 
 /// Where it is.

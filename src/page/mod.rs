@@ -35,7 +35,7 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 
-use crate::loopback;
+use reveille_tools::loopback;
 
 pub use entrance::TICKET_LASTS;
 pub use site::{MakeRedactor, PageSite};

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
 use reveille_config::{Config, RepoUrl};
 use reveille_git::{Created, FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo};
+use reveille_index::{Index, Sources};
 use reveille_memory::templates::templates;
 use reveille_store::{
     Fence, FencedStore, HEAD_SEEN, NewStep, Store,
@@ -14,10 +15,7 @@ use reveille_store::{
 };
 
 use super::ProvenanceError;
-use crate::{
-    cycle::{self, Teller, merge_texts, workspace},
-    index::{Index, Sources},
-};
+use crate::cycle::{self, Teller, merge_texts, workspace};
 
 /// How long a wake that is at work is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -12,9 +12,10 @@ pub mod restore;
 pub mod why;
 
 use reveille_git::RepoError;
+use reveille_index::IndexError;
 use reveille_store::{StoreError, wake_lock::LockError};
 
-use crate::{index::IndexError, provenance::point::PointError};
+use crate::provenance::point::PointError;
 
 /// Why a person's wish wasn't carried out, by what they can do. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, zone::Tz};
 use reveille_git::{Commit, Repo, trailer};
+use reveille_index::{IndexPlace, SearchQuery};
 use reveille_memory::{
     DocKind,
     forgetting::SoughtWords,
@@ -15,7 +16,6 @@ use reveille_memory::{
 use reveille_store::{Incoming, Store};
 
 use super::ProvenanceError;
-use crate::index::{IndexPlace, SearchQuery};
 
 /// Lines that one question is answered with at most.
 pub const MAX_LINES: usize = 8;

@@ -10,23 +10,21 @@ use reveille_base::{
     process::{self, Spec},
     words::{count, one_line, shortened},
 };
+use reveille_channels::telegram::{Telegram, TelegramError};
 use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
 use reveille_git as repo;
 use reveille_git::{Patience, REMOTE_TIMEOUT, RemoteError, RemoteFound};
+use reveille_model::{
+    ModelError,
+    anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
+    offered,
+    openai::{self, OpenAiOptions, ServedModel},
+};
 use reveille_sandbox::Sandbox;
 
 use super::{
     SetupStep,
     servers::{EXAMPLE_URL, KnownServer},
-};
-use crate::{
-    channel::telegram::{Telegram, TelegramError},
-    model::{
-        ModelError,
-        anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
-        offered,
-        openai::{self, OpenAiOptions, ServedModel},
-    },
 };
 
 /// How long a server is waited for.

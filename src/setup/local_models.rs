@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use reveille_config::{SaidSettings, is_passed_on};
-
-use crate::model::openai::{OpenAi, OpenAiOptions, PREFIX};
+use reveille_model::openai::{OpenAi, OpenAiOptions, PREFIX};
 
 /// Where they usually listen, and what does.
 const PORTS: [(u16, &str); 2] = [(11434, "Ollama"), (8080, "llama.cpp")];

@@ -2,13 +2,13 @@
 
 use reveille_base::process;
 use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges};
+use reveille_model::openai;
 
 use super::{
     SetupQuestion,
     local_models::FoundServer,
     servers::{EXAMPLE_URL, KnownServer, only_model},
 };
-use crate::model::openai;
 
 /// Whether the only model or one of several is of a server that the person has named, not one that was found on this machine.
 pub(super) fn has_own_server(config: &Config) -> bool {

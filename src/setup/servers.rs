@@ -2,8 +2,7 @@
 //! address works as well.
 
 use reveille_config::{Config, DEFAULT_OPENAI_BASE_URL, Provider};
-
-use crate::model::openai;
+use reveille_model::openai;
 
 /// A service of the table.
 #[derive(Debug, PartialEq, Eq)]

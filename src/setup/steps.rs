@@ -7,6 +7,7 @@ use reveille_config::{
     Autonomy, Config, InitiativeLevel, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES, check_value,
     file_setting,
 };
+use reveille_model::openai;
 use reveille_speech as voice;
 
 use super::{
@@ -15,7 +16,6 @@ use super::{
     names::{AssistantNames, DEFAULT_NAME, check_name},
     servers::{EXAMPLE_URL, KnownServer, is_elsewhere, only_model},
 };
-use crate::model::openai;
 
 /// What is answered for having none.
 const NONE: &str = "none";

@@ -5,12 +5,10 @@ use std::cell::{Cell, RefCell};
 
 use reveille_base::{clock::Clock, types::Usage};
 use reveille_config::{Config, OFFLINE_MODEL, Provider};
+use reveille_model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, configured};
 use reveille_store::{Reservation, Spent, Store, StoreError};
 
-use crate::{
-    cycle::{decide::budget::Budget, workspace},
-    model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, configured},
-};
+use crate::cycle::{decide::budget::Budget, workspace};
 
 /// Why a model can't be tried.
 #[derive(Debug, thiserror::Error)]

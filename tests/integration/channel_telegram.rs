@@ -1,12 +1,7 @@
 //! Telegram over a real socket: what is sent, what comes in, and what each failure is taken for.
 
-use std::{fmt::Debug, future::Future, net::TcpListener, time::Duration};
-
-use reveille::channel::{
-    Buttons as _, Channel as _, Form, Outgoing, Presence as _, SendError,
-    telegram::{Command, RawUpdate, SetUpError, Telegram, TelegramError},
-};
 use serde_json::json;
+use std::{fmt::Debug, future::Future, net::TcpListener, time::Duration};
 use teloxide_core::{
     payloads::SendMessage,
     types::{ChatId, ParseMode, Update, UpdateKind},
@@ -15,6 +10,10 @@ use teloxide_core::{
 use reveille_base::{
     types::ChatRef,
     types::{Question, TextFile},
+};
+use reveille_channels::{
+    Buttons as _, Channel as _, Form, Outgoing, Presence as _, SendError,
+    telegram::{Command, RawUpdate, SetUpError, Telegram, TelegramError},
 };
 use reveille_memory::render;
 
@@ -388,10 +387,10 @@ fn requests_in(source: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn no_fault_at_any_method_shows_the_token() {
     let sources = [
-        include_str!("../../src/channel/telegram/api.rs"),
-        include_str!("../../src/channel/telegram/file.rs"),
-        include_str!("../../src/channel/telegram/mod.rs"),
-        include_str!("../../src/channel/telegram/sending.rs"),
+        include_str!("../../crates/channels/src/telegram/api.rs"),
+        include_str!("../../crates/channels/src/telegram/file.rs"),
+        include_str!("../../crates/channels/src/telegram/mod.rs"),
+        include_str!("../../crates/channels/src/telegram/sending.rs"),
     ];
     for request in sources.into_iter().flat_map(requests_in) {
         assert!(METHODS.iter().any(|method| method.eq_ignore_ascii_case(request)), "{request} isn't in the list");

@@ -7,6 +7,10 @@ use reveille_base::{
     redact::Secret,
     types::{VERB, VerbGroup},
 };
+use reveille_model::{
+    Conversation, Model as _, ModelError, Progress,
+    claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
+};
 
 use super::{
     mind::{asked, commits, end_well, last, plan, sent, start_wake},
@@ -19,10 +23,6 @@ use super::{
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use reveille::model::{
-    Conversation, Model as _, ModelError, Progress,
-    claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
-};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

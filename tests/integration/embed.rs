@@ -1,6 +1,5 @@
 //! Embedding, against servers that refuse what the real ones refuse, and with the real program on this machine.
 
-use reveille::embed::{self, EmbedDesk, EmbedError, TextRole};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -12,6 +11,7 @@ use std::{
 
 use reveille_base::redact::{Redactor, Secret};
 use reveille_config::Config;
+use reveille_index::embed::{self, EmbedDesk, EmbedError, TextRole};
 use reveille_store::Store;
 
 use crate::support::{

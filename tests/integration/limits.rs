@@ -5,6 +5,7 @@ use reveille_base::{
     types::{Stop, Usage},
 };
 use reveille_config::Config;
+use reveille_model::{Conversation, Model, Progress, Turn, TurnFuture};
 
 use super::{
     approvals::{press, question},
@@ -16,10 +17,7 @@ use super::{
         telegram::FakeTelegram,
     },
 };
-use reveille::{
-    cycle::context::{Context, Terminal, WakeOutcome},
-    model::{Conversation, Model, Progress, Turn, TurnFuture},
-};
+use reveille::cycle::context::{Context, Terminal, WakeOutcome};
 use rustix::process::Signal;
 use serde_json::json;
 

@@ -2,6 +2,7 @@
 
 use reveille_base::{redact::Redactor, types::Usage};
 use reveille_config::Config;
+use reveille_model::{Conversation, Model, Progress, TurnFuture};
 
 use super::{
     mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
@@ -12,10 +13,7 @@ use super::{
         http::Gate,
     },
 };
-use reveille::{
-    cycle::context::{Context, Terminal, WakeOutcome},
-    model::{Conversation, Model, Progress, TurnFuture},
-};
+use reveille::cycle::context::{Context, Terminal, WakeOutcome};
 use rustix::process::Signal;
 use serde_json::json;
 

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use reveille::model::{
-    Conversation, Known, Model as _, ModelError, Progress, Turn,
-    anthropic::{Anthropic, AnthropicOptions, ClaudeRoute, Effort, price},
-    content::{assistant_message, text_of, tool_calls},
-};
-
 use reveille_base::{
     redact::Secret,
     types::{Stop, Usage},
+};
+use reveille_model::{
+    Conversation, Known, Model as _, ModelError, Progress, Turn,
+    anthropic::{Anthropic, AnthropicOptions, ClaudeRoute, Effort, price},
+    content::{assistant_message, text_of, tool_calls},
 };
 
 use crate::support::{

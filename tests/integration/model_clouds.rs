@@ -8,11 +8,6 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::{DateTime, TimeDelta, Utc};
-use reveille::model::{
-    Conversation, Model as _, ModelError, Progress, Turn,
-    anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
-    content::text_of,
-};
 use ring::{
     rsa::{KeyPair, PublicKeyComponents},
     signature::KeyPair as _,
@@ -20,6 +15,11 @@ use ring::{
 use serde_json::json;
 
 use reveille_base::clock::{Clock, parse_time};
+use reveille_model::{
+    Conversation, Model as _, ModelError, Progress, Turn,
+    anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
+    content::text_of,
+};
 
 use super::support::{
     claude::{

@@ -1,15 +1,15 @@
 //! An OpenAI-compatible server as the AI model: through the whole cycle, over real sockets, against a server that checks every byte.
 
-use reveille::model::{
-    Conversation, Known, Model as _, ModelError, Progress, Turn,
-    content::{assistant_message, text_of, tool_calls},
-    openai::{OpenAi, OpenAiOptions},
-};
 use serde_json::{Value, json};
 
 use reveille_base::{
     redact::Secret,
     types::{Stop, Usage},
+};
+use reveille_model::{
+    Conversation, Known, Model as _, ModelError, Progress, Turn,
+    content::{assistant_message, text_of, tool_calls},
+    openai::{OpenAi, OpenAiOptions},
 };
 
 use crate::support::{
@@ -345,7 +345,7 @@ fn too_long_a_conversation_is_given_up_and_an_unknown_model_waits_for_its_name()
     fake.expect(error(400, &json!({"message": "request (7530 tokens) exceeds the available context size (4096 tokens)", "type": "exceed_context_size_error"})));
     assert!(matches!(
         ask_at(&fake.url(), &hello()),
-        Err(ModelError::Rejected { status: reveille::model::TOO_LONG, .. })
+        Err(ModelError::Rejected { status: reveille_model::TOO_LONG, .. })
     ));
 
     let env = thinking_with(&fake, "openai:test-70b");

@@ -4,15 +4,14 @@
 
 use std::time::Duration;
 
-use reveille::model::{
+use serde_json::{Value, json};
+
+use reveille_base::types::Stop;
+use reveille_model::{
     Conversation, Model as _, Progress,
     content::tool_calls,
     openai::{OpenAi, OpenAiOptions},
 };
-
-use serde_json::{Value, json};
-
-use reveille_base::types::Stop;
 
 use super::support::{
     env::{Running, TestEnv, eventually},

@@ -15,7 +15,6 @@ use std::{
 };
 
 use chrono::DateTime;
-use reveille::tool::{Attachments, Documents, Registry, World};
 use serde_json::json;
 
 use reveille_base::{redact::Secret, types::ChatRef};
@@ -26,6 +25,7 @@ use reveille_sandbox::{
     exec::{Exec, Shelter},
     web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
 };
+use reveille_tools::{Attachments, Documents, Registry, World};
 
 use super::support::{
     env::TestEnv,
@@ -333,7 +333,7 @@ fn world(dir: &Path) -> World {
         is_stand_in: false,
         is_local: false,
         other_local_chats: Vec::new(),
-        about: reveille::about::About::default(),
+        about: reveille_tools::about::About::default(),
         autonomy: Autonomy::Full,
         rules: Rules::default(),
         assignment: None,
@@ -355,8 +355,8 @@ fn world(dir: &Path) -> World {
         reminders: Vec::new(),
         unwoken: None,
         documents: Documents::new(dir, Vec::new()),
-        index: reveille::index::IndexPlace::default(),
-        meaning: reveille::embed::Meaning::default(),
+        index: reveille_index::IndexPlace::default(),
+        meaning: reveille_index::embed::Meaning::default(),
         skills: Vec::new(),
         attachments: Attachments::default(),
         undoable: Vec::new(),

@@ -1,8 +1,8 @@
 //! `/help` and `/start`: what can be said. And what a slip of the pen was meant to be.
 
+use reveille_channels::telegram::Command;
 use reveille_config::{Config, OFFLINE_MODEL};
-
-use crate::{channel::telegram::Command, model::offline};
+use reveille_model::offline;
 
 /// What those are told who aren't the owner: where their words go.
 const KEPT_FOR_THE_OWNER: &str =

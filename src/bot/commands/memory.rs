@@ -2,9 +2,9 @@
 
 use reveille_base::disk::size;
 use reveille_git::{CommittedFile, RepoError};
+use reveille_index::{Index, IndexError, IndexPlace, Recalled, SearchQuery};
 
 use super::{Desk, bounded, brief, seen::Seen};
-use crate::index::{Index, IndexError, IndexPlace, Recalled, SearchQuery};
 
 /// Files that are listed at most.
 const MAX_FILES: usize = 20;

@@ -31,12 +31,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words};
+use reveille_channels::telegram::Command;
 use reveille_config::Config;
 use reveille_git::{Committed, RepoError};
 use reveille_store::{Order, Result, Stopped, Store};
 
 use super::batch::Asked;
-use crate::channel::telegram::Command;
 use seen::Seen;
 
 /// What a command comes to.

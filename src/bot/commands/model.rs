@@ -1,13 +1,11 @@
 //! `/model [name]`: which AI model answers, which can be chosen and what each costs; with a name, that one answers from now on.
 
 use reveille_config::{Config, OFFLINE_MODEL, Provider, SaidSettings};
+use reveille_model::offered::{self, OfferedModel, PRICES_READ_ON};
 use reveille_store::{ChosenSetting, Order};
 
 use super::{CommandReply, Desk};
-use crate::{
-    model::offered::{self, OfferedModel, PRICES_READ_ON},
-    setup::changed_since,
-};
+use crate::setup::changed_since;
 
 /// What goes back to the settings.
 const DEFAULT: &str = "default";

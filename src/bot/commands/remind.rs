@@ -2,12 +2,10 @@
 //! cycle had done it, but no model is asked.
 
 use reveille_store::{Change, Order, Result};
+use reveille_tools::{Chat, Outcome, Registry};
 
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::{
-    orders::{self, reminders},
-    tool::{Chat, Outcome, Registry},
-};
+use crate::orders::{self, reminders};
 
 /// How it is used.
 const USAGE: &str = "Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch";

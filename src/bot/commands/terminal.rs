@@ -3,14 +3,12 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, words};
+use reveille_channels::telegram::{Command, NewMessage};
 use reveille_config::Config;
 use reveille_store::{Order, Result, Store};
 
 use super::{CommandReply, Desk};
-use crate::{
-    bot::batch::Asked,
-    channel::telegram::{Command, NewMessage},
-};
+use crate::bot::batch::Asked;
 
 /// What a text is that was said at a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]

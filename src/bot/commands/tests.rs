@@ -6,6 +6,7 @@ use reveille_base::{
     redact::Redactor,
     types::ChatRef,
 };
+use reveille_channels::telegram::{Me, RawUpdate, Speakers};
 use reveille_config::Config;
 use reveille_git as repo;
 use reveille_git::{Publish, Repo};
@@ -18,10 +19,7 @@ use reveille_store::{
 };
 
 use super::*;
-use crate::{
-    bot::batch,
-    channel::telegram::{Me, RawUpdate, Speakers},
-};
+use crate::bot::batch;
 
 const ANA: ChatRef = ChatRef::telegram(4242);
 const BOB: ChatRef = ChatRef::telegram(4343);

@@ -4,6 +4,7 @@
 use chrono::TimeDelta;
 
 use reveille_base::disk;
+use reveille_channels::telegram::{FetchError, TelegramError};
 use reveille_media as media;
 use reveille_media::MAX_FILE_BYTES;
 use reveille_store::{Attachment, StoreError, wait_after};
@@ -13,7 +14,6 @@ use super::{
     landing::{self, Landing},
     words,
 };
-use crate::channel::telegram::{FetchError, TelegramError};
 
 /// A file that Telegram hands out in a way that can't be used is tried so often: about a day.
 const MAX_TRIES: u32 = 30;

@@ -4,10 +4,9 @@ use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::{
-    bot::{poll_turn::PollTurn, room},
-    channel::telegram::{self, Inbox, RawUpdate, Telegram, TelegramError},
-};
+use reveille_channels::telegram::{self, Inbox, RawUpdate, Telegram, TelegramError};
+
+use crate::bot::{poll_turn::PollTurn, room};
 
 /// How long Telegram may hold a poll, in seconds.
 const POLL_TIMEOUT_S: u32 = 50;

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::types::ChatRef;
+use reveille_channels::telegram::{RawUpdate, TelegramError};
 use reveille_store::{Accepted, Batch, NewOutgoing, Order, Ordered, StoreError, UpkeepKind};
 
 use super::{Bot, poll::Polled};
@@ -13,7 +14,6 @@ use crate::{
         BotContext, BotError, batch, commands, gap, pairing, receipt, report::report_in, restart, rules, stopped,
         trouble::Advice,
     },
-    channel::telegram::{RawUpdate, TelegramError},
     cycle,
 };
 

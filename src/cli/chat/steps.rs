@@ -15,14 +15,12 @@ use reveille_base::{
     words::{one_line, shortened},
 };
 use reveille_store::{Entry, Store, wake_lock};
+use reveille_tools::Plan;
 
 use super::{Meanwhile, WORKING, complain, out};
-use crate::{
-    cycle::{
-        self,
-        context::{Context, WakeError},
-    },
-    tool::Plan,
+use crate::cycle::{
+    self,
+    context::{Context, WakeError},
 };
 
 /// How often is looked.

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use reveille_base::words::{count, local, one_line, shortened};
 use reveille_config::Config;
 use reveille_git::Commit;
+use reveille_index::IndexPlace;
 use reveille_memory::imported;
 
 use super::{MAX_SHOWN_CHARS, database, memory, refused};
 use crate::{
     cli::{EXIT_FAILED, complain, print, print_json},
-    index::IndexPlace,
     provenance::why::{self, LineStory, LineWriter, SaidMessage, Stories},
 };
 

@@ -25,7 +25,6 @@ pub use shrunk::shrunk;
 pub(in crate::cycle) use text::{attribute, clip, escape};
 
 use super::{stale, tokens::TokenRate};
-use crate::tool::Documents;
 use reveille_base::{
     types::ChatRef,
     words::{count, local},
@@ -38,6 +37,7 @@ use reveille_memory::{
     tasks::{TaskList, due_in_words},
 };
 use reveille_store::{Exchange, Incoming};
+use reveille_tools::Documents;
 
 /// Entries of the recent exchange that are shown where nothing older is found by what it says.
 pub const MAX_EXCHANGES: usize = 16;

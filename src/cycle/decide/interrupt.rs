@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use reveille_model::ModelError;
 use reveille_store::{Cap, ModelFault};
-
-use crate::model::ModelError;
 
 /// Why a cycle stopped before its end, by what follows from it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -6,8 +6,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use reveille_tools::Complexity;
+
 use super::fold::Window;
-use crate::tool::Complexity;
 
 /// The pseudo-tool by which a person is asked whether a cycle may go on.
 pub const GO_ON: &str = "go_on";
@@ -286,7 +287,7 @@ fn in_words(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::Registry;
+    use reveille_tools::Registry;
 
     #[test]
     fn the_model_is_told_the_limits_that_hold() {

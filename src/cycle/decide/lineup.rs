@@ -11,9 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_base::types::ChatRef;
 use reveille_config::OFFLINE_MODEL;
+use reveille_model::offline::Offline;
 use reveille_store::{Cap, Incoming};
-
-use crate::model::offline::Offline;
 
 /// Why a model isn't asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

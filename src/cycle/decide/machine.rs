@@ -10,8 +10,13 @@ mod step;
 use std::collections::BTreeSet;
 
 use reveille_base::types::{Stop, Usage};
+use reveille_model::{
+    Conversation,
+    content::{assistant_message, text_of, tool_calls},
+};
 use reveille_policy::Decision;
 use reveille_store::{Entry, MessageOutcome};
+use reveille_tools::Plan;
 
 use self::calls::{CallResult, Pending, results};
 pub use self::{
@@ -21,13 +26,6 @@ pub use self::{
 use super::{
     fold::{self, FoldedTokens, Folding},
     limits::{GO_ON, Limits, Meter, Reached, Repeated, Repeats, is_reserved},
-};
-use crate::{
-    model::{
-        Conversation,
-        content::{assistant_message, text_of, tool_calls},
-    },
-    tool::Plan,
 };
 
 /// A cut-off text is continued at most this often.

@@ -12,6 +12,8 @@ pub mod limits;
 pub mod lineup;
 pub mod machine;
 pub(crate) mod merge;
+#[cfg(test)]
+mod offline_tests;
 pub mod orient;
 pub(crate) mod recording;
 pub(crate) mod similar;

@@ -2,8 +2,7 @@
 //! how many bytes a token has. Pure.
 
 use reveille_base::types::Usage;
-
-use crate::model::anthropic::price::message_bytes;
+use reveille_model::anthropic::price::message_bytes;
 
 /// Bytes of a token where nothing was measured yet: dense text (JSON, code, other scripts than Latin) comes near it.
 const DEFAULT_BYTES_PER_TOKEN: u64 = 3;

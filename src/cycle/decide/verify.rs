@@ -4,9 +4,9 @@ use reveille_base::{
     types::VerbGroup,
     words::{count, one_line, shortened},
 };
+use reveille_tools::Plan;
 
 use super::machine::Receipt;
-use crate::tool::Plan;
 
 /// The longest subject of a commit, in characters.
 const MAX_SUBJECT_CHARS: usize = 100;
@@ -125,7 +125,7 @@ fn clause(receipt: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::PlanStep;
+    use reveille_tools::PlanStep;
 
     fn plan(steps: &[(&str, &str)]) -> Plan {
         Plan {

@@ -12,13 +12,11 @@ use reveille_memory::{
     view,
 };
 use reveille_store::{Store, StoreError};
+use reveille_tools::{Documents, known_projects};
 
-use crate::{
-    cycle::decide::{
-        initiative::{DueInitiative, slot_due},
-        situation::DueWork,
-    },
-    tool::{Documents, known_projects},
+use crate::cycle::decide::{
+    initiative::{DueInitiative, slot_due},
+    situation::DueWork,
 };
 
 /// Under this key stands the last question that nothing came of: it isn't paid for again.

@@ -19,6 +19,7 @@ use reveille_memory::{
     tasks::{Task, TaskList},
     view,
 };
+use reveille_model::offline::Offline;
 use reveille_store::{
     CycleRow, HEAD_SEEN, Incoming, OpenNudge, Proposal, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind,
 };
@@ -36,7 +37,6 @@ use crate::{
         look::{initiative, jobs, own_work, reflecting, retention},
     },
     lease,
-    model::offline::Offline,
 };
 
 /// A person's commits that are looked at.

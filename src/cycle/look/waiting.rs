@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use reveille_config::Config;
 use reveille_git::RepoError;
 use reveille_store::{Store, StoreError};
+use reveille_tools::Documents;
 
 use super::{jobs, observe, own_work, reflecting};
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
         situation::{Observed, Reason},
     },
     lease,
-    tool::Documents,
 };
 
 /// What a look at the queue found.

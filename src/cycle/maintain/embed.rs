@@ -6,17 +6,17 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use reveille_git::Repo;
+use reveille_index::{
+    IndexError, Sources,
+    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
+};
 use reveille_store::{SpendCap, UpkeepKind};
 
-use crate::{
-    cycle::{
-        context::{Terminal, WakeError},
-        decide::budget::Budget,
-        maintain::sync,
-        session::Session,
-    },
-    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
-    index::{IndexError, Sources},
+use crate::cycle::{
+    context::{Terminal, WakeError},
+    decide::budget::Budget,
+    maintain::sync,
+    session::Session,
 };
 
 /// How long a wake embeds.

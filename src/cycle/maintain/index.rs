@@ -6,11 +6,9 @@
 use std::time::Duration;
 
 use reveille_git::Repo;
+use reveille_index::{Ready, Sources};
 
-use crate::{
-    cycle::session::Session,
-    index::{Ready, Sources},
-};
+use crate::cycle::session::Session;
 
 /// How long it may take; the next wake goes on.
 const BOUND: Duration = Duration::from_secs(2);

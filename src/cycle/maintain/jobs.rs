@@ -26,6 +26,7 @@ use reveille_sandbox::{
     web::{FetchLimits, WatchedPage},
 };
 use reveille_store::{JobLook, JobPlan, JobRow, JobState, NewJobRun, NewOutgoing};
+use reveille_tools::EDITOR;
 
 use crate::{
     cycle::{
@@ -36,7 +37,6 @@ use crate::{
         session::Session,
     },
     lease,
-    tool::EDITOR,
 };
 
 /// Jobs that one look goes through at most; the rest is the next look's.

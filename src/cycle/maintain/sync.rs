@@ -5,6 +5,7 @@ use std::{cell::OnceCell, time::Duration};
 
 use chrono::TimeDelta;
 
+use reveille_channels::delivery;
 use reveille_git::{
     BroughtIn, Integrated, MAINTAIN_TIMEOUT, Patience, PersonEdits, Pushed, REMOTE_TIMEOUT, RemoteError, Repo,
     RepoError,
@@ -12,16 +13,13 @@ use reveille_git::{
 use reveille_memory::outside;
 use reveille_store::UpkeepKind;
 
-use crate::{
-    cycle::{
-        context::{Terminal, WakeError},
-        decide::{merge::merge_texts, orient, situation::Reason, verify::Account},
-        look::observe::{self, Observation},
-        maintain::{alarms, index},
-        session::Session,
-        sharing::Sharing,
-    },
-    delivery,
+use crate::cycle::{
+    context::{Terminal, WakeError},
+    decide::{merge::merge_texts, orient, situation::Reason, verify::Account},
+    look::observe::{self, Observation},
+    maintain::{alarms, index},
+    session::Session,
+    sharing::Sharing,
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.

@@ -16,6 +16,7 @@ use reveille_base::{
 use reveille_policy::{Decision, Risk, Verdict};
 use reveille_sandbox::exec::held::{self, FoundFiles, HeldFiles};
 use reveille_store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, NewProposal, OutgoingKind, is_long};
+use reveille_tools::{Refusal, Registry};
 
 use crate::{
     cycle::{
@@ -30,7 +31,6 @@ use crate::{
         session::{Halt, Live, Session},
     },
     standing,
-    tool::{Refusal, Registry},
 };
 
 /// So long a question can be answered.

@@ -12,14 +12,12 @@ use reveille_config::{OFFLINE_MODEL, Provider};
 use reveille_media as media;
 use reveille_media::content::{self, Content, MAX_IMAGE_BYTES};
 use reveille_store::{Attachment, FileState, Incoming};
+use reveille_tools::pdf;
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::brief::{File, FileView},
-        session::Session,
-    },
-    pdf,
+use crate::cycle::{
+    context::WakeError,
+    decide::brief::{File, FileView},
+    session::Session,
 };
 
 /// All pictures of one cycle, in bytes: they are journalled with the message that shows them.

@@ -7,18 +7,16 @@ use reveille_git::{HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo,
 use reveille_memory as memory;
 use reveille_memory::{episodic, others, outside, view};
 use reveille_store::{CycleEnd, CycleState, HEAD_SEEN, NO_MODEL, StagedFile};
+use reveille_tools::Documents;
 
-use crate::{
-    cycle::{
-        context::{Reply, WakeError},
-        decide::{machine::Cycle, merge::merge_texts, verify::Account},
-        look::observe,
-        maintain::{alarms, sync},
-        plan_file::PlanFile,
-        run::recordings,
-        session::{Ending, Session},
-    },
-    tool::Documents,
+use crate::cycle::{
+    context::{Reply, WakeError},
+    decide::{machine::Cycle, merge::merge_texts, verify::Account},
+    look::observe,
+    maintain::{alarms, sync},
+    plan_file::PlanFile,
+    run::recordings,
+    session::{Ending, Session},
 };
 
 /// Writes the entry, commits, and concludes.

@@ -8,22 +8,20 @@
 use reveille_base::types::ChatRef;
 use reveille_config::OFFLINE_MODEL;
 use reveille_store::{Change, Entry, NewOutgoing};
+use reveille_tools::Complexity;
 
-use crate::{
-    cycle::{
-        context::{WakeError, WakeOutcome},
-        decide::{
-            brief::{self, FoldedBrief},
-            budget::Budget,
-            interrupt::Interrupt,
-            lineup::ModelState,
-            orient,
-        },
-        look::observe,
-        run::{prepare, record},
-        session::{Live, Session},
+use crate::cycle::{
+    context::{WakeError, WakeOutcome},
+    decide::{
+        brief::{self, FoldedBrief},
+        budget::Budget,
+        interrupt::Interrupt,
+        lineup::ModelState,
+        orient,
     },
-    tool::Complexity,
+    look::observe,
+    run::{prepare, record},
+    session::{Live, Session},
 };
 
 /// Whether what the simple model has begun is more than it calls quick: then the session uses the model that goes on.

@@ -6,17 +6,15 @@ use reveille_git::Repo;
 use reveille_memory::initiative::InitiativeCandidate;
 use reveille_policy::Decision;
 use reveille_store::{Change, Entry};
+use reveille_tools::{Documents, Refusal};
 
 use super::deeds::Deeds;
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{brief::escape, taint},
-        look::initiative,
-        run::{own_work_begun::Begun, record},
-        session::{Live, Session},
-    },
-    tool::{Documents, Refusal},
+use crate::cycle::{
+    context::WakeError,
+    decide::{brief::escape, taint},
+    look::initiative,
+    run::{own_work_begun::Begun, record},
+    session::{Live, Session},
 };
 
 /// Turns of the model that it takes at most.

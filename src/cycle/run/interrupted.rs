@@ -2,25 +2,23 @@
 
 use reveille_git::{Parked, Parking, Publish, Repo};
 use reveille_store::{Change, CycleEnd, CycleState, NewOutgoing};
+use reveille_tools::Complexity;
 
-use crate::{
-    cycle::{
-        context::{WakeError, WakeOutcome},
-        decide::{
-            budget::{self, Budget, Waits},
-            interrupt::Interrupt,
-            machine::Cycle,
-            merge::merge_texts,
-            orient,
-            uptake::GivingUp,
-        },
-        look::observe,
-        maintain::sync,
-        plan_file::PlanFile,
-        run::{finish, given_up, turn},
-        session::{Live, Next, Session},
+use crate::cycle::{
+    context::{WakeError, WakeOutcome},
+    decide::{
+        budget::{self, Budget, Waits},
+        interrupt::Interrupt,
+        machine::Cycle,
+        merge::merge_texts,
+        orient,
+        uptake::GivingUp,
     },
-    tool::Complexity,
+    look::observe,
+    maintain::sync,
+    plan_file::PlanFile,
+    run::{finish, given_up, turn},
+    session::{Live, Next, Session},
 };
 
 /// Writes down why a cycle stopped. What was said stays queued, what was paid for stays in the journal.

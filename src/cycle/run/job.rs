@@ -7,17 +7,15 @@ use reveille_base::words::{day_and_time, one_line, shortened};
 use reveille_git::Repo;
 use reveille_memory::job::{Job, job_path};
 use reveille_store::{Change, Entry, JobEnd, JobState, NewOutgoing};
+use reveille_tools::{Assignment, Documents};
 
 use super::{deeds::Deeds, record};
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{brief::escape, watched},
-        look::jobs,
-        run::own_work_begun::Begun,
-        session::{Live, Session},
-    },
-    tool::{Assignment, Documents},
+use crate::cycle::{
+    context::WakeError,
+    decide::{brief::escape, watched},
+    look::jobs,
+    run::own_work_begun::Begun,
+    session::{Live, Session},
 };
 
 /// How much of what a run came to is kept, in characters.

@@ -3,8 +3,7 @@
 use reveille_base::types::Effect;
 use reveille_policy as policy;
 use reveille_store::Entry;
-
-use crate::tool::Registry;
+use reveille_tools::Registry;
 
 /// Tools of our own stores whose effect outlives a cycle that is given up. What acts outside them is known by its effect.
 const LASTING_TOOLS: [&str; 7] =

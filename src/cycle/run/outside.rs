@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use reveille_base::types::{Effect, Stop, Usage};
 use reveille_git::Repo;
+use reveille_index::{IndexPlace, embed::Meaning};
 use reveille_memory as memory;
 use reveille_policy as policy;
 use reveille_policy::{Circumstances, Decision, Reach, Risk, Subject, Verdict, What};
@@ -18,31 +19,30 @@ use reveille_store::{
     Entry, HEAD_SEEN, Incoming, Store,
     wake_lock::{LockError, WakeLock, takeover, waker::Waker},
 };
-
-use crate::{
+use reveille_tools::{
+    Attachments, Documents, Outcome, READ, Refusal, Registry, World,
     about::About,
-    cycle::{
-        context::{Context, Report, WakeError},
-        decide::{
-            budget::Budget,
-            machine::{Cycle, user_text},
-            uptake::OUTSIDE,
-            verify::Account,
-        },
-        look::observe,
-        maintain::{ready, sync, trouble},
-        run::{finish, live, prepare, record, wake},
-        session::{Live, Next, Session},
-        sharing,
-        tooling::{Means, Tooling},
-    },
-    embed::Meaning,
-    index::IndexPlace,
     mcp::{
         client::{self, settings::Settings},
         server::Unread,
     },
-    tool::{Attachments, Documents, Outcome, READ, Refusal, Registry, World, unwrapped},
+    unwrapped,
+};
+
+use crate::cycle::{
+    context::{Context, Report, WakeError},
+    decide::{
+        budget::Budget,
+        machine::{Cycle, user_text},
+        uptake::OUTSIDE,
+        verify::Account,
+    },
+    look::observe,
+    maintain::{ready, sync, trouble},
+    run::{finish, live, prepare, record, wake},
+    session::{Live, Next, Session},
+    sharing,
+    tooling::{Means, Tooling},
 };
 
 /// Whose bytes its call is made of.
@@ -245,7 +245,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
         is_stand_in: false,
         is_local: false,
         other_local_chats: store.local_chats()?.into_iter().collect(),
-        about: About::of(config),
+        about: About::of(crate::VERSION, config),
         autonomy: config.autonomy,
         assignment: None,
         taint: Some(TAINT.to_owned()),

@@ -4,16 +4,14 @@
 use reveille_base::types::OwnWork;
 use reveille_git::Repo;
 use reveille_store::NewCycle;
+use reveille_tools::{Assignment, Documents};
 
 use super::{initiative, job, plan_step, reflect};
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{orient, situation::Reason},
-        run::own_work_begun::Begun,
-        session::{Live, Session},
-    },
-    tool::{Assignment, Documents},
+use crate::cycle::{
+    context::WakeError,
+    decide::{orient, situation::Reason},
+    run::own_work_begun::Begun,
+    session::{Live, Session},
 };
 
 /// Prepares what these reasons are about; nothing, where they are no own work.

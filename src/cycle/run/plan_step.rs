@@ -6,16 +6,15 @@ use reveille_base::types::OwnWork;
 use reveille_git::Repo;
 use reveille_memory::steps::{StepReport, StepState, TaskStep, TaskSteps, steps_path};
 use reveille_store::{Entry, StoreError};
+use reveille_tools as tool;
+use reveille_tools::{Assignment, BUDGET_USD, Documents, StepInHand};
 
 use super::{lasting::lasting, record};
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::brief::escape,
-        run::own_work_begun::Begun,
-        session::{Live, Session},
-    },
-    tool::{self, Assignment, BUDGET_USD, Documents, StepInHand},
+use crate::cycle::{
+    context::WakeError,
+    decide::brief::escape,
+    run::own_work_begun::Begun,
+    session::{Live, Session},
 };
 
 /// Steps before this one whose results are shown, the last; those that it needs come besides.

@@ -4,6 +4,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use reveille_base::types::ChatRef;
 use reveille_git::{Repo, RepoError};
+use reveille_index::embed::Meaning;
 use reveille_memory as memory;
 use reveille_memory::{
     skill::Skills,
@@ -12,32 +13,30 @@ use reveille_memory::{
 use reveille_policy as policy;
 use reveille_sandbox::exec::Shelter;
 use reveille_store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError, wake_lock::waker::Waker};
+use reveille_tools::{
+    Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World, about::About,
+};
 
 use super::attached::Allowance;
-use crate::{
-    about::About,
-    cycle::{
-        Choice,
-        context::WakeError,
-        decide::{
-            brief,
-            budget::{Budget, day_begin},
-            lineup::ModelState,
-            machine::Cycle,
-            orient::last_channel_id,
-            situation::Reason,
-            taint,
-            verify::Account,
-        },
-        look::{
-            observe::Observation,
-            undoable::{undoable, what_it_did, what_they_did},
-        },
-        run::{attached, lasting::lasting, own_work, own_work_begun::Begun, recall, recordings, token_rate},
-        session::Session,
+use crate::cycle::{
+    Choice,
+    context::WakeError,
+    decide::{
+        brief,
+        budget::{Budget, day_begin},
+        lineup::ModelState,
+        machine::Cycle,
+        orient::last_channel_id,
+        situation::Reason,
+        taint,
+        verify::Account,
     },
-    embed::Meaning,
-    tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World},
+    look::{
+        observe::Observation,
+        undoable::{undoable, what_it_did, what_they_did},
+    },
+    run::{attached, lasting::lasting, own_work, own_work_begun::Begun, recall, recordings, token_rate},
+    session::Session,
 };
 
 /// Problems of skills that one wake's account names at most; `health check` names all.
@@ -84,7 +83,7 @@ pub(in crate::cycle) fn world(
         is_stand_in: lineup.is_thinking() && !is_local,
         is_local,
         other_local_chats: others.collect(),
-        about: About::of(config),
+        about: About::of(crate::VERSION, config),
         autonomy: config.autonomy,
         assignment: own_work::assignment(repo, cycle, &documents)?,
         taint: None,

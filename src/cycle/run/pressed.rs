@@ -8,15 +8,13 @@ use reveille_git::Repo;
 use reveille_memory as memory;
 use reveille_memory::{preferences, tasks::TaskList};
 use reveille_store::{Change, NewCycle, NewOutgoing, OpenNudge};
+use reveille_tools::{Documents, Registry};
 
 use super::{deeds::Deeds, prepare};
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{lineup::ModelState, verify::Account},
-        session::Session,
-    },
-    tool::{Documents, Registry},
+use crate::cycle::{
+    context::WakeError,
+    decide::{lineup::ModelState, verify::Account},
+    session::Session,
 };
 
 /// What is done about an answer.

@@ -14,15 +14,13 @@ use reveille_memory::{
     job::job_name,
 };
 use reveille_store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile};
+use reveille_tools::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated};
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{machine::ToolRequest, merge::merge_texts},
-        run::{deeds::Deeds, finish},
-        session::{Live, Session},
-    },
-    tool::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated},
+use crate::cycle::{
+    context::WakeError,
+    decide::{machine::ToolRequest, merge::merge_texts},
+    run::{deeds::Deeds, finish},
+    session::{Live, Session},
 };
 
 /// The longest branch name that is made of a title, in characters.

@@ -3,15 +3,12 @@
 
 use reveille_base::words::shortened;
 use reveille_config::OFFLINE_MODEL;
+use reveille_index::{Recalled, embed::Meant};
 use reveille_memory as memory;
 use reveille_store::{Incoming, NewCycle, StoreError};
+use reveille_tools::{World, hits};
 
-use crate::{
-    cycle::{decide::brief::Recollection, session::Session},
-    embed::Meant,
-    index::Recalled,
-    tool::{World, hits},
-};
+use crate::cycle::{decide::brief::Recollection, session::Session};
 
 /// Hits that are looked at: what has room of them is shown.
 const HITS_MAX: usize = 40;

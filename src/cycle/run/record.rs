@@ -7,16 +7,14 @@ use tracing::{Instrument as _, field::Empty};
 use reveille_base::clock::rfc3339;
 use reveille_memory::outside;
 use reveille_store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile};
+use reveille_tools::{Assignment, Done, Outcome, Refusal, Registry};
 
-use crate::{
-    cycle::{
-        context::{Reply, WakeError},
-        decide::{machine::ToolRequest, taint},
-        run::proposal,
-        session::{Halt, Live, Session, TAINTED_WRITE},
-        stop,
-    },
-    tool::{Assignment, Done, Outcome, Refusal, Registry},
+use crate::cycle::{
+    context::{Reply, WakeError},
+    decide::{machine::ToolRequest, taint},
+    run::proposal,
+    session::{Halt, Live, Session, TAINTED_WRITE},
+    stop,
 };
 
 /// Runs a call that is journalled, and journals what came of it.

@@ -1,19 +1,17 @@
 //! Recordings where they are made and used: what of a cycle is kept with its end, and what of them its opening is shown.
 
 use reveille_base::types::{ChatRef, Effect};
+use reveille_index::embed::Meant;
 use reveille_memory::view;
 use reveille_store::{NewCycle, NewRecording, Recording, StoreError};
 
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{
-            recording::{recording, words_of},
-            similar::{self, Likeness},
-        },
-        session::Session,
+use crate::cycle::{
+    context::WakeError,
+    decide::{
+        recording::{recording, words_of},
+        similar::{self, Likeness},
     },
-    embed::Meant,
+    session::Session,
 };
 
 /// What is kept of a cycle that ends; none if it did nothing that could be an example. A journal that can't be read is none.

@@ -17,15 +17,13 @@ use reveille_memory::{
     view,
 };
 use reveille_store::{Change, NewCycle};
+use reveille_tools::{Asking, Documents};
 
 use super::deeds::Deeds;
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::brief::{attribute, clip, escape},
-        session::Session,
-    },
-    tool::{Asking, Documents},
+use crate::cycle::{
+    context::WakeError,
+    decide::brief::{attribute, clip, escape},
+    session::Session,
 };
 
 /// Commits among which a person's are looked for.

@@ -6,30 +6,28 @@ use chrono::{DateTime, Utc};
 use reveille_base::{words, zone::Tz};
 use reveille_config::OFFLINE_MODEL;
 use reveille_store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing};
+use reveille_tools::{Refusal, Registry, answer};
 
 use super::attached::Allowance;
-use crate::{
-    cycle::{
-        context::WakeError,
-        decide::{
-            brief::{self, File},
-            interrupt::Interrupt,
-            limits::{Limits, is_reserved},
-            machine::{self, Step, ToolRequest},
-            orient::{self, last_channel_id},
-            taint,
-            uptake::OUTSIDE,
-            verify,
-        },
-        look::observe,
-        run::{
-            approve::{self, Judged, called},
-            attached, fold, hand_over, own_work, prepare, record,
-            turn::{self, AskEnd},
-        },
-        session::{Halt, Live, Session},
+use crate::cycle::{
+    context::WakeError,
+    decide::{
+        brief::{self, File},
+        interrupt::Interrupt,
+        limits::{Limits, is_reserved},
+        machine::{self, Step, ToolRequest},
+        orient::{self, last_channel_id},
+        taint,
+        uptake::OUTSIDE,
+        verify,
     },
-    tool::{Refusal, Registry, answer},
+    look::observe,
+    run::{
+        approve::{self, Judged, called},
+        attached, fold, hand_over, own_work, prepare, record,
+        turn::{self, AskEnd},
+    },
+    session::{Halt, Live, Session},
 };
 
 /// How driving a cycle ended.

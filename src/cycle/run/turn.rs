@@ -4,17 +4,15 @@
 use std::time::Duration;
 
 use reveille_base::{types::Usage, words};
+use reveille_model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry};
 use reveille_store::{Entry, Reservation, Spent, StoreError};
 
-use crate::{
-    cycle::{
-        context::{Context, WakeError},
-        decide::{budget::Budget, interrupt::Interrupt, lineup::ModelState, machine::Cycle},
-        look::observe,
-        session::{Halt, Live, Session},
-        stop,
-    },
-    model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry},
+use crate::cycle::{
+    context::{Context, WakeError},
+    decide::{budget::Budget, interrupt::Interrupt, lineup::ModelState, machine::Cycle},
+    look::observe,
+    session::{Halt, Live, Session},
+    stop,
 };
 
 /// How long a shared database's server that goes away within a turn is waited for: a restart takes seconds.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reveille_base::types::OwnWork;
+use reveille_channels::delivery;
 use reveille_git::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo};
 use reveille_store::{Change, Entry, HEAD_SEEN, wake_lock};
 
@@ -25,7 +26,7 @@ use crate::{
         },
         session::{Live, Next, Session},
     },
-    delivery, lease,
+    lease,
 };
 
 /// Cycles that one wake runs at most; the rest is the next wake's.

@@ -27,12 +27,13 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::{Config, SaidSettings, SettingProblem};
+use reveille_index::embed;
 use reveille_speech as voice;
 use reveille_store::{Store, database};
 
 use self::phrases::Phrases;
 use super::check;
-use crate::{about::VERSION, embed};
+use crate::VERSION;
 
 /// Lines of a program's log.
 const MAX_LOG_LINES: usize = 20_000;

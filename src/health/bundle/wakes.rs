@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use reveille_base::types::{Stop, VerbGroup};
 use reveille_config::Config;
 use reveille_store::{CycleShape, Entry, JournalLine, PaidRequest, Store, StoreError};
+use reveille_tools::{
+    Registry,
+    mcp::client::{self, settings::Settings},
+};
 
 use super::is_plain_name;
-use crate::{
-    mcp::client::{self, settings::Settings},
-    tool::Registry,
-};
 
 /// Wakes that are described.
 const MAX_WAKES: usize = 50;

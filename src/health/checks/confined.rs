@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use reveille_base::process;
 use reveille_config::OFFLINE_MODEL;
 use reveille_sandbox::Sandbox;
+use reveille_tools::mcp::client::settings::{Server, ServerPlace, Settings};
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::count,
-    },
-    mcp::client::settings::{Server, ServerPlace, Settings},
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::count,
 };
 
 pub(super) fn sandbox(scene: &Scene<'_>) -> Result<Finding, Trouble> {

@@ -1,18 +1,18 @@
 //! `search`: the memory can be searched. A fact that stands in it is found by its own words, and the encoder on this machine takes a
 //! sentence for nearer to its paraphrase than to another. An embedder that is paid isn't asked for a check: how its last call went is told.
 
+use reveille_index::{
+    IndexError, Ready, SearchQuery, Sources,
+    embed::{self, EmbedDesk, EmbedError, Embedder, TextRole},
+};
 use reveille_memory as memory;
 use reveille_memory::facts::Facts;
 use reveille_store::{Upkeep, UpkeepKind};
 
-use crate::{
-    embed::{self, EmbedDesk, EmbedError, Embedder, TextRole},
-    health::{
-        finding::{Finding, Trouble},
-        remedy::Remedy,
-        scene::Scene,
-    },
-    index::{IndexError, Ready, SearchQuery, Sources},
+use crate::health::{
+    finding::{Finding, Trouble},
+    remedy::Remedy,
+    scene::Scene,
 };
 
 /// A sentence, the same in other words, and another.

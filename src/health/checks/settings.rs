@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::process;
 use reveille_config::{CLAUDE_CODE, OFFLINE_MODEL};
+use reveille_model::offered;
 use reveille_store::{Cap, ModelBreaker, ModelFault, Store, Upkeep};
 
 use super::remote::failure;
@@ -18,7 +19,6 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    model::offered,
     setup::Checked,
 };
 

@@ -22,6 +22,7 @@ use reveille_base::{
     words::{count, shortened},
 };
 use reveille_git::Repo;
+use reveille_index::Recalled;
 use reveille_memory as memory;
 use reveille_memory::is_log;
 
@@ -31,10 +32,7 @@ use super::{
     parts::{address, others_in, wake_link},
     site::{PageDesk, PageSite},
 };
-use crate::{
-    index::Recalled,
-    orders::search::{self, IndexWait, MemoryFound, MemoryQuestion},
-};
+use crate::orders::search::{self, IndexWait, MemoryFound, MemoryQuestion};
 
 /// Hits at most.
 const HITS: usize = 20;

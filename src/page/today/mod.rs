@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use reveille_base::approval_text::sha256;
 use reveille_store::Order;
+use reveille_tools::Documents;
 
 use self::view::{DayView, reminder_form, spent, task_form};
 use super::{
@@ -36,7 +37,6 @@ use crate::{
         today,
     },
     provenance::hand::{Hand, HandTools},
-    tool::Documents,
 };
 
 /// How much of a task's name stands in its address.

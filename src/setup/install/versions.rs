@@ -141,7 +141,7 @@ impl Versions {
         for name in PROGRAMS {
             sum.update(&fs::read(programs.join(name))?);
         }
-        let version: String = env!("REVEILLE_VERSION")
+        let version: String = crate::VERSION
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'))
             .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()

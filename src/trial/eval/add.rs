@@ -19,14 +19,12 @@ use reveille_git::{Oid, Repo, RepoError};
 use reveille_memory as memory;
 use reveille_memory::{changes::changes, templates::templates, view};
 use reveille_store::{CycleRow, Incoming, Store, StoreError};
+use reveille_tools::Registry;
 
 use super::case::EvalCase;
-use crate::{
-    account::{
-        read, shown,
-        story::{JournalKept, StoryCall, WakeStory},
-    },
-    tool::Registry,
+use crate::account::{
+    read, shown,
+    story::{JournalKept, StoryCall, WakeStory},
 };
 
 /// Stands where a secret stood.

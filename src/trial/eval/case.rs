@@ -12,8 +12,7 @@ use serde::Deserialize;
 use reveille_base::{clock::parse_time, zone::Tz};
 use reveille_config::Autonomy;
 use reveille_memory as memory;
-
-use crate::tool::Registry;
+use reveille_tools::Registry;
 
 /// A case.
 #[derive(Debug, Clone, Deserialize)]

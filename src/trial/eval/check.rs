@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use reveille_base::words::{one_line, shortened};
+use reveille_tools::Registry;
 
 use super::case::{Expected, ExpectedFile, ExpectedReceipt, named};
-use crate::{cycle::decide::machine::Receipt, tool::Registry};
+use crate::cycle::decide::machine::Receipt;
 
 /// Characters of a text that are shown where it isn't what was expected.
 const MAX_SHOWN_CHARS: usize = 300;

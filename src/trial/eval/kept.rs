@@ -87,7 +87,7 @@ impl KeptRun {
 
     /// A run that begins.
     pub fn begin(at: DateTime<Utc>, model: &str, cases: &str) -> Self {
-        let (at, version) = (rfc3339(at), crate::about::VERSION.to_owned());
+        let (at, version) = (rfc3339(at), crate::VERSION.to_owned());
         Self { at, version, model: model.to_owned(), cases: cases.to_owned(), scores: Vec::new() }
     }
 }

@@ -26,6 +26,7 @@ use reveille_config::{Config, OFFLINE_MODEL};
 use reveille_git::{Repo, RepoError};
 use reveille_memory::templates::templates;
 use reveille_store::{Batch, NewIncoming, Store, StoreError};
+use reveille_tools::{Done, Outcome, Refusal, Registry, StandIn};
 
 pub use self::{
     add::{AddCaseError, AddedCase, add},
@@ -39,14 +40,11 @@ use self::{
     scripted::{SCRIPTED, ScriptedModel},
 };
 use super::booked::{Booked, TrialModelError};
-use crate::{
-    cycle::{
-        self,
-        context::{Context, Terminal, WakeError, WakeOutcome},
-        decide::machine::Cycle,
-        workspace,
-    },
-    tool::{Done, Outcome, Refusal, Registry, StandIn},
+use crate::cycle::{
+    self,
+    context::{Context, Terminal, WakeError, WakeOutcome},
+    decide::machine::Cycle,
+    workspace,
 };
 
 /// What starts the wakes of a case, and what stands before the model's name in the ledger.

@@ -8,9 +8,9 @@ use std::{
 use serde_json::{Value, json};
 
 use reveille_base::types::{Stop, Usage};
+use reveille_model::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 
 use super::case::{CaseTurn, arguments};
-use crate::model::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 
 /// Its name.
 pub(super) const SCRIPTED: &str = "scripted";

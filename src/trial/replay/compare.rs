@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use reveille_base::types::Usage;
 use reveille_memory::changes::{ChangedLine, changes};
+use reveille_model::Model as _;
 use reveille_store::{CycleRow, Spent};
 
 use super::{Ran, ReplayEnd, files::Made, recorded::Recorded};
-use crate::{cycle::decide::machine::Cycle, model::Model as _, trial::booked::Booked};
+use crate::{cycle::decide::machine::Cycle, trial::booked::Booked};
 
 /// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

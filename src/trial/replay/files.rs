@@ -10,12 +10,10 @@ use reveille_memory::{
     view::{self, View},
 };
 use reveille_store::{Change, CycleRow, StagedFile, Store};
+use reveille_tools::{Chat, Documents, Registry, World};
 
 use super::recorded::ActedCall;
-use crate::{
-    cycle::{context::Context, run::outside},
-    tool::{Chat, Documents, Registry, World},
-};
+use crate::cycle::{context::Context, run::outside};
 
 /// Where the memory of back then would stand: nothing is there, and nothing is written.
 const NOWHERE: &str = "replay";

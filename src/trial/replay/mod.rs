@@ -15,7 +15,9 @@ use reveille_base::words::count;
 use reveille_config::OFFLINE_MODEL;
 use reveille_git::{Oid, Repo, RepoError};
 use reveille_memory as memory;
+use reveille_model::{Conversation, Model as _, ModelError, Progress, Turn, anthropic::retry};
 use reveille_store::{CycleRow, Entry, MessageOutcome, Store, StoreError};
+use reveille_tools::Registry;
 
 pub use self::{
     compare::{CallFate, ComparedCall, ComparedFile, ReplayReport, RunFigures},
@@ -26,19 +28,15 @@ use self::{
     recorded::{ActedCall, Recorded},
 };
 use super::booked::Booked;
-use crate::{
-    cycle::{
-        WakeError,
-        context::Context,
-        decide::{
-            brief, fold,
-            limits::Limits,
-            machine::{Cycle, Step, ToolRequest},
-            uptake::OUTSIDE,
-        },
+use crate::cycle::{
+    WakeError,
+    context::Context,
+    decide::{
+        brief, fold,
+        limits::Limits,
+        machine::{Cycle, Step, ToolRequest},
+        uptake::OUTSIDE,
     },
-    model::{Conversation, Model as _, ModelError, Progress, Turn, anthropic::retry},
-    tool::Registry,
 };
 
 /// Steps of the machine that one replay takes at most.

@@ -5,13 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use chrono::{DateTime, Utc};
 
 use reveille_base::json::canonical;
+use reveille_model::content::{text_of, tool_calls};
 use reveille_store::{CycleRow, Entry, JournalLine};
+use reveille_tools::{Registry, unwrapped};
 
-use crate::{
-    cycle::decide::machine::{Cycle, ToolRequest},
-    model::content::{text_of, tool_calls},
-    tool::{Registry, unwrapped},
-};
+use crate::cycle::decide::machine::{Cycle, ToolRequest};
 
 /// A call that was carried out, and how things stood then.
 #[derive(Debug, Clone, PartialEq, Eq)]

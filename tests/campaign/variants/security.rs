@@ -242,13 +242,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "if let Some(password) = password_behind_name(secret).filter(|_| false) {",
     ),
     story(
-        "reveille::tool::propose::fence::tests::an_address_is_one_in_whatever_signs_it_is_written",
+        "reveille_tools::propose::fence::tests::an_address_is_one_in_whatever_signs_it_is_written",
         "an address in other signs may be proposed",
         "address-other-signs-proposed",
         "c if DOTS.contains(c) => c,",
     ),
     story(
-        "reveille::tool::propose::fence::tests::whether_chats_share_is_a_persons_to_write",
+        "reveille_tools::propose::fence::tests::whether_chats_share_is_a_persons_to_write",
         "a proposal may let chats share",
         "proposal-let-chats-share",
         "None if path != CLAUDE && view::is_shared(before) != view::is_shared(after) => Err(Refusal(format!(",
@@ -344,7 +344,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let is_loose = matches!(self.server.place, Place::Command { .. }) && !shelter.is_there() && false;",
     ),
     story(
-        "reveille::mcp::client::tools::tests::without_a_sandbox_every_call_asks_and_only_what_was_agreed_to_runs",
+        "reveille_tools::mcp::client::tools::tests::without_a_sandbox_every_call_asks_and_only_what_was_agreed_to_runs",
         "an MCP server that nothing confines is started unasked",
         "mcp-server-nothing-confines",
         "if !may_be_loose && false {",
@@ -362,7 +362,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let forbids = self.decision > Decision::Deny;",
     ),
     story(
-        "reveille::tool::tests::memory::reading_what_others_may_have_had_a_hand_in_marks_the_cycle_and_the_rest_does_not",
+        "reveille_tools::tests::memory::reading_what_others_may_have_had_a_hand_in_marks_the_cycle_and_the_rest_does_not",
         "a document is read by a name that a disk takes for it",
         "document-read-name-disk",
         "let is_another = !is_canonical || is_disguised(path) && path.is_empty();",
@@ -386,13 +386,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "None => rules,",
     ),
     story(
-        "reveille::channel::telegram::incoming::tests::only_listed_people_are_heard",
+        "reveille_channels::telegram::incoming::tests::only_listed_people_are_heard",
         "in a listed group anybody is heard",
         "listed-group-anybody-heard",
         "Some(chat) if is_group(chat) => listed(chat_id),",
     ),
     story(
-        "reveille::channel::telegram::incoming::tests::what_the_library_would_lose_is_kept",
+        "reveille_channels::telegram::incoming::tests::what_the_library_would_lose_is_kept",
         "whose words a forward brings is what the library's types hold",
         "words-forward-brings-librarys",
         "forwarded_from: take(\"forward_origin\").and(None).or(via_bot),",
@@ -566,7 +566,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let is_agreed = asked.is_some_and(|_| !agreed.is_empty());",
     ),
     story(
-        "reveille::mcp::client::pin::tests::a_question_holds_every_word_that_a_yes_would_let_the_model_read",
+        "reveille_tools::mcp::client::pin::tests::a_question_holds_every_word_that_a_yes_would_let_the_model_read",
         "a yes to a server's new words is asked without them",
         "yes-servers-new-words",
         "words.filter(|words| words.is_empty()).collect::<Vec<_>>().join(\"\\n\")",
@@ -590,7 +590,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let tools = if tooling.servers.servers.is_empty() { offered } else { offered };",
     ),
     story(
-        "reveille::mcp::client::tools::tests::a_guest_has_a_server_only_if_a_person_opened_it_to_guests",
+        "reveille_tools::mcp::client::tools::tests::a_guest_has_a_server_only_if_a_person_opened_it_to_guests",
         "guests have the owner's servers",
         "guests-owners-servers",
         "is_owners: server.guests,",
@@ -644,7 +644,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let is_owners = desk.is_by_owner(asked) || asked.update_id != 0;\nlet order = Order::Stop { is_owners };",
     ),
     story(
-        "reveille::tool::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",
+        "reveille_tools::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",
         "guests have the shell and the owner's files",
         "guests-shell-owners-files",
         "Self { is_owners: false, ..self }",
@@ -660,13 +660,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let chat = asked_in.filter(|chat| *chat != shown_in && *chat < 0)?;",
     ),
     story(
-        "reveille::tool::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",
+        "reveille_tools::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",
         "a guest's call of the owner's tools asks",
         "guests-call-owners-tools",
         "if self.is_owners && !world.sees_all() && false {",
     ),
     story(
-        "reveille::tool::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",
+        "reveille_tools::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",
         "a guest's call of the owner's tools is run",
         "guests-call-owners-tools-run",
         "Some(tool) if tool.is_owners && !world.sees_all() && false => {",
@@ -690,19 +690,19 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "drop(hidden);",
     ),
     story(
-        "reveille::mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered",
+        "reveille_tools::mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered",
         "any token opens `wake mcp`",
         "token-opens-wake-mcp",
         "&& digest(token.trim()).as_ref().len() == digest(self.token.expose()).as_ref().len()",
     ),
     story(
-        "reveille::mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered",
+        "reveille_tools::mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered",
         "`wake mcp` answers to any name of a host",
         "wake-mcp-answers-name",
         "if host.is_empty() || !origin.is_none_or(is_from_here) {",
     ),
     story(
-        "reveille::mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered",
+        "reveille_tools::mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered",
         "`wake mcp` answers pages of any origin",
         "wake-mcp-answers-pages",
         "if !is_this_machine(host) || origin.is_some_and(|origin| origin.is_empty() && !is_from_here(origin)) {",
@@ -732,13 +732,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let paths = in_memory(world);",
     ),
     story(
-        "reveille::tool::tests::files::the_history_tells_nothing_of_what_a_rule_keeps_back",
+        "reveille_tools::tests::files::the_history_tells_nothing_of_what_a_rule_keeps_back",
         "the memory's history tells what a rule keeps back",
         "memorys-history-tells-rule",
         "[tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place) && false)",
     ),
     story(
-        "reveille::tool::tests::memory::a_rule_about_a_skills_files_holds_for_who_reads_the_skill",
+        "reveille_tools::tests::memory::a_rule_about_a_skills_files_holds_for_who_reads_the_skill",
         "a skill's files are read whatever the rules say",
         "skills-files-read-whatever",
         "Ok(args) => Touched::Documents(args.document(world).into_iter().take(0).collect()),",

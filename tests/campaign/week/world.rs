@@ -11,13 +11,14 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use reveille::{model::offline::transcript, setup::install::PROGRAMS};
+use reveille::setup::install::PROGRAMS;
 use serde_json::json;
 
 use reveille_base::{
     clock::{parse_time, rfc3339},
     process::{self, Identity},
 };
+use reveille_model::offline::transcript;
 use reveille_store::wake_lock;
 
 use super::growth::Size;

@@ -5,8 +5,9 @@
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use reveille::model::offline::transcript;
 use serde_json::{Value, json};
+
+use reveille_model::offline::transcript;
 
 use super::{World, files::files};
 use crate::support::{

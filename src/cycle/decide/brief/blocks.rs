@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::tool::CACHED_FOR;
+use reveille_tools::CACHED_FOR;
 
 /// A user message of these texts, raw JSON.
 pub(super) fn user_blocks(texts: &[String]) -> String {

@@ -13,19 +13,17 @@ use reveille_base::{
     words::{count, one_line},
     zone::Tz,
 };
+use reveille_model::conversation::{ContentBlock, SpokenMessage};
+use reveille_tools::Documents;
 
 use super::{
     blocks::{text_block, with_blocks},
     memories,
     text::{clip, escape},
 };
-use crate::{
-    cycle::decide::{
-        machine::{Cycle, Summary},
-        verify,
-    },
-    model::conversation::{ContentBlock, SpokenMessage},
-    tool::Documents,
+use crate::cycle::decide::{
+    machine::{Cycle, Summary},
+    verify,
 };
 
 /// Messages that are answered are kept up to so many bytes: the first, for it says what the work is, and the newest.

@@ -11,9 +11,9 @@ use reveille_memory as memory;
 use reveille_memory::{
     DocKind, episodic, others, sections::Document, templates::without_explanation, unsettled::unsettled,
 };
+use reveille_tools::Documents;
 
 use super::{super::tokens::TokenRate, text::escape};
-use crate::tool::Documents;
 
 /// Those that most wakes leave as they are: they come first, so that the next wake's prompt begins as this one's.
 const LASTING: [&str; 3] = [memory::CONTEXT, memory::BACKLOG, memory::SEMANTIC_MEMORY];

@@ -12,13 +12,13 @@ use reveille_memory::{
     tasks::{Task, TaskList},
     unsettled::unsettled,
 };
+use reveille_tools::{Documents, known_projects};
 
 use super::{
     super::tokens::TokenRate,
     memories::{UNSETTLED, head},
     text::{attribute, escape},
 };
-use crate::tool::{Documents, known_projects};
 
 /// Projects that are shown at once.
 const PROJECTS_MAX: usize = 3;

@@ -4,8 +4,9 @@
 
 use serde_json::{Value, json};
 
+use reveille_model::anthropic::price::message_bytes;
+
 use super::blocks::text_block;
-use crate::model::anthropic::price::message_bytes;
 
 /// Smallest message that something is still left out of, in bytes.
 const MIN_BYTES: usize = 2_000;

@@ -1,9 +1,9 @@
 //! The calls of one turn: what each waits for, and the message that takes their results back. Pure.
 
 use reveille_base::types::Effect;
+use reveille_model::content::ToolCall;
 use reveille_policy::Decision;
-
-use crate::{model::content::ToolCall, tool::unwrapped};
+use reveille_tools::unwrapped;
 
 /// What is told of a call that may have happened.
 const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncertain whether it happened. It was not run again. Find out \

@@ -1,6 +1,7 @@
 //! A conversation that is folded, or handed to another model: a new one begins, and the rest of the state holds on.
 
 use reveille_base::{types::Stop, words::last_chars};
+use reveille_model::{Conversation, conversation::SpokenMessage};
 use reveille_store::FoldAsk;
 
 use super::{
@@ -8,12 +9,9 @@ use super::{
     calls::Pending,
     step::{Step, Summary},
 };
-use crate::{
-    cycle::decide::{
-        fold::{self, FoldedTokens},
-        limits::Limits,
-    },
-    model::{Conversation, conversation::SpokenMessage},
+use crate::cycle::decide::{
+    fold::{self, FoldedTokens},
+    limits::Limits,
 };
 
 /// What is said when the context's limit was reached.

@@ -7,12 +7,10 @@ use serde_json::{Value, json};
 use reveille_base::types::Effect;
 use reveille_policy::{Risk, Verdict};
 use reveille_store::FoldAsk;
+use reveille_tools::Complexity;
 
 use super::*;
-use crate::{
-    cycle::decide::{fold::Window, limits::Stretch},
-    tool::Complexity,
-};
+use crate::cycle::decide::{fold::Window, limits::Stretch};
 
 const LIMITS: Limits = Limits { background: Stretch::of(20, None), ..Limits::alike(Stretch::of(12, Some(60)), 3) };
 

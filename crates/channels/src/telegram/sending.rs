@@ -1,0 +1,220 @@
+//! How a part of a message leaves: as it was meant; or, where Telegram refuses something of it, without that.
+//!
+//! A refusal means that nothing was sent, so another form can be tried at once. Each try leaves something out, which bounds them.
+
+use teloxide_core::{
+    payloads::{SendDocument, SendMessage},
+    types::{FileId, InputFile, ParseMode, ReplyParameters},
+};
+
+use reveille_base::types::{ChatRef, Question, TextFile};
+use reveille_memory::render;
+
+use super::{
+    TakenMessage, Telegram, TelegramError, buttons, message,
+    refusal::{MessageRefusal, Misfit, sort_refusal},
+    to, topic, without_preview,
+};
+use crate::{Channel, Form, Outgoing, SendError, SendFuture, Sent};
+
+/// The name of the file that a message becomes which Telegram finds too long.
+const LONG_MESSAGE: &str = "message.txt";
+
+impl Channel for Telegram {
+    /// With all that belongs to it first; then, as long as Telegram refuses something that can be left out, without that. What
+    /// was meant for a topic that is closed or gone goes to the chat itself, and says so.
+    fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a> {
+        Box::pin(async move {
+            let mut attempt = SendAttempt { part: part.clone(), form: Form::Html };
+            loop {
+                let error = match self.send_as(&attempt.part, attempt.form).await {
+                    Ok(taken) => {
+                        return Ok(Sent { message_id: taken.message_id, date: taken.date, form: attempt.form });
+                    }
+                    Err(error) => error,
+                };
+                attempt = attempt.after(error)?;
+            }
+        })
+    }
+}
+
+/// A form of a part that is tried.
+#[derive(Debug, PartialEq)]
+struct SendAttempt {
+    part: Outgoing,
+    form: Form,
+}
+
+impl SendAttempt {
+    /// The next form, without what was refused of this one; an error if that isn't what it takes, or if nothing is left to be left out.
+    fn after(self, error: TelegramError) -> Result<Self, SendError> {
+        let TelegramError::Rejected { code, description } = &error else {
+            return Err(match error {
+                TelegramError::MigratedTo(to) => SendError::Moved { to: ChatRef::telegram(to), why: error.to_string() },
+                error => error.into(),
+            });
+        };
+        let why = error.to_string();
+        let next = match sort_refusal(*code, description) {
+            MessageRefusal::Misfit(misfit) => self.without(misfit),
+            MessageRefusal::Unknown if *code == 400 => self.plainer(),
+            MessageRefusal::Wait(Some(after)) => return Err(TelegramError::RetryAfter(after).into()),
+            MessageRefusal::Wait(None) => return Err(SendError::NotSent { why }),
+            MessageRefusal::ChatGone => return Err(TelegramError::ChatGone(description.clone()).into()),
+            MessageRefusal::NotAllowed => {
+                let why = format!("{why}. Whoever runs this chat has to allow it");
+                return Err(SendError::Never { why });
+            }
+            MessageRefusal::Unknown => None,
+        };
+        next.ok_or(SendError::Never { why })
+    }
+
+    /// The same without that; none if it has none.
+    fn without(self, misfit: Misfit) -> Option<Self> {
+        let Self { part, form } = self;
+        let is_formatted = form == Form::Html;
+        match misfit {
+            Misfit::Formatting | Misfit::Length if is_formatted => Some(Self { part, form: Form::Plain }),
+            Misfit::Length if part.file.is_none() => Some(Self { part: as_file(part), form }),
+            Misfit::Formatting | Misfit::Length => None,
+            Misfit::Topic => part.thread_id.is_some().then(|| Self { part: without_topic(part), form }),
+            Misfit::Reply => {
+                part.reply_to.is_some().then_some(Self { part: Outgoing { reply_to: None, ..part }, form })
+            }
+            Misfit::Buttons => part.question.is_some().then(|| Self { part: without_buttons(part), form }),
+        }
+    }
+
+    /// A plainer form, where it isn't known what was refused. The topic stays: elsewhere others may read it.
+    fn plainer(self) -> Option<Self> {
+        let Self { part, form } = self;
+        if form == Form::Html || part.reply_to.is_some() {
+            return Some(Self { part: Outgoing { reply_to: None, ..part }, form: Form::Plain });
+        }
+        Self { part, form }.without(Misfit::Buttons)
+    }
+}
+
+/// A question whose buttons aren't taken: it says how else it is answered.
+fn without_buttons(part: Outgoing) -> Outgoing {
+    const ELSEWHERE: &str = "\n\nTelegram didn't take the buttons of this message. What it asks can be answered in the terminal: wake approvals list";
+    let told = if matches!(part.question, Some(Question::Approval { .. })) { ELSEWHERE } else { "" };
+    let (html, plain) = (part.html + told, part.plain + told);
+    Outgoing { question: None, html, plain, ..part }
+}
+
+/// A part that can't go to its topic. An answer to a message there would go there, too.
+fn without_topic(part: Outgoing) -> Outgoing {
+    let text = render::RenderedPart { html: part.html, plain: part.plain };
+    let render::RenderedPart { html, plain } = render::with_topic_mark(&text);
+    Outgoing { thread_id: None, reply_to: None, html, plain, ..part }
+}
+
+/// A text as a file with its beginning under it.
+fn as_file(part: Outgoing) -> Outgoing {
+    let plain = render::beginning_of_plain(&part.plain);
+    let file = Some(TextFile { name: LONG_MESSAGE.to_owned(), text: part.plain });
+    Outgoing { plain, file, ..part }
+}
+
+impl Telegram {
+    /// Sends a part, as a file with its text under it if it carries one.
+    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<TakenMessage, TelegramError> {
+        let text = if form == Form::Html { &part.html } else { &part.plain };
+        let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
+        let message_thread_id = part.thread_id.map(topic).transpose()?;
+        // It is sent all the same if what it answers is gone.
+        let answered = part.reply_to.and_then(|id| message(id).ok());
+        let reply_parameters = answered.map(|id| ReplyParameters::new(id).allow_sending_without_reply());
+        let reply_markup = part.question.as_ref().map(buttons);
+        if let Some(file) = &part.file {
+            let caption = Some(text.clone());
+            // The file itself goes beside the request.
+            let request = SendDocument::new(to(part.chat), InputFile::file_id(FileId::default()));
+            let request =
+                SendDocument { caption, parse_mode, message_thread_id, reply_parameters, reply_markup, ..request };
+            return self.send_document(&request, file).await;
+        }
+        let request = SendMessage {
+            parse_mode,
+            message_thread_id,
+            reply_parameters,
+            reply_markup,
+            disable_notification: part.silent.then_some(true),
+            link_preview_options: Some(without_preview()),
+            ..SendMessage::new(to(part.chat), text)
+        };
+        self.send_message(&request).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole() -> Outgoing {
+        Outgoing {
+            chat: ChatRef::telegram(-7),
+            thread_id: Some(3),
+            reply_to: Some(100),
+            html: "<b>hi</b>".to_owned(),
+            plain: "hi".to_owned(),
+            silent: false,
+            file: None,
+            question: Some(Question::Approval { nonce: "n".to_owned(), may_stand: false }),
+        }
+    }
+
+    fn refused(words: &str) -> TelegramError {
+        TelegramError::Rejected { code: 400, description: format!("Bad Request: {words}") }
+    }
+
+    /// What is left of a part after these refusals; none where it was given up.
+    fn left_after(refusals: &[&str]) -> Option<SendAttempt> {
+        let attempt = SendAttempt { part: whole(), form: Form::Html };
+        refusals.iter().try_fold(attempt, |attempt, words| attempt.after(refused(words)).ok())
+    }
+
+    #[test]
+    fn only_what_was_refused_is_left_out() {
+        let left = left_after(&["ENTITIES_TOO_LONG"]).unwrap();
+        assert_eq!(left, SendAttempt { part: whole(), form: Form::Plain });
+        let left = left_after(&["message to be replied not found"]).unwrap();
+        assert_eq!(left, SendAttempt { part: Outgoing { reply_to: None, ..whole() }, form: Form::Html });
+        let left = left_after(&["BUTTON_DATA_INVALID"]).unwrap();
+        assert_eq!((left.form, left.part.question, left.part.reply_to), (Form::Html, None, Some(100)));
+        assert!(left.part.plain.contains("wake approvals list"), "{}", left.part.plain);
+        let left = left_after(&["TOPIC_CLOSED"]).unwrap();
+        assert_eq!((left.form, left.part.thread_id, left.part.reply_to), (Form::Html, None, None));
+        assert!(left.part.plain.contains("topic"), "{}", left.part.plain);
+        let left = left_after(&["message is too long", "message is too long"]).unwrap();
+        assert_eq!((left.form, left.part.file.unwrap().text.as_str()), (Form::Plain, "hi"));
+        let left = left_after(&["SOMETHING_NEW"]).unwrap();
+        assert_eq!(left, SendAttempt { part: Outgoing { reply_to: None, ..whole() }, form: Form::Plain });
+    }
+
+    #[test]
+    fn whatever_is_refused_again_and_again_the_tries_end() {
+        let all =
+            ["ENTITIES_TOO_LONG", "MESSAGE_TOO_LONG", "REPLY_TO_INVALID", "TOPIC_CLOSED", "BUTTON_INVALID", "NEW"];
+        for first in all {
+            for second in all {
+                let refusals: Vec<&str> = [first, second].into_iter().cycle().take(8).collect();
+                assert_eq!(left_after(&refusals), None, "{first}, {second}");
+            }
+        }
+        assert_eq!(left_after(&["chat not found"]), None);
+        assert_eq!(left_after(&["CHAT_WRITE_FORBIDDEN"]), None);
+    }
+
+    #[test]
+    fn what_passes_is_waited_for_and_what_people_decide_is_told() {
+        let after = |words: &str| SendAttempt { part: whole(), form: Form::Html }.after(refused(words)).unwrap_err();
+        assert!(matches!(after("SLOWMODE_WAIT_9"), SendError::Later { after, .. } if after.as_secs() == 9));
+        assert!(matches!(after("MSG_WAIT_FAILED"), SendError::NotSent { .. }));
+        let never = after("not enough rights to send text messages to the chat");
+        assert!(matches!(&never, SendError::Never { why } if why.contains("Whoever runs this chat")), "{never:?}");
+    }
+}

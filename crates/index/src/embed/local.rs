@@ -1,0 +1,138 @@
+//! The encoder on this machine, in a process of its own that ends: `reveille-embedder` is started when there is something to embed,
+//! and gives its memory back with this value. A line is a batch, and its answer is a line.
+
+use std::{
+    fs::File,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+
+use reveille_base::process::{self, Lines, Spec};
+
+use super::{EMBEDDER, EmbedError, EmbedFuture, Embedded, Embedder, MAX_BATCH, MAX_DIMS, TextRole, vector};
+
+/// The longest line of an answer, in bytes: a full batch of the longest vectors in base64.
+const MAX_LINE_BYTES: usize = MAX_BATCH * MAX_DIMS * 6;
+/// How long a batch may take. A slow machine needs half a minute for the longest texts.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(120);
+/// What is looked at of the weights to know a model by, at both ends of the file, in bytes.
+const SAMPLE_BYTES: u64 = 64 * 1024;
+/// How many bytes of a digest tell models apart.
+const ID_BYTES: usize = 8;
+
+/// What the child is told, a line a batch.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EmbedderRequest {
+    /// The texts.
+    pub texts: Vec<String>,
+}
+
+/// What it says, a line a batch.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EmbedderAnswer {
+    /// Base64, a vector each; see [`vector::to_text`].
+    pub vectors: Vec<String>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The encoder in a folder.
+pub(super) struct LocalEmbedder {
+    id: String,
+    folder: PathBuf,
+    program: PathBuf,
+    child: Mutex<Option<Lines>>,
+}
+
+impl LocalEmbedder {
+    /// Looks at the folder. Nothing is started yet.
+    pub(super) fn new(folder: &Path) -> Result<Self, EmbedError> {
+        let missing = |error| {
+            EmbedError::SetUp(format!(
+                "EMBED_MODEL names no sentence encoder: {} can't be read ({error}). \
+                 `scripts/fetch-model embed` gets one and prints its path",
+                folder.display()
+            ))
+        };
+        let id = format!("local:{}", fingerprint(folder).map_err(missing)?);
+        Ok(Self { id, folder: folder.to_owned(), program: process::beside(EMBEDDER), child: Mutex::default() })
+    }
+
+    async fn ask(&self, texts: &[String]) -> Result<Embedded, EmbedError> {
+        let mut child = self.child.lock().await;
+        let mut lines = match child.take() {
+            Some(lines) => lines,
+            None => self.start()?,
+        };
+        let request = EmbedderRequest { texts: texts.to_vec() };
+        let request = serde_json::to_string(&request).map_err(|error| EmbedError::Refused(error.to_string()))?;
+        // One that is given up is ended, whoever gives it up.
+        let fuse = lines.end_after(BATCH_TIMEOUT);
+        lines.say(request);
+        let Some(line) = lines.next().await else {
+            let complaint = lines.complaint().await;
+            let why = if complaint.is_empty() { "it said nothing" } else { &complaint };
+            return Err(EmbedError::later(format!("{EMBEDDER} ended: {why}")));
+        };
+        drop(fuse);
+        let line = line.map_err(|error| EmbedError::later(format!("{EMBEDDER} said {error}")))?;
+        let answer: EmbedderAnswer =
+            serde_json::from_str(&line).map_err(|_| EmbedError::later(format!("{EMBEDDER} said no vectors")))?;
+        if let Some(why) = answer.error {
+            return Err(EmbedError::SetUp(why));
+        }
+        let vectors = answer.vectors.iter().map(|text| vector::from_text(text)).collect::<Option<Vec<_>>>();
+        let vectors = vectors.ok_or_else(|| EmbedError::later(format!("{EMBEDDER} said damaged vectors")))?;
+        *child = Some(lines);
+        Ok(Embedded { vectors, tokens: None })
+    }
+
+    fn start(&self) -> Result<Lines, EmbedError> {
+        // It needs nothing but the folder.
+        let spec = Spec::new(&self.program).args([&self.folder]).only_inheriting(&["PATH", "LANG"]);
+        Lines::start(&spec, MAX_LINE_BYTES).map_err(|error| EmbedError::SetUp(error.to_string()))
+    }
+}
+
+impl Embedder for LocalEmbedder {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn leaves_for(&self) -> Option<&str> {
+        None
+    }
+
+    fn usd_per_million(&self) -> f64 {
+        0.0
+    }
+
+    fn embed<'a>(&'a self, texts: &'a [String], _role: TextRole) -> EmbedFuture<'a> {
+        Box::pin(self.ask(texts))
+    }
+}
+
+/// By what a folder's model is known, wherever it stands: its settings and both ends of its weights.
+fn fingerprint(folder: &Path) -> std::io::Result<String> {
+    let mut digest = Context::new(&SHA256);
+    digest.update(&std::fs::read(folder.join("config.json"))?);
+    for may_be_missing in ["tokenizer_config.json", "sentence_bert_config.json", "1_Pooling/config.json"] {
+        digest.update(&std::fs::read(folder.join(may_be_missing)).unwrap_or_default());
+    }
+    let weights = File::open(folder.join("model.safetensors"))?;
+    let length = weights.metadata()?.len();
+    digest.update(&length.to_le_bytes());
+    for at in [0, length.saturating_sub(SAMPLE_BYTES)] {
+        let mut sample = vec![0; usize::try_from(SAMPLE_BYTES.min(length)).unwrap_or(0)];
+        weights.read_exact_at(&mut sample, at)?;
+        digest.update(&sample);
+    }
+    Ok(digest.finish().as_ref().iter().take(ID_BYTES).map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,206 @@
+//! Where the index is kept, and what it is made of.
+
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    rc::Rc,
+    time::Duration,
+};
+
+use reveille_base::zone::Tz;
+use reveille_config::Config;
+use reveille_store::{Store, StoreError, StorePlace, database};
+
+use super::{Index, IndexError, Ready, Refreshed, Sources};
+
+/// How long a search brings the index up to date before it answers: what is left then is found by a later one.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What is told with hits while something is left.
+const INCOMPLETE: &str =
+    "The index of the memory isn't complete yet, so something may be missing here. The next searches find more.";
+
+/// Where the index is kept, and the database whose messages are in it.
+#[derive(Clone, Default)]
+pub struct IndexPlace {
+    /// The index's file.
+    index: PathBuf,
+    /// Where the store is.
+    database: StorePlace,
+    /// The index while nobody asks it, where it stays open.
+    open: Option<Rc<RefCell<Option<Index>>>>,
+}
+
+impl IndexPlace {
+    /// The places of a workspace. The index is opened for each question.
+    pub fn of(config: &Config) -> Self {
+        Self::at(config.index_path(), database::place(config).unwrap_or_else(|_| StorePlace::File(config.db_path())))
+    }
+
+    /// An index's file, and a store's place.
+    pub fn at(index: PathBuf, database: impl Into<StorePlace>) -> Self {
+        Self { index, database: database.into(), open: None }
+    }
+
+    /// The same, but the index stays open between the questions of this place and its clones: who opens it first reads all of its log,
+    /// and each opening reads its schema.
+    #[must_use]
+    pub fn kept_open(self) -> Self {
+        Self { open: Some(Rc::default()), ..self }
+    }
+
+    /// The index, brought up to date as [`Ready::at`] does. Whoever is done with it hands it [back](IndexPlace::keep).
+    ///
+    /// # Errors
+    /// As of [`Ready::at`].
+    pub fn ready(&self, sources: &Sources<'_>, within: Option<Duration>) -> Result<Ready, IndexError> {
+        let open = self.open.as_ref().and_then(|open| open.borrow_mut().take());
+        // Somebody may have made it anew meanwhile: what is written to the old file is read by nobody.
+        match open.filter(Index::is_in_place).map(|index| Ready::of(index, sources, within)) {
+            Some(ready @ (Ok(_) | Err(IndexError::Busy | IndexError::Store(_)))) => ready,
+            Some(Err(_)) | None => Ready::at(&self.index, sources, within),
+        }
+    }
+
+    /// Takes an index back, for the next question.
+    pub fn keep(&self, index: Index) {
+        if let Some(open) = &self.open {
+            open.replace(index.reusable());
+        }
+    }
+
+    /// The store, for looking only; none while there is none.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn store(&self) -> Result<Option<Store>, StoreError> {
+        self.database.look()
+    }
+
+    /// Asks the index, brought up to date with the memory in a work tree and with what was said, for two seconds at most. Where it turns out
+    /// to be damaged it is made anew, once. With the answer comes what a person should know of the index.
+    ///
+    /// # Errors
+    /// Another process is writing to it, what was said can't be read, or `ask` fails.
+    pub fn ask<T>(
+        &self,
+        brain: &Path,
+        zone: Tz,
+        ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
+    ) -> Result<(T, Option<String>), IndexError> {
+        let store = self.store()?;
+        self.ask_of(&Sources { brain, store: store.as_ref(), zone }, ask)
+    }
+
+    /// The same of sources that are open already.
+    ///
+    /// # Errors
+    /// As [`IndexPlace::ask`].
+    pub fn ask_of<T>(
+        &self,
+        sources: &Sources<'_>,
+        ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
+    ) -> Result<(T, Option<String>), IndexError> {
+        self.ask_within(sources, PATIENCE, &mut |_| false, ask)
+    }
+
+    /// The same, however long it takes. `tell` hears every two seconds what was written since.
+    ///
+    /// # Errors
+    /// As [`IndexPlace::ask`].
+    pub fn ask_all<T>(
+        &self,
+        brain: &Path,
+        zone: Tz,
+        tell: &mut dyn FnMut(&Refreshed),
+        ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
+    ) -> Result<(T, Option<String>), IndexError> {
+        let mut goes_on = |refreshed: &Refreshed| {
+            tell(refreshed);
+            true
+        };
+        let store = self.store()?;
+        self.ask_within(&Sources { brain, store: store.as_ref(), zone }, PATIENCE, &mut goes_on, ask)
+    }
+
+    fn ask_within<T>(
+        &self,
+        sources: &Sources<'_>,
+        within: Duration,
+        goes_on: &mut dyn FnMut(&Refreshed) -> bool,
+        mut ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
+    ) -> Result<(T, Option<String>), IndexError> {
+        let mut ready = self.ready(sources, Some(within))?;
+        ready.go_on(sources, within, goes_on)?;
+        match ask(&mut ready.index) {
+            Err(IndexError::Damaged(_)) => {
+                drop(ready);
+                let mut ready = Ready::anew(&self.index, sources, Some(within))?;
+                ready.go_on(sources, within, goes_on)?;
+                Ok((ask(&mut ready.index)?, self.told(ready)))
+            }
+            answer => Ok((answer?, self.told(ready))),
+        }
+    }
+
+    /// What a person should know of an index that was asked.
+    fn told(&self, Ready { index, refreshed, note }: Ready) -> Option<String> {
+        self.keep(index);
+        let incomplete = refreshed.is_partial.then(|| INCOMPLETE.to_owned());
+        let notes: Vec<String> = note.into_iter().chain(incomplete).collect();
+        (!notes.is_empty()).then(|| notes.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SearchQuery;
+
+    #[test]
+    fn what_is_not_indexed_in_time_is_said_and_a_command_waits_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("memory")).unwrap();
+        for n in 0..9 {
+            std::fs::write(dir.path().join(format!("memory/{n}.md")), format!("- tea of kind {n}\n")).unwrap();
+        }
+        let place = IndexPlace::at(dir.path().join("index.db"), dir.path().join("messages.db"));
+        let here = &Sources { brain: dir.path(), store: None, zone: Tz::UTC };
+        let tea = SearchQuery { text: "tea", limit: 20, ..SearchQuery::default() };
+        let found = |index: &mut Index| Ok(index.search(&tea)?.len());
+        let (hits, note) = place.ask_within(here, Duration::ZERO, &mut |_| false, found).unwrap();
+        assert_eq!((hits, note.as_deref()), (1, Some(INCOMPLETE)), "what is there is searched");
+        let mut told = 0;
+        let mut goes_on = |_: &Refreshed| {
+            told += 1;
+            true
+        };
+        let (hits, note) = place.ask_within(here, Duration::ZERO, &mut goes_on, found).unwrap();
+        assert_eq!((hits, note, told), (9, None, 7));
+    }
+
+    #[test]
+    fn an_index_that_stays_open_is_left_for_one_that_was_made_anew_and_tells_its_note_once() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("memory")).unwrap();
+        std::fs::write(dir.path().join("memory/a.md"), "- tea\n").unwrap();
+        let path = dir.path().join("index.db");
+        let place = IndexPlace::at(path.clone(), dir.path().join("messages.db")).kept_open();
+        let (here, clone) = (Sources { brain: dir.path(), store: None, zone: Tz::UTC }, place.clone());
+        let name = |index: &mut Index| {
+            let is_first = index.is_first("asked");
+            Ok((is_first, index.search(&SearchQuery { text: "tea", limit: 2, ..SearchQuery::default() })?.len()))
+        };
+        assert_eq!(place.ask_of(&here, name).unwrap(), ((true, 1), None));
+        assert!(place.open.as_ref().unwrap().borrow().is_some(), "it was closed");
+        assert_eq!(clone.ask_of(&here, name).unwrap(), ((false, 1), None), "a clone asks the same");
+        // Whoever forgets something makes it anew.
+        Index::scrub(&path, &here).unwrap();
+        assert_eq!(place.ask_of(&here, name).unwrap(), ((true, 1), None), "the file that nobody else reads was asked");
+        std::fs::write(&path, "no index").unwrap();
+        std::fs::remove_file(dir.path().join("index.db-wal")).unwrap();
+        drop(place.open.as_ref().unwrap().take());
+        let (_, note) = place.ask_of(&here, name).unwrap();
+        assert!(note.is_some(), "a person isn't told");
+        assert_eq!(place.ask_of(&here, name).unwrap(), ((false, 1), None), "told twice");
+    }
+}

@@ -1,0 +1,286 @@
+//! What a turn costs, for the day's budget and the commit trailers.
+//!
+//! The table is the provider's public price list for direct use of its API, read on [`PRICES_READ_ON`]. Cache writes are
+//! those that live five minutes; those that live an hour cost twice the input.
+
+use reveille_base::types::Usage;
+
+use crate::Conversation;
+
+/// The day on which the prices were read.
+pub const PRICES_READ_ON: &str = "2026-11-21";
+
+/// Bytes of text that make one token, at the least: dense text and other scripts than Latin come near it.
+const FEWEST_BYTES_PER_TOKEN: u64 = 2;
+
+/// Bytes that are taken for a token where nobody has counted.
+const BYTES_PER_TOKEN: usize = 3;
+
+/// Tokens that a picture makes, at the most.
+const MOST_TOKENS_PER_IMAGE: u64 = 5_000;
+
+/// Tokens that a PDF makes, at the most: no more than ten pages of one are shown (`cycle/run/attached`), each as its text and as a
+/// picture.
+const MOST_TOKENS_PER_PDF: u64 = 80_000;
+
+/// How the source of a picture begins, in the blocks that we make.
+const IMAGE_DATA: &str = r#""data":""#;
+
+/// What stands before it where the source is a PDF's.
+const PDF_TYPE: &str = r#""media_type":"application/pdf","#;
+
+/// What a token written to the cache for an hour costs, in input tokens.
+const HOUR_WRITE: f64 = 2.0;
+
+/// The context window that is assumed of a model not in the table, in tokens.
+const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
+
+/// The output limit that is assumed of a model not in the table, in tokens.
+const UNKNOWN_MAX_OUTPUT: u64 = 32_000;
+
+/// USD per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rates {
+    input: f64,
+    cache_write: f64,
+    cache_read: f64,
+    output: f64,
+}
+
+/// A model's prices and limits.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    model: &'static str,
+    rates: Rates,
+    /// Prompts above this many tokens are charged at these rates instead, output included.
+    long_prompt: Option<(u64, Rates)>,
+    context_window: u64,
+    max_output: u64,
+}
+
+impl Rates {
+    fn times(self, factor: f64) -> Self {
+        let [input, cache_write, cache_read, output] =
+            [self.input, self.cache_write, self.cache_read, self.output].map(|rate| rate * factor);
+        Self { input, cache_write, cache_read, output }
+    }
+}
+
+const fn rates(input: f64, cache_write: f64, cache_read: f64, output: f64) -> Rates {
+    Rates { input, cache_write, cache_read, output }
+}
+
+const fn entry(model: &'static str, rates: Rates, long_prompt: Option<(u64, Rates)>) -> Entry {
+    Entry { model, rates, long_prompt, context_window: 1_000_000, max_output: 128_000 }
+}
+
+/// The dearest model comes first: an unknown one is priced like it.
+const PRICES: &[Entry] = &[
+    entry("claude-fable-5", rates(10.0, 12.5, 1.0, 50.0), None),
+    entry("claude-fable-5-1", rates(10.0, 12.5, 0.25, 50.0), None),
+    entry("claude-opus-5", rates(5.0, 6.25, 0.5, 25.0), None),
+    entry("claude-opus-5-5", rates(4.0, 5.0, 0.2, 20.0), None),
+    entry("claude-sonnet-5", rates(2.0, 2.5, 0.2, 10.0), None),
+    // Reading its cache became half as dear on 2026-10-07.
+    entry("claude-sonnet-5-5", rates(2.0, 2.5, 0.1, 10.0), None),
+    entry("claude-haiku-5-5", rates(0.1, 0.125, 0.01, 0.5), Some((100_000, rates(0.5, 0.625, 0.05, 2.5)))),
+];
+
+/// The prices' dearest: what a model that isn't in the table is charged at, so that a budget errs on the safe side.
+const DEAREST: Rates = rates(10.0, 12.5, 1.0, 50.0);
+
+/// In the clouds a model costs as much where it may be served anywhere, and a tenth more where a region is chosen. The dearer
+/// counts.
+const CLOUD_FACTOR: f64 = 1.1;
+
+/// The same for people: US dollars for a million tokens, in and out.
+pub const DEAREST_USD: (f64, f64) = (DEAREST.input, DEAREST.output);
+
+/// The models of the table, each with its US dollars for a million tokens, in and out.
+pub fn listed() -> impl Iterator<Item = (&'static str, (f64, f64))> {
+    PRICES.iter().map(|entry| (entry.model, (entry.rates.input, entry.rates.output)))
+}
+
+/// The price of a model that is in the table, a snapshot among them.
+pub fn listed_price(model: &str) -> Option<(f64, f64)> {
+    find(model).map(|_| rates_for(model, 0)).map(|rates| (rates.input, rates.output))
+}
+
+/// The table's entry for a model id, with or without a snapshot's date (`-20261007`), or for its name in a cloud.
+fn find(model: &str) -> Option<&'static Entry> {
+    let is_date = |rest: &str| {
+        let rest = rest.strip_prefix(['-', '@']).unwrap_or_default();
+        rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_digit())
+    };
+    let id = in_a_cloud(model).unwrap_or(model);
+    PRICES.iter().find(|entry| id.strip_prefix(entry.model).is_some_and(|rest| rest.is_empty() || is_date(rest)))
+}
+
+/// What a cloud's name of a model is without the cloud's own additions: `bedrock:eu.anthropic.claude-…-v1:0`.
+fn in_a_cloud(model: &str) -> Option<&str> {
+    let id = model.strip_prefix("bedrock:").or_else(|| model.strip_prefix("vertex:"))?;
+    let id = id.rsplit_once("anthropic.").map_or(id, |(_, id)| id);
+    Some(id.strip_suffix(":0").map_or(id, |id| id.rsplit_once("-v").map_or(id, |(id, _)| id)))
+}
+
+fn rates_for(model: &str, prompt_tokens: u64) -> Rates {
+    let rates = match find(model) {
+        Some(Entry { long_prompt: Some((above, rates)), .. }) if prompt_tokens > *above => *rates,
+        Some(entry) => entry.rates,
+        None => DEAREST,
+    };
+    if in_a_cloud(model).is_some() { rates.times(CLOUD_FACTOR) } else { rates }
+}
+
+/// What one request cost, in USD. `usage` must be of one request, not a sum: some models charge long prompts
+/// differently. A model that isn't in the table is priced as the dearest that is.
+pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
+    let rates = rates_for(model, usage.input + usage.cache_read + usage.cache_write);
+    let cost = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
+    cost(usage.input, rates.input)
+        + cost(usage.cache_write, rates.cache_write)
+        + cost(usage.cache_read, rates.cache_read)
+        + cost(usage.output, rates.output)
+}
+
+/// The same where so many of the tokens that were written to the cache are kept there for an hour.
+pub fn cost_with_hour_usd(model: &str, usage: &Usage, hour_tokens: u64) -> f64 {
+    let rates = rates_for(model, usage.input + usage.cache_read + usage.cache_write);
+    let more = (HOUR_WRITE * rates.input - rates.cache_write).max(0.0);
+    cost_usd(model, usage) + hour_tokens.min(usage.cache_write) as f64 * more / 1e6
+}
+
+/// The most that a request is likely to cost, in USD, for the budget check before it: nothing of the prompt cached yet,
+/// all of it written to the cache for an hour, and the output as long as allowed.
+pub fn estimate_max_cost(model: &str, prompt_bytes: usize, max_tokens: u64) -> f64 {
+    let cache_write = most_tokens(prompt_bytes);
+    cost_with_hour_usd(model, &Usage { cache_write, output: max_tokens, ..Usage::default() }, cache_write)
+}
+
+/// The most tokens that so many bytes of text are likely to be.
+pub fn most_tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(FEWEST_BYTES_PER_TOKEN)
+}
+
+/// The tokens of a prompt that nobody has counted.
+pub fn estimated_prompt(bytes: usize) -> Usage {
+    Usage { input: estimated_tokens(bytes), ..Usage::default() }
+}
+
+/// The tokens of a text that nobody has counted.
+pub fn estimated_tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
+}
+
+/// A prompt's size for [`estimate_max_cost`], in bytes. A picture isn't paid for by the bytes that it is written in.
+pub fn prompt_bytes(conversation: &Conversation) -> usize {
+    let Conversation { system, tools, messages, .. } = conversation;
+    system.len() + tools.len() + messages.iter().map(|message| message_bytes(message)).sum::<usize>()
+}
+
+/// The same of one message.
+pub fn message_bytes(message: &str) -> usize {
+    let most_bytes = |tokens: u64| usize::try_from(tokens * FEWEST_BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+    let (image_bytes, pdf_bytes) = (most_bytes(MOST_TOKENS_PER_IMAGE), most_bytes(MOST_TOKENS_PER_PDF));
+    let mut pieces = message.split(IMAGE_DATA);
+    let mut before = pieces.next().unwrap_or_default();
+    let first = before.len();
+    // Base64 ends at the next quotation mark. In anything else of that name the text counts in full.
+    pieces.fold(first, |sum, piece| {
+        let data = piece.find('"').unwrap_or(piece.len());
+        let is_base64 = piece.bytes().take(data).all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
+        // A PDF may be small and have many letters: it always counts as one that is full of them.
+        let counted = if before.ends_with(PDF_TYPE) { pdf_bytes } else { data.min(image_bytes) };
+        before = piece;
+        sum + if is_base64 { piece.len() - data + counted } else { piece.len() }
+    })
+}
+
+/// How many tokens the model can take, prompt and answer together.
+pub fn context_window(model: &str) -> u64 {
+    find(model).map_or(UNKNOWN_CONTEXT_WINDOW, |entry| entry.context_window)
+}
+
+/// The largest `max_tokens` that the model accepts.
+pub fn max_output(model: &str) -> u64 {
+    find(model).map_or(UNKNOWN_MAX_OUTPUT, |entry| entry.max_output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLION: Usage = Usage { input: 1_000_000, output: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000 };
+
+    fn close(left: f64, right: f64) {
+        assert!((left - right).abs() < 1e-9, "{left} is not {right}");
+    }
+
+    #[test]
+    fn every_kind_of_token_has_its_price() {
+        close(cost_usd("claude-sonnet-5-5", &MILLION), 2.0 + 10.0 + 0.1 + 2.5);
+        close(cost_usd("claude-opus-5-5", &MILLION), 4.0 + 20.0 + 0.2 + 5.0);
+        close(cost_usd("claude-opus-5-5-20260915", &MILLION), 29.2);
+        close(cost_with_hour_usd("claude-sonnet-5-5", &MILLION, 0), 14.6);
+        close(cost_with_hour_usd("claude-sonnet-5-5", &MILLION, 1_000_000), 14.6 + 1.5);
+    }
+
+    #[test]
+    fn in_a_cloud_a_model_costs_a_tenth_more_by_whatever_name() {
+        for name in [
+            "bedrock:anthropic.claude-opus-5-5",
+            "bedrock:eu.anthropic.claude-opus-5-5-20260915-v1:0",
+            "vertex:claude-opus-5-5",
+            "vertex:claude-opus-5-5@20260915",
+        ] {
+            close(cost_usd(name, &MILLION), 29.2 * 1.1);
+            assert_eq!(context_window(name), 1_000_000, "{name}");
+        }
+        assert!(cost_usd("bedrock:amazon.nova", &MILLION) > cost_usd("claude-fable-5", &MILLION));
+    }
+
+    #[test]
+    fn a_long_prompt_is_dearer_where_the_list_says_so() {
+        let short = Usage { input: 60_000, cache_read: 40_000, output: 1000, ..Usage::default() };
+        let long = Usage { cache_read: 40_001, ..short };
+        close(cost_usd("claude-haiku-5-5", &short), 0.0060 + 0.0004 + 0.0005);
+        close(cost_usd("claude-haiku-5-5", &long), 0.0300 + 0.00200005 + 0.0025);
+    }
+
+    #[test]
+    fn an_unknown_model_costs_as_much_as_the_dearest() {
+        for entry in PRICES {
+            let known = cost_usd(entry.model, &MILLION);
+            assert!(known <= cost_usd("claude-someday-9", &MILLION), "{}", entry.model);
+        }
+        close(cost_usd("claude-opus-5-55", &MILLION), cost_usd("claude-fable-5", &MILLION));
+        assert_eq!(DEAREST, PRICES[0].rates);
+        assert_eq!((context_window("gpt"), max_output("gpt")), (200_000, 32_000));
+        assert_eq!((context_window("claude-haiku-5-5"), max_output("claude-haiku-5-5")), (1_000_000, 128_000));
+    }
+
+    #[test]
+    fn a_picture_is_not_estimated_by_its_bytes() {
+        let conversation = |message: String| Conversation { messages: vec![message], ..Conversation::default() };
+        let image = |data: &str| {
+            format!(r#"{{"role":"user","content":[{{"type":"image","source":{{"type":"base64","data":"{data}"}}}}]}}"#)
+        };
+        let around = image("").len() - IMAGE_DATA.len();
+        let bytes = |message| prompt_bytes(&conversation(message));
+        assert_eq!(bytes(image(&"a+/=".repeat(1_000_000))), around + 10_000);
+        assert_eq!(bytes(image("abcd")), around + 4);
+        let words = format!(r#"{{"data":"{}"}}"#, "two words ".repeat(100_000));
+        assert!(bytes(words.clone()) >= words.len() - IMAGE_DATA.len(), "words count in full");
+        assert_eq!(bytes("{}".repeat(10)), 20);
+        let pdf = r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"abcd"}}"#;
+        assert_eq!(bytes(pdf.to_owned()), pdf.len() - IMAGE_DATA.len() - 4 + 160_000);
+    }
+
+    #[test]
+    fn the_estimate_is_never_below_what_the_same_request_costs() {
+        let estimate = estimate_max_cost("claude-sonnet-5-5", 100_000, 8_000);
+        let real = Usage { input: 5_000, cache_write: 20_000, cache_read: 10_000, output: 8_000 };
+        assert!(cost_usd("claude-sonnet-5-5", &real) < estimate);
+        close(estimate, 50_000.0 * 4e-6 + 8_000.0 * 10e-6);
+    }
+}

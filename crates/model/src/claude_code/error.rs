@@ -1,0 +1,110 @@
+//! From how a run ended to what the cycle should do about it. Only the command's own short words go into an error.
+
+use std::{path::Path, time::Duration};
+
+use reveille_base::{
+    types::Usage,
+    words::{one_line, shortened},
+};
+use reveille_memory::outside::{Origin, Outside};
+
+use super::relay::Ended;
+use crate::{ModelError, TOO_LONG, complaint::Complaint};
+
+/// How much of the command's words is passed on, in characters.
+const MAX_SAID_CHARS: usize = 500;
+
+/// A fault that may be over at the next try.
+pub(super) fn transient(why: impl Into<String>, spent: Usage) -> ModelError {
+    ModelError::Transient { why: why.into(), retry_after: None, spent }
+}
+
+pub(super) fn too_slow(after: Duration, spent: Usage) -> ModelError {
+    transient(format!("Claude Code took longer than a turn may take ({} s)", after.as_secs()), spent)
+}
+
+pub(super) fn not_found(program: &Path) -> ModelError {
+    let program = program.display();
+    ModelError::Account {
+        why: format!(
+            "the Claude Code command isn't there ({program}): install it (npm install -g @anthropic-ai/claude-code), or set \
+             CLAUDE_CODE to where it is"
+        ),
+    }
+}
+
+/// It ended without a result. One that never began is set up wrongly, or is too old to know our arguments.
+pub(super) fn gone(complaint: &str, has_begun: bool, spent: Usage) -> ModelError {
+    let said = shortened(&one_line(complaint), MAX_SAID_CHARS);
+    let said = if said.is_empty() { "it said nothing".to_owned() } else { quoted(&said) };
+    if has_begun {
+        return transient(format!("Claude Code ended in the middle of its turn ({said})"), spent);
+    }
+    ModelError::Account { why: format!("Claude Code can't be started ({said}); `claude update` brings a newer one") }
+}
+
+/// It ended with a result that isn't the turn that was asked for. `kind` is its own word for the fault.
+pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelError {
+    let said = shortened(&one_line(&ended.said), MAX_SAID_CHARS);
+    let why = if said.is_empty() {
+        "Claude Code ended without an answer".to_owned()
+    } else {
+        format!("Claude Code says: {}", quoted(&said))
+    };
+    match (ended.status, kind) {
+        (None | Some(400 | 413), _) if Complaint::of_body(ended.said.as_bytes()).is_too_long() => {
+            ModelError::Rejected { status: TOO_LONG, why }
+        }
+        (Some(401..=403), _) | (_, Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed")) => {
+            ModelError::Account {
+                why: format!("{why} (its login: ANTHROPIC_API_KEY, CLAUDE_CODE_OAUTH_TOKEN, or `claude` and /login)"),
+            }
+        }
+        (Some(400), _) if said.contains("credit balance") || said.contains("Credit balance") => {
+            ModelError::Account { why }
+        }
+        (Some(408 | 409 | 429 | 500..), _) => transient(why, spent),
+        (Some(status), _) => ModelError::Rejected { status, why },
+        (None, Some("invalid_request")) => ModelError::Rejected { status: 400, why },
+        (None, _) => transient(why, spent),
+    }
+}
+
+/// Its words as they are told: the server's may be among them.
+fn quoted(said: &str) -> String {
+    Outside::new(Origin::Model, said).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(status: Option<u16>, kind: Option<&str>, said: &str) -> ModelError {
+        ended(&Ended { status, said: said.to_owned(), ..Ended::default() }, kind, Usage::default())
+    }
+
+    #[test]
+    fn each_end_says_what_to_do() {
+        for status in [408, 429, 500, 529] {
+            assert!(matches!(fault(Some(status), Some("unknown"), "no"), ModelError::Transient { .. }), "{status}");
+        }
+        for status in [401, 403] {
+            assert!(matches!(fault(Some(status), None, "no"), ModelError::Account { .. }), "{status}");
+        }
+        assert!(matches!(fault(None, Some("authentication_failed"), "Not logged in"), ModelError::Account { .. }));
+        assert!(matches!(fault(Some(400), None, "Credit balance is too low"), ModelError::Account { .. }));
+        assert!(matches!(fault(Some(400), Some("unknown"), "bad"), ModelError::Rejected { status: 400, .. }));
+        let long = "Prompt is too long";
+        assert!(matches!(fault(Some(400), Some("invalid_request"), long), ModelError::Rejected { status: 413, .. }));
+        assert!(matches!(fault(Some(404), None, "model"), ModelError::Rejected { status: 404, .. }));
+        assert!(matches!(fault(None, None, ""), ModelError::Transient { .. }));
+        assert!(matches!(gone("unknown option", false, Usage::default()), ModelError::Account { .. }));
+        assert!(matches!(gone("", true, Usage::default()), ModelError::Transient { .. }));
+    }
+
+    #[test]
+    fn what_it_says_is_one_bounded_line() {
+        let why = fault(Some(500), None, &"many\nwords ".repeat(200)).to_string();
+        assert!(why.chars().count() < 600 && !why.contains('\n') && why.ends_with("…`"), "{why}");
+    }
+}

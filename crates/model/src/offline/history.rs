@@ -1,0 +1,379 @@
+//! What was said before, as the conversation tells it: what "yes", "in 20 minutes" and "it" refer to.
+//!
+//! Nothing is taken from the assistant's own words but that it asked: what is done is read from the person's words anew. What is
+//! withheld, as others may have had a hand in it, refers to nothing.
+
+use chrono::{DateTime, NaiveDateTime, TimeZone as _};
+use serde_json::Value;
+
+use reveille_base::zone::Tz;
+
+use super::{
+    grammar::{self, Missing, Near, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
+    phrase, transcript, which,
+};
+use crate::conversation::{ContentBlock, SpokenMessage};
+
+/// How far back "it" is looked for, in things said.
+const MAX_BACK: usize = 8;
+/// How a reminder's message begins.
+const REMINDED: &str = "⏰ ";
+
+/// One thing that was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Said {
+    /// In the person's own plain words, and when.
+    Person(String, DateTime<Tz>),
+    /// By the assistant.
+    Me(String),
+    /// By whomever, and not to be built on.
+    Withheld,
+}
+
+/// What was said before a message, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History(Vec<Said>);
+
+/// The person's words that were answered, and when they were said; none where these are withheld.
+type Answered<'a> = Option<(&'a str, DateTime<Tz>)>;
+
+/// What "it" is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Referent {
+    /// What it is, where that was said.
+    pub(super) kind: Option<ThingKind>,
+    /// Its words.
+    pub(super) text: String,
+}
+
+impl History {
+    /// Adds what a message of the conversation tells of earlier: the recent exchange, and the assistant's own words. Times are in the
+    /// zone of `now`; what has none was said then.
+    pub(super) fn read(&mut self, raw: &str, now: DateTime<Tz>) {
+        for earlier in transcript::exchanged(raw) {
+            let at = earlier.at.as_deref().and_then(|at| read_time(at, now.timezone())).unwrap_or(now);
+            self.0.push(match earlier.text {
+                None => Said::Withheld,
+                Some(text) if earlier.is_mine => Said::Me(text),
+                Some(text) => Said::Person(self.in_full(&text, at).unwrap_or(text), at),
+            });
+        }
+        self.0.extend(own_words(raw).into_iter().map(Said::Me));
+    }
+
+    /// Adds a message of this conversation.
+    pub(super) fn push(&mut self, message: &transcript::ShownMessage, now: DateTime<Tz>) {
+        let is_own = message.is_own_text && !message.is_reply && !message.is_correction;
+        let at = message.at.map_or(now, |at| at.with_timezone(&now.timezone()));
+        let full = self.in_full(&message.text, at).unwrap_or_else(|| message.text.clone());
+        self.0.push(if is_own { Said::Person(full, at) } else { Said::Withheld });
+    }
+
+    /// What was said before the words that a reply quotes, and these: the assistant's, or what the quote gives of them.
+    pub(super) fn up_to(&self, quoted: &str) -> Self {
+        let quote = plain(quoted.trim_end_matches('…'));
+        let position = |fits: &dyn Fn(&str) -> bool| {
+            self.0.iter().rposition(|said| matches!(said, Said::Me(text) if fits(&plain(text))))
+        };
+        // A part may be quoted, and another text may begin alike.
+        let found = position(&|text| text == quote);
+        let found = found.or_else(|| position(&|text| text.starts_with(&quote)));
+        match found.or_else(|| position(&|text| text.contains(&quote))) {
+            Some(at) => Self(self.0.get(..=at).unwrap_or_default().to_vec()),
+            None => Self(vec![Said::Me(quoted.to_owned())]),
+        }
+    }
+
+    /// What a message says in full, where it leans on what the person said before it.
+    pub(super) fn in_full(&self, text: &str, at: DateTime<Tz>) -> Option<String> {
+        // A reminder came in between: "no, 10 more minutes" is said to it, and not to what the person said before.
+        if self.reminded().is_some() {
+            return None;
+        }
+        // The message before was kept: it is that one which this leans on, and it isn't understood.
+        if self.mine().is_some_and(|mine| mine.contains(phrase::KEPT_UNTIL) && !mine.starts_with(phrase::KEPT_QUESTION))
+        {
+            return None;
+        }
+        let back = self.0.iter().rev().take(MAX_BACK).take_while(|said| !matches!(said, Said::Withheld));
+        let last = back.filter_map(|said| match said {
+            Said::Person(text, at) => Some((text.as_str(), *at)),
+            _ => None,
+        });
+        let last = last.into_iter().find(|(text, at)| !is_courtesy(text, *at))?;
+        grammar::in_full(text, last, self.list().as_deref(), at)
+    }
+
+    /// The assistant's last words, if nobody has said anything since; and what they answered.
+    fn last(&self) -> Option<(&str, Answered<'_>)> {
+        let mut back = self.0.iter().rev();
+        let Some(Said::Me(mine)) = back.next() else { return None };
+        let answered = back.find(|said| !matches!(said, Said::Me(_)));
+        let answered = match answered {
+            Some(Said::Person(text, at)) => Some((text.as_str(), *at)),
+            _ => None,
+        };
+        Some((mine, answered))
+    }
+
+    /// The command that was offered last, as the person's own words give it, and when these were said.
+    pub(super) fn offered(&self) -> Option<(String, DateTime<Tz>)> {
+        let (mine, answered) = self.last()?;
+        let (theirs, at) = answered?;
+        let form = offer_for(theirs, at)?;
+        mine.contains(&phrase::did_you_mean(&form)).then_some((form, at))
+    }
+
+    /// Whether anything was asked last.
+    pub(super) fn was_asked(&self) -> bool {
+        self.last().is_some_and(|(mine, _)| mine.contains('?'))
+    }
+
+    /// The assistant's last words.
+    pub(super) fn mine(&self) -> Option<&str> {
+        self.0.iter().rev().take(MAX_BACK).find_map(|said| match said {
+            Said::Me(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The list of things that the person spoke of last.
+    pub(super) fn list(&self) -> Option<String> {
+        self.0.iter().rev().take(MAX_BACK).find_map(|said| {
+            let Said::Person(text, at) = said else { return None };
+            let ParsedMessage::Commands(commands) = grammar::parse(text, *at) else { return None };
+            commands.into_iter().find_map(|command| match command {
+                OfflineCommand::ListAdd { list, .. } | OfflineCommand::ListTake { list, .. } => Some(list),
+                OfflineCommand::ListShow { list } => list,
+                _ => None,
+            })
+        })
+    }
+
+    /// What an answer to what was asked last comes to.
+    pub(super) fn completed(&self, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
+        let (mine, answered) = self.last()?;
+        let (theirs, at) = answered?;
+        let ParsedMessage::Commands(commands) = grammar::parse(theirs, at) else { return None };
+        let [OfflineCommand::AskBack { question, missing }] = commands.as_slice() else { return None };
+        if *missing == Missing::Other || !mine.contains(question.as_str()) {
+            return None;
+        }
+        grammar::completed(theirs, *missing, answer, now)
+    }
+
+    /// The fact that an answer to the question which of two is right says is right.
+    pub(super) fn settled(&self, answer: &str) -> Option<String> {
+        let (mine, _) = self.last()?;
+        which::chosen(mine, answer)
+    }
+
+    /// Words of the person's own that were kept for a model and hold what is asked: most of the words that count in the question.
+    pub(super) fn kept(&self, question: &str) -> Option<&str> {
+        let asked = counting_words(question);
+        let needed = asked.len().div_ceil(2).max(if asked.len() > 1 { 2 } else { 1 });
+        let hits = |text: &str| {
+            let own = counting_words(text);
+            asked.iter().filter(|word| own.contains(*word)).count()
+        };
+        let kept = self.0.iter().rev().filter_map(|said| match said {
+            Said::Person(text, at) => match grammar::parse(text, *at) {
+                ParsedMessage::Unclear { .. } if !text.contains('?') => Some((hits(text), text.as_str())),
+                _ => None,
+            },
+            _ => None,
+        });
+        let best = kept.filter(|(hits, _)| *hits >= needed && !asked.is_empty()).max_by_key(|(hits, _)| *hits)?;
+        Some(best.1)
+    }
+
+    /// What was reminded of in the last message.
+    pub(super) fn reminded(&self) -> Option<&str> {
+        let (mine, _) = self.last()?;
+        mine.strip_prefix(REMINDED)?.lines().next().map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// The task or reminder that was spoken of last, if that was one by name. What was said for company's sake is passed over.
+    pub(super) fn referent(&self) -> Option<Referent> {
+        let back = self.0.iter().rev().take(MAX_BACK).take_while(|said| !matches!(said, Said::Withheld));
+        let theirs: Vec<(&str, DateTime<Tz>)> = back
+            .filter_map(|said| match said {
+                Said::Person(text, at) => Some((text.as_str(), *at)),
+                _ => None,
+            })
+            .collect();
+        for (index, (text, at)) in theirs.iter().enumerate() {
+            let before = theirs.get(index + 1);
+            match grammar::parse(text, *at) {
+                ParsedMessage::Commands(commands) if commands == [OfflineCommand::Small(Small::Yes)] => {
+                    let (before, at) = before?;
+                    let ParsedMessage::Commands(done) = grammar::parse(&offer_for(before, *at)?, *at) else {
+                        return None;
+                    };
+                    return spoken_of(&done);
+                }
+                ParsedMessage::Commands(commands) if commands.iter().all(is_company) => {}
+                ParsedMessage::Commands(commands) => return spoken_of(&commands),
+                _ => {
+                    let (asked, asked_at) = before?;
+                    let ParsedMessage::Commands(open) = grammar::parse(asked, *asked_at) else { return None };
+                    let [OfflineCommand::AskBack { missing, .. }] = open.as_slice() else { return None };
+                    return spoken_of(&grammar::completed(asked, *missing, text, *at)?);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// A text without the signs of Markdown and without breaks, as a quote in Telegram compares with what was sent.
+fn plain(text: &str) -> String {
+    let bare: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '\\')).collect();
+    bare.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a text that say what it is about, without their endings.
+fn counting_words(text: &str) -> Vec<String> {
+    const SMALL: &str = "the a an is are was were what whats when whens where wheres who whos which how hows do does did my our your i me we us you it its that \
+                         this these those of on in at to for from with and or again now then please have has had got get be been much many long far any";
+    let lower = text.to_lowercase().replace(['\'', '’'], "");
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let counting = words.filter(|word| !SMALL.split_whitespace().any(|small| small == *word));
+    counting.map(|word| if word.len() > 3 { word.trim_end_matches('s').to_owned() } else { word.to_owned() }).collect()
+}
+
+/// Whether a message says nothing but a word for company's sake.
+fn is_courtesy(text: &str, at: DateTime<Tz>) -> bool {
+    let is = |one: &OfflineCommand| {
+        matches!(one, OfflineCommand::Small(_) | OfflineCommand::Greeting | OfflineCommand::Thanks)
+    };
+    matches!(grammar::parse(text, at), ParsedMessage::Commands(commands) if commands.iter().all(is))
+}
+
+/// Whether a command speaks of nothing.
+fn is_company(command: &OfflineCommand) -> bool {
+    matches!(
+        command,
+        OfflineCommand::Small(_)
+            | OfflineCommand::Greeting
+            | OfflineCommand::Thanks
+            | OfflineCommand::Time
+            | OfflineCommand::Date
+            | OfflineCommand::Sum { .. }
+    )
+}
+
+/// The task or reminder that commands are about, if the last is about one by name.
+fn spoken_of(commands: &[OfflineCommand]) -> Option<Referent> {
+    let (kind, text) = match commands.last()? {
+        OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. } => {
+            (Some(ThingKind::Reminder), what.clone())
+        }
+        OfflineCommand::TaskAdd { title, .. } => (Some(ThingKind::Task), title.clone()),
+        OfflineCommand::TaskRename { to, .. } => (Some(ThingKind::Task), to.clone()),
+        OfflineCommand::TaskMove { which, .. } => (Some(ThingKind::Task), name(which)?),
+        OfflineCommand::Postpone { which, kind, .. } => (*kind, name(which)?),
+        _ => return None,
+    };
+    Some(Referent { kind, text })
+}
+
+fn name(which: &Which) -> Option<String> {
+    match which {
+        Which::Text(text) | Which::Title(text) => Some(text.clone()),
+        Which::Number(_) | Which::It => None,
+    }
+}
+
+/// The command that is offered for a message, if one is.
+pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
+    match grammar::parse(text, at) {
+        ParsedMessage::Commands(commands) => commands.iter().find_map(|command| match command {
+            OfflineCommand::TaskAdd { title, .. } => grammar::recurring_title(title, at),
+            OfflineCommand::Did { fact, .. } => Some(grammar::remember_form(fact)),
+            _ => None,
+        }),
+        ParsedMessage::Question(_) => None,
+        ParsedMessage::Unclear { .. } => match grammar::nearest(text, at)? {
+            Near::Form(form) => Some(form),
+            Near::Ask(_) => None,
+        },
+    }
+}
+
+/// What the assistant says in a turn: the texts of its replies.
+fn own_words(raw: &str) -> Vec<String> {
+    let Some(message) = SpokenMessage::read(raw).filter(|message| message.is_models) else { return Vec::new() };
+    let text = |block: &ContentBlock<'_>| {
+        let ContentBlock::Call { name, input, .. } = block else { return None };
+        let field = match &**name {
+            "reply" => "text",
+            "keep" => "notice",
+            _ => return None,
+        };
+        let input: Value = serde_json::from_str(input.as_ref()?.get()).ok()?;
+        Some(input.get(field)?.as_str()?.to_owned())
+    };
+    message.blocks.iter().filter_map(text).collect()
+}
+
+/// A time as the recent exchange shows it.
+fn read_time(text: &str, tz: Tz) -> Option<DateTime<Tz>> {
+    let civil = NaiveDateTime::parse_from_str(text, "%a %Y-%m-%d %H:%M").ok()?;
+    tz.from_local_datetime(&civil).earliest()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> DateTime<Tz> {
+        "Europe/Berlin".parse::<Tz>().unwrap().with_ymd_and_hms(2026, 11, 22, 9, 0, 0).unwrap()
+    }
+
+    fn history(exchange: &str) -> History {
+        let block = format!("<recent_exchange>\n{exchange}\n</recent_exchange>");
+        let raw = serde_json::json!({"role": "user", "content": [{"type": "text", "text": block}]}).to_string();
+        let mut history = History::default();
+        history.read(&raw, now());
+        history
+    }
+
+    fn said(by: &str, text: &str) -> String {
+        format!("<said by=\"{by}\" at=\"Sat 2026-11-21 15:00\">\n{text}\n</said>")
+    }
+
+    #[test]
+    fn what_was_offered_yesterday_is_read_as_of_yesterday() {
+        let theirs = said("the person", "dentist tomorrow at 10");
+        let mine = said("you", "Did you mean: *remind me: dentist tomorrow at 10*? Nothing has been set or saved yet.");
+        let (form, at) = history(&format!("{theirs}\n{mine}")).offered().unwrap();
+        assert_eq!(
+            (form.as_str(), at.to_string().as_str()),
+            ("remind me: dentist tomorrow at 10", "2026-11-21 15:00:00 CET")
+        );
+        // Another form than their words give, words that are withheld, or something said since: nothing was offered.
+        let other = said("you", "Did you mean: *remember that the moon is cheese*?");
+        assert_eq!(history(&format!("{theirs}\n{other}")).offered(), None);
+        let withheld = "<said by=\"the person\" at=\"Sat 2026-11-21 15:00\" entry=\"m1\" withheld=\"9 characters\"/>";
+        assert_eq!(history(&format!("{withheld}\n{mine}")).offered(), None);
+        assert_eq!(history(&format!("{theirs}\n{mine}\n{}", said("Ana", "hm"))).offered(), None);
+        assert_eq!(history("").offered(), None);
+    }
+
+    #[test]
+    fn what_is_said_to_a_reminder_corrects_no_fact() {
+        let fact = said("the person", "my shoe size is 43");
+        let mine = said("you", "Remembered: my shoe size is 43");
+        let full = |exchange: &str| history(exchange).in_full("sorry, 44", now());
+        assert_eq!(full(&format!("{fact}\n{mine}")).as_deref(), Some("my shoe size is 44"));
+        assert_eq!(full(&format!("{fact}\n{mine}\n{}", said("you", "⏰ the timer is up"))), None);
+    }
+
+    #[test]
+    fn what_was_reminded_of_last_can_be_snoozed() {
+        assert_eq!(history(&said("you", "⏰ call Bob\n\n(It was due at 9.)")).reminded(), Some("call Bob"));
+        assert_eq!(history(&said("the person", "⏰ call Bob")).reminded(), None);
+        assert_eq!(history(&said("you", "Hello")).reminded(), None);
+    }
+}

@@ -1,0 +1,308 @@
+//! The model that needs no key and no network: a small command grammar, and quoting for questions.
+//!
+//! It sits behind the same seam as Claude and takes its turns with the same tools, so that the whole cycle runs, and is
+//! tested, without a network. It knows only what stands in the conversation: which messages it was shown, and what its
+//! calls have come to. What it can't answer it keeps, by a tool, for a model that can.
+
+pub mod grammar;
+mod history;
+mod phrase;
+mod small_talk;
+pub mod transcript;
+mod which;
+
+use reveille_base::{
+    types::{Stop, Usage},
+    zone::Tz,
+};
+use reveille_tools::MAX_STEPS;
+
+pub use phrase::{HELP, time};
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDateTime, TimeZone as _, Utc};
+use serde_json::{Value, json};
+
+use self::{
+    grammar::{Near, OfflineCommand, ParsedMessage, Small},
+    history::History,
+    phrase::{Around, Kept, OfflineCall, PhrasePart, parts_of},
+    transcript::ShownMessage,
+};
+use super::{Conversation, Model, Progress, Turn, TurnFuture, conversation::SpokenMessage};
+
+/// The offline model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offline {
+    tz: Tz,
+}
+
+/// What a message came to when it was read: what is to be done and said about it, or that it has to be kept.
+struct Reading {
+    id: i64,
+    parts: Option<Vec<PhrasePart>>,
+    kept: Kept,
+}
+
+/// Outcomes of calls by their ids: what was told, and whether it failed.
+type Outcomes = BTreeMap<String, (String, bool)>;
+
+impl Offline {
+    /// A model that understands times in a zone.
+    pub fn new(tz: Tz) -> Self {
+        Self { tz }
+    }
+
+    /// Whether this text, said at that time, is a plain command that leaves nothing to be asked or guessed: it may be carried out in
+    /// place of a model that can't be asked.
+    pub fn surely_understands(self, text: &str, at: DateTime<Utc>) -> bool {
+        match grammar::parse(without_mention(text), at.with_timezone(&self.tz)) {
+            ParsedMessage::Commands(commands) => commands.iter().all(OfflineCommand::is_sure),
+            ParsedMessage::Question(_) | ParsedMessage::Unclear { .. } => false,
+        }
+    }
+
+    /// The next turn, which follows from the conversation alone.
+    pub fn answer(self, conversation: &Conversation) -> Turn {
+        let Some((opening, messages)) = latest_messages(conversation) else {
+            return ended();
+        };
+        let readings = self.readings(conversation, opening, &messages);
+        let since = conversation.messages.get(opening..).unwrap_or_default();
+        let outcomes = outcomes(since);
+        let calls = if outcomes.is_empty() {
+            first_calls(&readings)
+        } else if !outcomes.keys().any(|id| id.starts_with("end-")) {
+            next_calls(&readings, &outcomes)
+        } else {
+            return ended();
+        };
+        let is_acting = calls.iter().any(|call| call.get("name") != Some(&json!("plan")));
+        turn_of(if is_acting { calls } else { last_calls(&readings, &outcomes, calls) })
+    }
+
+    /// What each of the newest messages comes to, with what was said before it in mind.
+    fn readings(self, conversation: &Conversation, opening: usize, messages: &[ShownMessage]) -> Vec<Reading> {
+        let told = conversation.messages.first().and_then(|raw| told_time(raw, self.tz));
+        let said_at = |message: &ShownMessage| message.at.map(|at| at.with_timezone(&self.tz));
+        let now = messages.iter().filter_map(said_at).chain(told).max();
+        let Some(now) = now else {
+            return messages
+                .iter()
+                .map(|message| Reading { id: message.id, parts: None, kept: Kept::Unclear })
+                .collect();
+        };
+        let (before, latest) = conversation.messages.split_at(opening.min(conversation.messages.len()));
+        let mut history = History::default();
+        for raw in before {
+            history.read(raw, now);
+            transcript::shown(raw).iter().for_each(|message| history.push(message, now));
+        }
+        latest.first().into_iter().for_each(|raw| history.read(raw, now));
+        let mut readings = Vec::new();
+        for message in messages {
+            let replied = message.replies_to.as_deref().map(|quoted| history.up_to(quoted));
+            let parts = self.read(message, replied.as_ref().unwrap_or(&history), now);
+            history.push(message, now);
+            let kept = if message.is_own_text { Kept::of(without_mention(&message.text)) } else { Kept::Unclear };
+            readings.push(Reading { id: message.id, parts, kept });
+        }
+        readings
+    }
+
+    fn read(self, message: &ShownMessage, history: &History, now: DateTime<Tz>) -> Option<Vec<PhrasePart>> {
+        if message.is_correction {
+            return Some(vec![PhrasePart::Say(phrase::CORRECTION.to_owned())]);
+        }
+        // Somebody else's words, a reply to something, or no text: none of it is a command.
+        let at = message.at.filter(|_| message.is_own_text && !message.is_reply)?.with_timezone(&self.tz);
+        let text = without_mention(&message.text);
+        let settled = |fact| vec![OfflineCommand::Remember { fact, topic: None }];
+        // An answer to what was asked is that, and leans on nothing else.
+        let answered = history.settled(text).map(settled).or_else(|| history.completed(text, at));
+        let full = if answered.is_some() { None } else { history.in_full(text, at) };
+        let text = full.as_deref().unwrap_or(text);
+        let parsed = match answered {
+            Some(commands) => ParsedMessage::Commands(commands),
+            None => grammar::parse(text, at),
+        };
+        let parsed = match parsed {
+            ParsedMessage::Commands(commands) if commands == [OfflineCommand::Small(Small::Yes)] => {
+                match history.offered() {
+                    Some((form, said_at)) => grammar::parse(&form, said_at),
+                    None => ParsedMessage::Commands(commands),
+                }
+            }
+            ParsedMessage::Unclear { .. } => match grammar::nearest(text, at) {
+                Some(Near::Form(form)) => return Some(phrase::offer(&form)),
+                Some(Near::Ask(question)) => return Some(vec![PhrasePart::Say(question)]),
+                None => parsed,
+            },
+            parsed => parsed,
+        };
+        let reminded = history.reminded();
+        // What was just reminded of is "it", whatever was spoken of before.
+        let referent = if reminded.is_some() { None } else { history.referent() };
+        let list = history.list();
+        let around = Around {
+            now,
+            referent: referent.as_ref(),
+            reminded,
+            was_asked: history.was_asked(),
+            is_reply: message.replies_to.is_some(),
+            mine: history.mine(),
+            list: list.as_deref(),
+            kept: history.kept(text),
+        };
+        parts_of(message.id, parsed, &around)
+    }
+}
+
+impl Model for Offline {
+    fn most_usd(&self, _: &Conversation) -> f64 {
+        0.0
+    }
+
+    fn name(&self) -> &str {
+        reveille_config::OFFLINE_MODEL
+    }
+
+    fn cost_usd(&self, _: &Usage) -> f64 {
+        0.0
+    }
+
+    fn turn<'a>(&'a self, conversation: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
+        Box::pin(async { Ok(self.answer(conversation)) })
+    }
+}
+
+/// What follows a mention at a text's beginning: in a group it says whom the rest is for.
+fn without_mention(text: &str) -> &str {
+    let is_mention = text.starts_with('@');
+    text.split_once(char::is_whitespace).filter(|_| is_mention).map_or(text, |(_, rest)| rest.trim_start())
+}
+
+/// What time a conversation begins with, as its opening says.
+fn told_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
+    let (_, rest) = raw.split_once("<situation ")?.1.split_once("It is ")?;
+    let civil = NaiveDateTime::parse_from_str(rest.split_once(" in ")?.0, "%A %Y-%m-%d %H:%M").ok()?;
+    tz.from_local_datetime(&civil).earliest()
+}
+
+/// The newest messages of the conversation, and which of its messages shows them.
+fn latest_messages(conversation: &Conversation) -> Option<(usize, Vec<ShownMessage>)> {
+    let shown = conversation.messages.iter().enumerate().rev();
+    shown.map(|(at, raw)| (at, transcript::shown(raw))).find(|(_, messages)| !messages.is_empty())
+}
+
+/// The plan, and the calls that carry the messages out.
+fn first_calls(readings: &[Reading]) -> Vec<Value> {
+    let mut steps = Vec::new();
+    let mut calls = Vec::new();
+    let mut deferred = Vec::new();
+    for reading in readings {
+        let Some(parts) = &reading.parts else {
+            deferred.push(format!("message {} is kept for an AI model that can answer it", reading.id));
+            continue;
+        };
+        for part in parts {
+            if let PhrasePart::Call(one) = part {
+                calls.push(call(&one.id, one.tool, &one.input));
+                steps.extend(one.step.iter().map(|what| json!({"what": what, "tool": one.tool})));
+            }
+        }
+    }
+    let mut turn = vec![call(&format!("plan-{}", first_id(readings)), "plan", &plan(readings, &steps, &deferred))];
+    turn.extend(calls);
+    turn
+}
+
+/// The calls in the place of those that found nothing.
+fn next_calls(readings: &[Reading], outcomes: &Outcomes) -> Vec<Value> {
+    let others = readings.iter().filter_map(|reading| reading.parts.as_ref()).flatten().filter_map(|part| match part {
+        PhrasePart::Call(one) => one.open(outcomes),
+        PhrasePart::Say(_) => None,
+    });
+    others.map(|OfflineCall { id, tool, input, .. }| call(id, tool, input)).collect()
+}
+
+/// Keeps what can't be answered, says what came of the rest, and puts the plan right where a step failed.
+fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) -> Vec<Value> {
+    let mut said = Vec::new();
+    let mut kept = Vec::new();
+    let mut steps = Vec::new();
+    let mut deferred = Vec::new();
+    let mut has_changed = false;
+    for reading in readings {
+        match reading.parts.as_deref().and_then(|parts| phrase::spoken(parts, outcomes)) {
+            Some(text) => said.push(text),
+            None => kept.push((reading.id, reading.kept)),
+        }
+        for part in reading.parts.iter().flatten() {
+            let PhrasePart::Call(first) = part else { continue };
+            let one = first.last(outcomes);
+            has_changed |= one != &**first;
+            match (&one.step, outcomes.get(&one.id)) {
+                (Some(what), Some((_, true))) => deferred.push(format!("{what}: it could not be done")),
+                (Some(what), _) => steps.push(json!({"what": what, "tool": one.tool})),
+                (None, _) => {}
+            }
+        }
+    }
+    let first = first_id(readings);
+    if !deferred.is_empty() || has_changed {
+        calls.push(call(&format!("replan-{first}"), "plan", &plan(readings, &steps, &deferred)));
+    }
+    if !kept.is_empty() {
+        let (ids, why): (Vec<i64>, Vec<Kept>) = kept.into_iter().unzip();
+        let notice = phrase::kept_notice(&why);
+        calls.push(call(&format!("end-keep-{first}"), "keep", &json!({"messages": ids, "notice": notice})));
+    }
+    if !said.is_empty() {
+        calls.push(call(&format!("end-reply-{first}"), "reply", &json!({"text": said.join("\n\n")})));
+    }
+    calls
+}
+
+fn plan(readings: &[Reading], steps: &[Value], deferred: &[String]) -> Value {
+    let understood = match readings.len() {
+        1 => "One message, read by the offline grammar.".to_owned(),
+        n => format!("{n} messages, read by the offline grammar."),
+    };
+    let (steps, understood) = match steps.get(..MAX_STEPS) {
+        Some(listed) if listed.len() < steps.len() => {
+            (listed, format!("{understood} Listed are the first {MAX_STEPS} of {} steps.", steps.len()))
+        }
+        _ => (steps, understood),
+    };
+    json!({"understood": understood, "steps": steps, "deferred": deferred, "complexity": "quick"})
+}
+
+fn first_id(readings: &[Reading]) -> i64 {
+    readings.first().map_or(0, |reading| reading.id)
+}
+
+fn call(id: &str, name: &str, input: &Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": name, "input": input})
+}
+
+fn turn_of(calls: Vec<Value>) -> Turn {
+    let stop = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
+    Turn { content: Value::Array(calls).to_string(), stop, usage: Usage::default(), cost_usd: None, request_id: None }
+}
+
+fn ended() -> Turn {
+    turn_of(Vec::new())
+}
+
+/// What the calls since the newest messages have come to.
+fn outcomes(messages: &[String]) -> Outcomes {
+    let messages = messages.iter().filter_map(|raw| SpokenMessage::read(raw));
+    let mut outcomes = Outcomes::new();
+    for message in messages {
+        let results = message.results().map(|result| (result.call.to_string(), (result.text.clone(), result.is_error)));
+        outcomes.extend(results);
+    }
+    outcomes
+}

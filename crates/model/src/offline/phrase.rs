@@ -1,0 +1,574 @@
+//! What the offline model does and says about a message that its grammar understood.
+
+use chrono::{DateTime, NaiveDate};
+use serde_json::{Value, json};
+
+use reveille_base::{schedule::When, zone::Tz};
+
+use super::{
+    Outcomes,
+    grammar::{self, Language, Moment, OfflineCommand, ParsedMessage, QuestionKind, Small, ThingKind, Which},
+    history::Referent,
+    small_talk::small_talk,
+};
+
+/// What can be said to it.
+pub const HELP: &str = "I work without an AI model right now, so I understand a few things, in plain words:\n\
+- my shoe size is 43 · **remember that** Anna takes oat milk · **what do you know about** Anna? · **forget** my shoe size\n\
+- **remind me** to call Anna **tomorrow at 9** · **list reminders** · **move it to** Friday · **cancel reminder** 2\n\
+- **add task** buy milk · **list tasks** · **task** 2 **done** · **rename**, **delete** or **postpone** it · **move** it **to the backlog**\n\
+- **add** milk and eggs **to the shopping list** · **what's on** it? · **I bought** milk · **I called** the plumber (a task of yours)\n\
+- **what's on today?** · what time is it in Tokyo? · **set a timer for** 10 minutes · 15% of 80 · 5 miles in km · **undo that** · **status**\n\n\
+Anything else is kept, and answered when I have an AI model that can: `wake init` sets one up (`MODEL`).";
+
+/// How `quote` ends where it found only what comes near.
+const NEAREST: &str = "this is the nearest.";
+/// How `quote` and `told_done` say that they found nothing at all.
+const NOTHING_FOUND: [&str; 2] = ["Nothing that is stored answers this.", "There's no task like that."];
+
+/// The answer to a message that was edited after it was taken up.
+pub(super) const CORRECTION: &str = "You edited an earlier message. I work without an AI model right now and can't tell what that changes, so \
+I have changed nothing. Please say it in a new message. To take back what I did, say **undo that**, or **list reminders** and \
+**cancel reminder** 2.";
+
+/// What each notice of a kept message says.
+pub(super) const KEPT_UNTIL: &str = "until you add one (`wake init`)";
+/// How the notice of a kept question begins.
+pub(super) const KEPT_QUESTION: &str = "You haven't told me that";
+
+const WHICH_ONE: &str = "Which one do you mean? I haven't changed anything: please say it with its name. “list tasks” and “list reminders” \
+                         show what there is.";
+/// The answer to a question about what only the person could have told.
+const NOT_TOLD: &str = "You haven't told me that. When you do, I'll remember it.";
+/// How a tool says that there is nothing of that name, as it begins.
+const NO_SUCH: [&str; 4] = ["there is no task", "There's no reminder", "There's no task", "There's no list item"];
+
+/// One thing to do or to say.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PhrasePart {
+    /// Text that needs no tool.
+    Say(String),
+    /// A tool call, and how its outcome is said.
+    Call(Box<OfflineCall>),
+}
+
+/// A tool call, and how its outcome is said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct OfflineCall {
+    /// Unique in the conversation.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) tool: &'static str,
+    /// Its arguments.
+    pub(super) input: Value,
+    /// What stands in the plan; none for looking something up.
+    pub(super) step: Option<String>,
+    /// What is said before its outcome.
+    lead: Option<String>,
+    /// What is said after it, when it went well.
+    after: Option<String>,
+    /// Whether a message is kept when this call finds nothing.
+    keep_on_failure: bool,
+    /// What is said when this call finds nothing, in the place of its own words.
+    otherwise: Option<String>,
+    /// Whether what only comes near answers nothing.
+    is_exact: bool,
+    /// When it is, where the answer tells how far away the day is that the outcome names.
+    far_from: Option<DateTime<Tz>>,
+    /// What is called when there is nothing of that name.
+    pub(super) or_else: Option<Box<OfflineCall>>,
+}
+
+impl OfflineCall {
+    fn new(id: &str, tool: &'static str, input: Value) -> Self {
+        let id = id.to_owned();
+        Self {
+            id,
+            tool,
+            input,
+            step: None,
+            lead: None,
+            after: None,
+            keep_on_failure: false,
+            otherwise: None,
+            is_exact: false,
+            far_from: None,
+            or_else: None,
+        }
+    }
+
+    fn step(self, step: String) -> Self {
+        Self { step: Some(step), ..self }
+    }
+
+    fn lead(self, lead: &str) -> Self {
+        Self { lead: Some(lead.to_owned()), ..self }
+    }
+
+    /// The same, with another call where there is nothing of that name.
+    fn or_else(self, other: Self) -> Self {
+        let other = Self { id: format!("{}-or", self.id), ..other };
+        let other = match other.or_else.clone() {
+            Some(next) => other.or_else(*next),
+            None => other,
+        };
+        Self { or_else: Some(Box::new(other)), ..self }
+    }
+
+    /// What is to be called now, as things stand: the first that wasn't of the ways behind those that found nothing.
+    pub(super) fn open(&self, outcomes: &Outcomes) -> Option<&Self> {
+        let next = self.next(outcomes)?;
+        if outcomes.contains_key(&next.id) { next.open(outcomes) } else { Some(next) }
+    }
+
+    /// What is to be called after this one: it found nothing, and there is another way.
+    fn next(&self, outcomes: &Outcomes) -> Option<&Self> {
+        let (why, failed) = outcomes.get(&self.id)?;
+        let found_nothing = *failed && is_nothing_found(why);
+        self.or_else.as_deref().filter(|_| found_nothing)
+    }
+
+    /// The call that counts in the end: this one, or the one in its place.
+    pub(super) fn last(&self, outcomes: &Outcomes) -> &Self {
+        self.next(outcomes).map_or(self, |next| next.last(outcomes))
+    }
+}
+
+/// What the message's surroundings say.
+pub(super) struct Around<'a> {
+    /// What time it is.
+    pub(super) now: DateTime<Tz>,
+    /// The task or reminder that was spoken of last.
+    pub(super) referent: Option<&'a Referent>,
+    /// What was just reminded of.
+    pub(super) reminded: Option<&'a str>,
+    /// Whether a question was asked last.
+    pub(super) was_asked: bool,
+    /// Whether the message replies to words of this chat's own.
+    pub(super) is_reply: bool,
+    /// The assistant's last words.
+    pub(super) mine: Option<&'a str>,
+    /// The list that was spoken of last.
+    pub(super) list: Option<&'a str>,
+    /// Earlier words that are kept for a model and hold what is asked.
+    pub(super) kept: Option<&'a str>,
+}
+
+/// What is asked about a command that may be meant.
+pub(super) fn did_you_mean(form: &str) -> String {
+    format!("Did you mean: *{form}*?")
+}
+
+/// The whole of the question.
+pub(super) fn offer(form: &str) -> Vec<PhrasePart> {
+    vec![PhrasePart::Say(format!("{} Nothing has been set or saved yet: “yes” does it.", did_you_mean(form)))]
+}
+
+/// What is to be done about a message; `None` when it has to be kept.
+pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> Option<Vec<PhrasePart>> {
+    match parsed {
+        ParsedMessage::Commands(commands) => {
+            let parts = commands
+                .into_iter()
+                .enumerate()
+                .flat_map(|(at, command)| parts(&format!("m{id}-{at}"), command, around));
+            Some(parts.collect())
+        }
+        ParsedMessage::Question(question) => {
+            let (asked, words) = grammar::asked(&question);
+            let event = grammar::awaited(&question);
+            let query = event.as_deref().unwrap_or(&words);
+            let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": query}));
+            let is_exact = asked == QuestionKind::Other;
+            let call = OfflineCall { is_exact, far_from: event.is_some().then_some(around.now), ..call };
+            let kept = around.kept.filter(|_| asked != QuestionKind::Other);
+            let kept = kept.map(|words| {
+                format!("You wrote “{words}”. I have kept that for an AI model, and can't say more than it does.")
+            });
+            let otherwise = kept.or_else(|| (asked == QuestionKind::Personal).then(|| NOT_TOLD.to_owned()));
+            let call = OfflineCall { keep_on_failure: otherwise.is_none(), otherwise, ..call };
+            Some(vec![PhrasePart::Call(Box::new(call.lead("From what I remember:")))])
+        }
+        ParsedMessage::Unclear { .. } => None,
+    }
+}
+
+fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePart> {
+    let call = |tool, input| OfflineCall::new(id, tool, input);
+    let one = |call: OfflineCall| vec![PhrasePart::Call(Box::new(call))];
+    let say = |text: &str| vec![PhrasePart::Say(text.to_owned())];
+    let list = |backlog: bool| if backlog { "backlog" } else { "active" };
+    let tasks = |suffix: &str, list: &str, lead: &str| {
+        PhrasePart::Call(Box::new(
+            OfflineCall::new(&format!("{id}{suffix}"), "task_list", json!({"list": list, "numbered": true})).lead(lead),
+        ))
+    };
+    match command {
+        OfflineCommand::Remember { fact, topic } => {
+            one(call("remember", json!({"fact": fact, "topic": topic})).step(format!("remember: {fact}")))
+        }
+        OfflineCommand::Stated { .. }
+        | OfflineCommand::Did { .. }
+        | OfflineCommand::ListAdd { .. }
+        | OfflineCommand::ListShow { .. }
+        | OfflineCommand::ListTake { .. }
+        | OfflineCommand::ListClear { .. } => told(id, command, around).map(one).unwrap_or_default(),
+        OfflineCommand::Forget { query } => {
+            one(call("forget", json!({"fact": query})).step(format!("forget: {query}")))
+        }
+        OfflineCommand::Remind { what, when, missed } => {
+            one(call("reminder_set", json!({"text": what, "when": time(&when), "missed": missed}))
+                .step(format!("set a reminder: {what}")))
+        }
+        OfflineCommand::RemindNear { what, when, missed } => {
+            one(call("reminder_set", json!({"text": what, "when": when, "missed": missed}))
+                .step(format!("set a reminder: {what}")))
+        }
+        OfflineCommand::RemindersHere => one(call("reminder_move", json!({"reminder": "all", "when": "here"}))
+            .step("move the reminders to the present time zone".to_owned())),
+        OfflineCommand::StopReminder => {
+            // A reply names the reminder, whichever was sent last.
+            let named = around.reminded.filter(|text| around.is_reply && !text.ends_with(" reminders:"));
+            let which = named.map_or_else(|| "last".to_owned(), |text| format!("“{text}”"));
+            one(call("reminder_done", json!({"reminder": which}))
+                .step("end the reminder that was just sent".to_owned()))
+        }
+        OfflineCommand::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
+        OfflineCommand::TaskAdd { title, backlog, due } => {
+            let add = call("task_add", json!({"title": title, "list": list(backlog), "due": due}))
+                .step(format!("add the task: {title}"));
+            let recurs = grammar::recurring_title(&title, around.now);
+            let after = recurs.map(|form| format!("Tasks don't repeat by themselves. {}", did_you_mean(&form)));
+            one(OfflineCall { after, ..add })
+        }
+        OfflineCommand::TaskList { backlog } => {
+            vec![tasks("", list(backlog), if backlog { "Backlog:" } else { "Active tasks:" })]
+        }
+        OfflineCommand::Know { topic: Some(topic) } => one(call("recall", json!({"query": topic}))),
+        OfflineCommand::Know { topic: None } => one(call("recall", json!({})).lead("What I remember:")),
+        OfflineCommand::Agenda { day } => {
+            let lead = match (day.as_str(), day.parse::<NaiveDate>()) {
+                ("today", _) => "Today:".to_owned(),
+                (_, Ok(date)) => date.format("%A, %-d %B:").to_string(),
+                _ => "Tomorrow:".to_owned(),
+            };
+            let due = call("reminder_list", json!({"day": day})).lead(&lead);
+            vec![PhrasePart::Call(Box::new(due)), tasks("-t", "active", "Active tasks:")]
+        }
+        OfflineCommand::Status => vec![
+            PhrasePart::Say("I am here, working without an AI model (offline).".to_owned()),
+            tasks("-t", "active", "Active tasks:"),
+            PhrasePart::Call(Box::new(
+                OfflineCall::new(&format!("{id}-r"), "reminder_list", json!({})).lead("Reminders:"),
+            )),
+        ],
+        OfflineCommand::Time => say(&format!("It is {}.", around.now.format("%H:%M"))),
+        OfflineCommand::Date => say(&format!("It is {}.", around.now.format("%A, %-d %B %Y"))),
+        OfflineCommand::Sum { text } => say(&text),
+        OfflineCommand::CallYourself { name } => {
+            one(call("call_yourself", json!({"name": name})).step(format!("take the name {name}")))
+        }
+        OfflineCommand::Undo => one(call("undo_last", json!({})).step("undo what was done last".to_owned())),
+        OfflineCommand::Help => say(HELP),
+        OfflineCommand::Greeting => say("Hello! Say `help` to see what I understand."),
+        OfflineCommand::Thanks => say("You're welcome."),
+        OfflineCommand::Small(Small::Repeat) => say(around.mine.unwrap_or("I haven't said anything lately.")),
+        OfflineCommand::Small(small) => say(small_talk(small, around)),
+        OfflineCommand::AskBack { question, .. } => say(&question),
+        // It is what was just reminded of.
+        OfflineCommand::TaskDone { which: Which::It } if around.reminded.is_some() => say("Well done!"),
+        OfflineCommand::Snooze { when } | OfflineCommand::Postpone { which: Which::It, when, .. }
+            if around.reminded.is_some() =>
+        {
+            let what = around.reminded.unwrap_or_default();
+            one(call("reminder_set", json!({"text": what, "when": time(&when.when)}))
+                .step(format!("set the reminder again: {what}")))
+        }
+        OfflineCommand::Snooze { when } => match around.referent {
+            Some(Referent { kind: Some(ThingKind::Reminder), text }) => {
+                one(postponed(id, &Which::Text(text.clone()), Some(ThingKind::Reminder), &when))
+            }
+            _ => say(WHICH_ONE),
+        },
+        OfflineCommand::TaskDone { .. }
+        | OfflineCommand::TaskDrop { .. }
+        | OfflineCommand::TaskRename { .. }
+        | OfflineCommand::TaskMove { .. }
+        | OfflineCommand::CancelReminder { .. }
+        | OfflineCommand::Delete { .. }
+        | OfflineCommand::Postpone { .. } => match changed(id, command, around.referent) {
+            Some(call) => one(call),
+            None => say(WHICH_ONE),
+        },
+    }
+}
+
+/// The call for what a person tells in passing, and for lists; none for other commands.
+fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<OfflineCall> {
+    let call = |tool, input| OfflineCall::new(id, tool, input);
+    Some(match command {
+        OfflineCommand::Stated { fact } => {
+            let remember = call("remember_stated", json!({"fact": fact})).step(format!("remember: {fact}"));
+            let remember = OfflineCall { keep_on_failure: true, ..remember };
+            // Of a task of that name it is the last day; else a fact as any other.
+            match grammar::due_day(&fact, around.now) {
+                Some((task, day)) => {
+                    call("task_update", json!({"task": format!("“{task}”"), "key": "due", "value": day.to_string()}))
+                        .step(format!("set the last day of the task: {task}"))
+                        .or_else(remember)
+                }
+                None => remember,
+            }
+        }
+        OfflineCommand::Did { task, items, fact } => {
+            let form = grammar::remember_form(&fact);
+            let otherwise =
+                format!("There's no task or shopping item like that, so nothing has changed. {}", did_you_mean(&form));
+            let call = call("told_done", json!({"task": task, "items": items, "list": around.list}))
+                .step(format!("finish: {task}"));
+            let is_sure = !fact.is_empty();
+            OfflineCall { otherwise: Some(otherwise).filter(|_| is_sure), keep_on_failure: !is_sure, ..call }
+        }
+        OfflineCommand::ListAdd { list, items } => call("list_add", json!({"list": list, "items": items}))
+            .step(format!("put on the {}: {}", lower_first(&list), items.join(", "))),
+        OfflineCommand::ListShow { list } => {
+            let list = list.as_deref().or(around.list).unwrap_or("Shopping list");
+            call("list_show", json!({"list": list}))
+        }
+        OfflineCommand::ListTake { list, items } => call("list_take", json!({"list": list, "items": items}))
+            .step(format!("take off the {}: {}", lower_first(&list), items.join(", "))),
+        OfflineCommand::ListClear { list } => {
+            call("list_take", json!({"list": list})).step(format!("clear the {}", lower_first(&list)))
+        }
+        _ => return None,
+    })
+}
+
+/// The call that changes a task or a reminder; none where "it" refers to nothing of that kind.
+fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Option<OfflineCall> {
+    // What was spoken of is named in full: it is that one or none.
+    let of = |which: Which, wanted: Option<ThingKind>| match which {
+        Which::It => {
+            let fits = |found: &&Referent| wanted.is_none_or(|kind| found.kind.is_none_or(|is| is == kind));
+            let found = referent.filter(fits)?;
+            let kind = wanted.or(found.kind);
+            let exact = if kind == Some(ThingKind::Task) { Which::Title } else { Which::Text };
+            Some((exact(found.text.clone()), kind))
+        }
+        which => Some((which, wanted)),
+    };
+    let task = |tool, which: &Which, more: &[(&str, Value)], step: &str| {
+        let mut input = serde_json::Map::from_iter([("task".to_owned(), json!(query(which)))]);
+        input.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        OfflineCall::new(id, tool, Value::Object(input)).step(format!("{step} {}", query(which)))
+    };
+    let ended = |which: &Which| {
+        OfflineCall::new(id, "reminder_done", json!({"reminder": query(which)}))
+            .step(format!("end the reminder {}", query(which)))
+    };
+    let dropped = |which: &Which| task("task_done", which, &[("dropped", json!(true))], "drop the task");
+    Some(match command {
+        OfflineCommand::TaskDone { which } => {
+            let which = of(which, Some(ThingKind::Task))?.0;
+            let done = task("task_done", &which, &[], "finish the task");
+            match &which {
+                Which::Text(item) => done.or_else(taken_off(id, item)),
+                Which::Title(title) => done.or_else(
+                    OfflineCall::new(id, "told_done", json!({"task": title, "items": [title]}))
+                        .step(format!("finish: {title}")),
+                ),
+                _ => done,
+            }
+        }
+        OfflineCommand::TaskDrop { which } => dropped(&of(which, Some(ThingKind::Task))?.0),
+        OfflineCommand::TaskRename { which, to } => {
+            let more = [("key", json!("title")), ("value", json!(to))];
+            task("task_update", &of(which, Some(ThingKind::Task))?.0, &more, "rename the task")
+        }
+        OfflineCommand::TaskMove { which, backlog } => {
+            let to = json!(if backlog { "backlog" } else { "active" });
+            task("task_move", &of(which, Some(ThingKind::Task))?.0, &[("to", to)], "move the task")
+        }
+        OfflineCommand::CancelReminder { which } => ended(&of(which, Some(ThingKind::Reminder))?.0),
+        OfflineCommand::Delete { which } => match of(which, None)? {
+            (which, Some(ThingKind::Reminder)) => ended(&which),
+            (which, Some(ThingKind::Task)) => dropped(&which),
+            (which @ Which::Text(_), None) => {
+                dropped(&which).or_else(ended(&which).or_else(taken_off(id, &query(&which))))
+            }
+            (which, None) => dropped(&which).or_else(ended(&which)),
+        },
+        OfflineCommand::Postpone { which, kind, when } => {
+            let (which, kind) = of(which, kind)?;
+            postponed(id, &which, kind, &when)
+        }
+        _ => return None,
+    })
+}
+
+/// "Cross off milk", where that is no task.
+fn taken_off(id: &str, item: &str) -> OfflineCall {
+    OfflineCall::new(id, "list_take", json!({"list": "Shopping list", "items": [item]}))
+        .step(format!("take off the shopping list: {item}"))
+}
+
+fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) -> OfflineCall {
+    let input = match moment {
+        Moment { by: Some(by), .. } => json!({"reminder": query(which), "by": by}),
+        Moment { day: Some(day), .. } => json!({"reminder": query(which), "when": day.to_string()}),
+        Moment { time: Some(time), .. } => json!({"reminder": query(which), "when": time.format("%H:%M").to_string()}),
+        Moment { when, .. } => json!({"reminder": query(which), "when": time(when)}),
+    };
+    let reminder = OfflineCall::new(id, "reminder_move", input).step(format!("move the reminder {}", query(which)));
+    // A day alone is until when it is to be done.
+    let (key, at, said) = match (moment.day, &moment.when) {
+        (Some(day), _) => ("due", day.to_string(), String::new()),
+        (None, When::At(slot)) => (
+            "at",
+            slot.civil.format("%Y-%m-%d %H:%M").to_string(),
+            format!("I'll remind you of it on {}.", slot.civil.format("%a %-d %b at %H:%M")),
+        ),
+        (None, When::Every(rule)) => ("at", rule.to_string(), String::new()),
+    };
+    let task = OfflineCall::new(id, "task_update", json!({"task": query(which), "key": key, "value": at}))
+        .step(format!("postpone the task {}", query(which)));
+    let task = OfflineCall { after: Some(said), ..task };
+    match kind {
+        Some(ThingKind::Task) => task,
+        Some(ThingKind::Reminder) => reminder,
+        None => reminder.or_else(task),
+    }
+}
+
+/// What is said about a message after its calls; `None` when it has to be kept.
+pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String> {
+    let mut said = Vec::new();
+    for part in parts {
+        match part {
+            PhrasePart::Say(text) => said.push(text.clone()),
+            PhrasePart::Call(call) => match outcomes.get(&call.last(outcomes).id) {
+                Some((_, true)) | None if call.keep_on_failure => return None,
+                Some((told, false)) if call.is_exact && told.ends_with(NEAREST) => return None,
+                Some((why, true)) if call.otherwise.is_some() && NOTHING_FOUND.contains(&why.as_str()) => {
+                    said.extend(call.otherwise.clone());
+                }
+                Some((why, true)) => said.push(not_done(call, why, outcomes)),
+                Some((told, false)) => {
+                    let OfflineCall { lead, after, far_from, .. } = call.last(outcomes);
+                    let far = far_from.and_then(|now| grammar::day_told(told.lines().next()?, now));
+                    let told = lead.as_ref().map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}"));
+                    let after = after.iter().filter(|after| !after.is_empty());
+                    said.push(after.chain(&far).fold(told, |told, after| format!("{told}\n{after}")));
+                }
+                None => {}
+            },
+        }
+    }
+    Some(said.join("\n\n"))
+}
+
+/// Whether a call's refusal says that there is nothing of that kind.
+fn is_nothing_found(why: &str) -> bool {
+    NO_SUCH.iter().any(|beginning| why.starts_with(beginning))
+}
+
+/// "shopping list", within a sentence.
+fn lower_first(name: &str) -> String {
+    let mut chars = name.chars();
+    chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars.clone()).collect()
+}
+
+/// What is said of a call that did nothing.
+fn not_done(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
+    let last = call.last(outcomes);
+    let found_nothing = is_nothing_found(why);
+    if found_nothing && last != call {
+        let named = ["task", "reminder"].iter().find_map(|key| call.input.get(key)?.as_str()).unwrap_or_default();
+        return format!("There's no task or reminder “{}”, so nothing has changed.", named.trim_matches(['“', '”']));
+    }
+    let choices = match last.input.get("title").and_then(Value::as_str) {
+        Some(title) if last.tool == "task_add" && why.contains("are active already") => format!(
+            " Say “list tasks” to see them, then “task 3 done”, “delete task 3” or “move task 3 to the backlog”. Or keep the new one for \
+             later: “add {title} to the backlog”."
+        ),
+        _ if last.tool == "task_move" && why.contains("are active already") => {
+            " Say “list tasks” to see them, then “task 3 done”, “delete task 3” or “move task 3 to the backlog”."
+                .to_owned()
+        }
+        _ => String::new(),
+    };
+    let why = sentence(why);
+    if found_nothing { why } else { format!("That didn't work. {why}{choices}") }
+}
+
+/// What the person is told of messages that are kept, in the language of all of them.
+pub(super) fn kept_notice(kept: &[Kept]) -> String {
+    if let [Kept::Foreign(language), rest @ ..] = kept
+        && rest.iter().all(|other| *other == Kept::Foreign(*language))
+    {
+        return language.notice().to_owned();
+    }
+    let (this, of_it, it) = match kept.len() {
+        1 => ("this".to_owned(), "", "your message"),
+        n => (format!("{n} of these"), " of them", "them"),
+    };
+    if let [Kept::Question] = kept {
+        return "You haven't told me that, and I can't look it up without an AI model. I'll keep your question until you add one (`wake \
+                init`)."
+            .to_owned();
+    }
+    format!(
+        "I can't do {this} without an AI model, so **nothing has been set or saved**{of_it}. I'll keep {it} until you add one \
+         (`wake init`). Say `help` to see what I can do meanwhile."
+    )
+}
+
+/// Why a message is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// It asks for a fact that isn't stored.
+    Question,
+    /// It isn't in English.
+    Foreign(Language),
+    /// It isn't understood.
+    Unclear,
+}
+
+impl Kept {
+    /// Why this message is kept.
+    pub(super) fn of(text: &str) -> Self {
+        match (grammar::language_of(text), grammar::asked(text).0) {
+            (Some(language), _) => Self::Foreign(language),
+            (None, QuestionKind::Fact) => Self::Question,
+            (None, _) => Self::Unclear,
+        }
+    }
+}
+
+fn query(which: &Which) -> String {
+    match which {
+        Which::Number(number) => number.to_string(),
+        Which::Text(text) => text.clone(),
+        Which::Title(title) => format!("“{title}”"),
+        Which::It => String::new(),
+    }
+}
+
+/// A time as `reminder_set` takes it: an instant once, a rule in words.
+pub fn time(when: &When) -> String {
+    match when {
+        When::At(slot) => slot.at.to_rfc3339(),
+        When::Every(rule) => rule.to_string(),
+    }
+}
+
+/// What a tool told, as a sentence: some of it is the end of one.
+fn sentence(told: &str) -> String {
+    let mut chars = told.trim().chars();
+    let first = chars.next().map(char::to_uppercase).into_iter().flatten();
+    let mut text: String = first.chain(chars).collect();
+    if !text.ends_with(['.', '!', '?']) {
+        text.push('.');
+    }
+    text
+}

@@ -1,0 +1,53 @@
+//! Ids of calls. Some servers give none, some the same ones in each turn, and some take nine characters and no others. What a server
+//! gives it doesn't look for again: so all calls get ids of ours.
+
+use ring::digest::{SHA256, digest};
+
+use reveille_base::random::hex;
+
+use crate::Conversation;
+
+/// How long they are: what the strictest server takes.
+const CHARS: usize = 9;
+
+/// Gives each call of a turn an id that no call before it has. The same answer to the same conversation gets the same ids.
+pub(crate) struct CallIds {
+    seed: Vec<u8>,
+    nth: u64,
+}
+
+impl CallIds {
+    /// Of the turn that follows this conversation.
+    pub(crate) fn of(conversation: &Conversation) -> Self {
+        let seed = digest(&SHA256, conversation.messages.join("\n").as_bytes());
+        Self { seed: seed.as_ref().to_vec(), nth: 0 }
+    }
+
+    /// The next call's.
+    pub(crate) fn next(&mut self) -> String {
+        self.nth += 1;
+        let seeded = [self.seed.as_slice(), &self.nth.to_be_bytes()].concat();
+        hex(digest(&SHA256, &seeded).as_ref()).chars().take(CHARS).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_used_once_and_comes_again_for_the_same_answer() {
+        let turn = r#"{"role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"n","input":{}}]}"#;
+        let of = |turns: usize| {
+            let messages = vec![turn.to_owned(); turns];
+            let mut ids = CallIds::of(&Conversation { messages, ..Conversation::default() });
+            [ids.next(), ids.next()]
+        };
+        assert_eq!(of(1), of(1));
+        let all: Vec<String> = [of(0), of(1), of(2)].concat();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), 6, "{all:?}");
+        assert!(all.iter().all(|id| id.len() == CHARS), "{all:?}");
+    }
+}

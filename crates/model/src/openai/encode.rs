@@ -1,0 +1,353 @@
+//! From a conversation to the request of Chat Completions. Each message is encoded by itself and comes last: the next request begins
+//! with the same bytes.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Conversation,
+    conversation::{ContentBlock, ResultBlock, SpokenMessage, ToolDefinition, image_source},
+};
+
+/// Who writes our opaque blocks.
+pub(super) const BY: &str = "openai";
+/// What a picture becomes that can't be sent.
+const NO_PICTURE: &str = "(A picture that can't be shown.)";
+/// A result must say something.
+const NOTHING: &str = "(nothing)";
+
+/// How a server wants to be asked, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    /// Whether it streams what it says when there are tools.
+    pub(super) streams: bool,
+    /// Whether it can be asked for the tokens of a stream.
+    pub(super) counts: bool,
+    /// Whether thinking counts into the longest answer, under a name of its own.
+    pub(super) counts_thinking: bool,
+    /// Whether the name for the longest answer was changed.
+    pub(super) is_renamed: bool,
+    /// The longest answer that it takes, in tokens; none: any.
+    pub(super) longest: Option<u64>,
+    /// Whether it binds an answer to a schema.
+    pub(super) binds: bool,
+    /// Whether it knows tools; else they stand in the prompt, as for a small model.
+    pub(super) knows_tools: bool,
+    /// Whether it has a place for the system text; else that opens the first message.
+    pub(super) knows_system: bool,
+    /// Whether a temperature may be chosen.
+    pub(super) knows_temperature: bool,
+}
+
+/// What is asked for where a server finds an answer too long, in tokens, one after the other.
+const SHORTER: [u64; 2] = [4_096, 2_048];
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self {
+            streams: true,
+            counts: true,
+            counts_thinking: false,
+            is_renamed: false,
+            longest: None,
+            binds: true,
+            knows_tools: true,
+            knows_system: true,
+            knows_temperature: true,
+        }
+    }
+}
+
+/// What a server doesn't know of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wording {
+    /// Streaming, or streaming with tools.
+    Stream,
+    /// `stream_options`.
+    StreamOptions,
+    /// `max_tokens`, or the newer name in its place.
+    MaxTokens,
+    /// As long an answer.
+    TooLarge,
+    /// `response_format`.
+    Format,
+    /// `tools`.
+    Tools,
+    /// A message with the role `system`.
+    System,
+    /// `temperature`.
+    Temperature,
+}
+
+impl Dialect {
+    /// The same without what a server doesn't know; none if it was without that already. `max_tokens` is the longest answer that we
+    /// want.
+    pub(super) fn without(self, wording: Wording, max_tokens: u64) -> Option<Self> {
+        let asked = self.at_most(max_tokens);
+        let other = match wording {
+            Wording::Stream => Self { streams: false, ..self },
+            Wording::StreamOptions => Self { counts: false, ..self },
+            Wording::MaxTokens if self.is_renamed => self,
+            Wording::MaxTokens => Self { counts_thinking: !self.counts_thinking, is_renamed: true, ..self },
+            Wording::TooLarge => {
+                let shorter = SHORTER.into_iter().find(|tokens| *tokens < asked);
+                Self { longest: shorter.or(self.longest), ..self }
+            }
+            Wording::Format => Self { binds: false, ..self },
+            Wording::Tools => Self { knows_tools: false, ..self },
+            Wording::System => Self { knows_system: false, ..self },
+            Wording::Temperature => Self { knows_temperature: false, ..self },
+        };
+        (other != self).then_some(other)
+    }
+
+    /// The longest answer that is asked for, in tokens.
+    fn at_most(self, max_tokens: u64) -> u64 {
+        self.longest.map_or(max_tokens, |longest| longest.min(max_tokens))
+    }
+
+    /// The fields before the messages that don't depend on the conversation.
+    pub(super) fn head(self, model: &str, max_tokens: u64) -> Map<String, Value> {
+        let mut head = Map::new();
+        head.insert("model".to_owned(), model.into());
+        head.insert("stream".to_owned(), self.streams.into());
+        if self.streams && self.counts {
+            head.insert("stream_options".to_owned(), json!({"include_usage": true}));
+        }
+        let longest = if self.counts_thinking { "max_completion_tokens" } else { "max_tokens" };
+        head.insert(longest.to_owned(), self.at_most(max_tokens).into());
+        head
+    }
+}
+
+/// The request's body.
+pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
+    let mut head = dialect.head(model, max_tokens);
+    let tools: Vec<Value> = conversation.tool_definitions().iter().map(tool).collect();
+    if !tools.is_empty() {
+        head.insert("tools".to_owned(), tools.into());
+    }
+    let said = conversation.read().flat_map(|message| messages(&message));
+    with_messages(&head, &conversation.system_text(), said, dialect)
+}
+
+/// The body of these fields, and behind them of the system text and these messages.
+pub(super) fn with_messages(
+    head: &Map<String, Value>,
+    system: &str,
+    said: impl Iterator<Item = Value>,
+    dialect: Dialect,
+) -> String {
+    let mut said = said.peekable();
+    let mut first = None;
+    if !system.is_empty() && dialect.knows_system {
+        first = Some(json!({"role": "system", "content": system}));
+    } else if !system.is_empty() {
+        first =
+            Some(opened_with(system, said.next_if(|message| message.get("role").is_some_and(|role| role == "user"))));
+    }
+    let messages = first.into_iter().chain(said);
+    let head = Value::Object(head.clone()).to_string();
+    let messages: Vec<String> = messages.map(|message| message.to_string()).collect();
+    let open = head.strip_suffix('}').unwrap_or(&head);
+    format!(r#"{open},"messages":[{}]}}"#, messages.join(","))
+}
+
+/// A message of the person's with the system text before its own content.
+fn opened_with(system: &str, message: Option<Value>) -> Value {
+    let content: Value = match message.and_then(|mut message| message.get_mut("content").map(Value::take)) {
+        Some(Value::Array(parts)) => [vec![json!({"type": "text", "text": system})], parts].concat().into(),
+        Some(Value::String(text)) => format!("{system}\n\n{text}").into(),
+        _ => system.into(),
+    };
+    json!({"role": "user", "content": content})
+}
+
+fn tool(tool: &ToolDefinition) -> Value {
+    let schema: Value = serde_json::from_str(tool.schema.get()).unwrap_or_default();
+    json!({"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": schema}})
+}
+
+fn messages(message: &SpokenMessage<'_>) -> Vec<Value> {
+    if message.is_models { vec![turn(message)] } else { told(message) }
+}
+
+/// The results of calls, each a message of its own, and what was said besides.
+fn told(message: &SpokenMessage<'_>) -> Vec<Value> {
+    let results = message
+        .results()
+        .map(|result| json!({"role": "tool", "tool_call_id": result.call, "content": result_text(result)}));
+    let mut messages: Vec<Value> = results.collect();
+    // A result holds text alone: its pictures follow.
+    let shown = message.results().flat_map(|result| &result.images).map(|image| ContentBlock::Image(image));
+    let said = message.blocks.iter().filter(|block| matches!(block, ContentBlock::Text(_) | ContentBlock::Image(_)));
+    let parts: Vec<Value> = shown.chain(said.cloned()).filter_map(|block| part(&block)).collect();
+    if !parts.is_empty() {
+        messages.push(json!({"role": "user", "content": content(parts)}));
+    }
+    messages
+}
+
+/// A result as text. There is no field that says that it is an error.
+pub(super) fn result_text(result: &ResultBlock<'_>) -> String {
+    let text = if result.text.is_empty() { NOTHING } else { &result.text };
+    if result.is_error { format!("Error: {text}") } else { text.to_owned() }
+}
+
+fn part(block: &ContentBlock<'_>) -> Option<Value> {
+    match block {
+        ContentBlock::Text(text) => Some(json!({"type": "text", "text": text})),
+        ContentBlock::Image(raw) => Some(match image_source(raw) {
+            Some((mime, data)) => {
+                json!({"type": "image_url", "image_url": {"url": format!("data:{mime};base64,{data}")}})
+            }
+            None => json!({"type": "text", "text": NO_PICTURE}),
+        }),
+        _ => None,
+    }
+}
+
+/// Texts alone are one text: many servers know no other content.
+fn content(parts: Vec<Value>) -> Value {
+    let text = |part: &Value| part.get("text").and_then(Value::as_str).map(str::to_owned);
+    match parts.iter().map(text).collect::<Option<Vec<_>>>() {
+        Some(texts) => texts.join("\n\n").into(),
+        None => parts.into(),
+    }
+}
+
+/// A turn of the model's, with the fields that its server wants back.
+fn turn(message: &SpokenMessage<'_>) -> Value {
+    let mut fields = Map::new();
+    fields.insert("role".to_owned(), "assistant".into());
+    let text: String = message.texts().collect();
+    let own = message.blocks.iter().find_map(own_fields).unwrap_or_default();
+    let calls: Vec<Value> = message.blocks.iter().filter_map(|block| call(block, &own)).collect();
+    fields.insert("content".to_owned(), if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() });
+    if !calls.is_empty() {
+        fields.insert("tool_calls".to_owned(), calls.into());
+        fields.extend(own.into_iter().filter(|(name, _)| name != OF_CALLS));
+    }
+    fields.into()
+}
+
+/// Fields of single calls, by the calls' ids.
+pub(super) const OF_CALLS: &str = "of_calls";
+
+fn call(block: &ContentBlock<'_>, own: &Map<String, Value>) -> Option<Value> {
+    let ContentBlock::Call { id, name, input } = block else { return None };
+    let arguments = input.map_or("{}", |input| input.get());
+    let mut call = json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    if let (Some(Value::Object(more)), Some(call)) =
+        (own.get(OF_CALLS).and_then(|all| all.get(&**id)), call.as_object_mut())
+    {
+        call.extend(more.clone());
+    }
+    Some(call)
+}
+
+/// What an opaque block of ours holds.
+fn own_fields(block: &ContentBlock<'_>) -> Option<Map<String, Value>> {
+    let ContentBlock::Opaque(raw) = block else { return None };
+    let mut value: Value = serde_json::from_str(raw.get()).ok()?;
+    if value.get("by")?.as_str()? != BY {
+        return None;
+    }
+    match value.get_mut("fields")?.take() {
+        Value::Object(fields) => Some(fields),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOLS: &str =
+        r#"[{"name":"note","description":"d","input_schema":{"type":"object"}},{"type":"bash_1","name":"bash"}]"#;
+    const OPENING: &str = r#"{"role":"user","content":[{"type":"text","text":"One"},{"type":"text","text":"Two"}]}"#;
+    const TURN: &str = r#"{"role":"assistant","content":[{"type":"opaque","by":"openai","fields":{"reasoning_content":"hm","of_calls":{"a":{"extra_content":{"s":1}}}}},
+        {"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"note","input":{"n": 1.50}},{"type":"tool_use","id":"b","name":"note","input":{}}]}"#;
+    const RESULTS: &str = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"no"},
+        {"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"a picture"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"YQ=="}}]},
+        {"type":"text","text":"News."}]}"#;
+
+    fn conversation(messages: &[&str]) -> Conversation {
+        let messages = messages.iter().map(|raw| (*raw).to_owned()).collect();
+        let system = r#"[{"type":"text","text":"Orders."}]"#.to_owned();
+        Conversation { system, tools: TOOLS.to_owned(), messages, is_tainted: false }
+    }
+
+    #[test]
+    fn a_conversation_becomes_the_servers_messages() {
+        let body = body("m", &conversation(&[OPENING, TURN, RESULTS]), Dialect::default(), 7);
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(
+            body,
+            json!({
+                "model": "m", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 7,
+                "tools": [{"type": "function", "function": {"name": "note", "description": "d", "parameters": {"type": "object"}}}],
+                "messages": [
+                    {"role": "system", "content": "Orders."},
+                    {"role": "user", "content": "One\n\nTwo"},
+                    {"role": "assistant", "content": "I look.", "reasoning_content": "hm", "tool_calls": [
+                        {"id": "a", "type": "function", "function": {"name": "note", "arguments": "{\"n\": 1.50}"}, "extra_content": {"s": 1}},
+                        {"id": "b", "type": "function", "function": {"name": "note", "arguments": "{}"}}]},
+                    {"role": "tool", "tool_call_id": "a", "content": "Error: no"},
+                    {"role": "tool", "tool_call_id": "b", "content": "a picture"},
+                    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,YQ=="}},
+                        {"type": "text", "text": "News."}]},
+                ],
+            })
+        );
+    }
+
+    #[test]
+    fn the_next_request_begins_with_the_bytes_of_the_one_before() {
+        let all = [OPENING, TURN, RESULTS, r#"{"role":"assistant","content":[{"type":"text","text":"Done."}]}"#];
+        for dialect in [Dialect::default(), Dialect { streams: false, ..Dialect::default() }] {
+            let bodies: Vec<String> =
+                (0..=all.len()).map(|n| body("m", &conversation(&all[..n]), dialect, 7)).collect();
+            for pair in bodies.windows(2) {
+                let open = pair[0].strip_suffix("]}").unwrap();
+                assert!(pair[1].starts_with(open), "{} grew from {open}", pair[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_without_calls_takes_no_thinking_back_and_other_providers_bytes_are_nobodys() {
+        let said = r#"{"role":"assistant","content":[{"type":"opaque","by":"openai","fields":{"reasoning":"hm"}},{"type":"thinking","thinking":"t"},
+            {"type":"opaque","by":"other","fields":{"x":1}},{"type":"text","text":"Hi"}]}"#;
+        let message = SpokenMessage::read(said).unwrap();
+        assert_eq!(messages(&message), [json!({"role": "assistant", "content": "Hi"})]);
+    }
+
+    #[test]
+    fn a_server_is_asked_without_what_it_does_not_know_and_not_for_ever() {
+        let dialect = Dialect::default();
+        let other = dialect.without(Wording::Stream, 8_192).unwrap();
+        assert_eq!(other.without(Wording::Stream, 8_192), None);
+        assert_eq!(Value::Object(other.head("m", 1)), json!({"model": "m", "stream": false, "max_tokens": 1}));
+        let other = dialect.without(Wording::MaxTokens, 8_192).unwrap().without(Wording::StreamOptions, 8_192).unwrap();
+        assert_eq!(other.without(Wording::MaxTokens, 8_192), None, "each name is tried once");
+        assert_eq!(
+            Value::Object(other.head("m", 1)),
+            json!({"model": "m", "stream": true, "max_completion_tokens": 1})
+        );
+        for wording in [Wording::Tools, Wording::System, Wording::Temperature, Wording::Format] {
+            assert_eq!(dialect.without(wording, 1).unwrap().without(wording, 1), None, "{wording:?}");
+        }
+    }
+
+    #[test]
+    fn where_there_is_no_place_for_the_system_text_it_opens_the_first_message() {
+        let dialect = Dialect { knows_system: false, ..Dialect::default() };
+        let messages = |said: &[&str]| {
+            let body: Value = serde_json::from_str(&body("m", &conversation(said), dialect, 7)).unwrap();
+            body["messages"].clone()
+        };
+        assert_eq!(messages(&[OPENING]), json!([{"role": "user", "content": "Orders.\n\nOne\n\nTwo"}]));
+        assert_eq!(messages(&[]), json!([{"role": "user", "content": "Orders."}]));
+        assert_eq!(messages(&[OPENING, TURN])[1]["role"], "assistant");
+    }
+}

@@ -1,0 +1,207 @@
+//! How a small model is asked: its tools stand in the prompt in few words, and what it answers is bound to a JSON schema, either
+//! `{"say": …}` or `{"tool": …, "arguments": …}`. That works whatever template a model has, and nothing else can come. It is
+//! asked greedily: the likeliest word each time.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    encode::{self, Dialect},
+    stream::ReadAnswer,
+};
+use crate::{
+    Conversation,
+    conversation::{ContentBlock, SpokenMessage, ToolDefinition},
+};
+
+/// Keys of a schema that say nothing to a grammar, or that a server's reader of schemas may not know.
+const LEFT_OUT: [&str; 6] = ["description", "title", "default", "format", "examples", "$schema"];
+/// The longest text of an argument, in characters, where its tool names no bound.
+const MAX_TEXT_CHARS: u64 = 2_000;
+/// The form of an answer, in words.
+const FORM: &str = "Answer with one JSON object and nothing else: {\"say\": \"…\"} says something to your person and ends your turn; \
+     {\"tool\": \"…\", \"arguments\": {…}} calls one of these tools, and you are told what came of it:";
+
+/// The request's body.
+pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
+    let tools = conversation.tool_definitions();
+    let mut head = dialect.head(model, max_tokens);
+    if dialect.knows_temperature {
+        head.insert("temperature".to_owned(), 0.into());
+    }
+    if dialect.binds {
+        let schema = json!({"name": "answer", "strict": true, "schema": schema(&tools)});
+        head.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
+    }
+    let said = conversation.read().map(|message| message_of(&message));
+    encode::with_messages(&head, &system(conversation, &tools), said, dialect)
+}
+
+fn system(conversation: &Conversation, tools: &[ToolDefinition]) -> String {
+    let tool = |tool: &ToolDefinition| {
+        let brief = tool.description.split_inclusive(". ").next().unwrap_or_default().trim();
+        let schema: Value = serde_json::from_str(tool.schema.get()).unwrap_or_default();
+        format!("- {}: {brief} Arguments: {}", tool.name, arguments(&schema))
+    };
+    let tools: Vec<String> = tools.iter().map(tool).collect();
+    format!("{}\n\n{FORM}\n{}", conversation.system_text(), tools.join("\n"))
+}
+
+/// The arguments' names, each with its type; what needn't be given has a question mark.
+fn arguments(schema: &Value) -> String {
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let named = properties.into_iter().flatten().map(|(name, property)| {
+        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
+        format!("{name}{mark} ({})", kind(property))
+    });
+    let named: Vec<String> = named.collect();
+    if named.is_empty() { "none".to_owned() } else { named.join(", ") }
+}
+
+fn kind(property: &Value) -> String {
+    if let Some(values) = property.get("enum").and_then(Value::as_array) {
+        let values: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+        return values.join("|");
+    }
+    match property.get("type") {
+        Some(Value::String(kind)) => kind.clone(),
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("text").to_owned()
+        }
+        _ => "text".to_owned(),
+    }
+}
+
+/// The schema of an answer.
+fn schema(tools: &[ToolDefinition]) -> Value {
+    let object = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    let say = object(json!({"say": {"type": "string"}}), json!(["say"]));
+    let call = |tool: &ToolDefinition| {
+        let arguments = serde_json::from_str(tool.schema.get()).unwrap_or_default();
+        let name = json!({"type": "string", "enum": [tool.name]});
+        object(json!({"tool": name, "arguments": bound(arguments)}), json!(["tool", "arguments"]))
+    };
+    let forms: Vec<Value> = [say].into_iter().chain(tools.iter().map(call)).collect();
+    json!({"anyOf": forms})
+}
+
+/// A schema without what a grammar has no use for. Texts have an end: a small model may not find it.
+fn bound(schema: Value) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            let is_named = fields.contains_key("type") || fields.contains_key("anyOf") || fields.contains_key("oneOf");
+            // What stands below `properties` are names, not keys of a schema.
+            let kept = |name: &String| !is_named || !LEFT_OUT.contains(&name.as_str());
+            let mut fields: Map<String, Value> =
+                fields.into_iter().filter(|(name, _)| kept(name)).map(|(name, value)| (name, bound(value))).collect();
+            if fields.get("type").is_some_and(|kind| kind == "string") && !fields.contains_key("enum") {
+                fields.entry("maxLength").or_insert(MAX_TEXT_CHARS.into());
+            }
+            fields.into()
+        }
+        Value::Array(items) => items.into_iter().map(bound).collect(),
+        other => other,
+    }
+}
+
+/// A message in the form of this module. Small models see no pictures.
+fn message_of(message: &SpokenMessage<'_>) -> Value {
+    let block = |block: &ContentBlock<'_>| match block {
+        ContentBlock::Text(text) if message.is_models => Some(json!({"say": text}).to_string()),
+        ContentBlock::Text(text) => Some(text.to_string()),
+        ContentBlock::Call { name, input, .. } => {
+            let arguments = input.map_or("{}", |input| input.get());
+            Some(format!(r#"{{"tool":{},"arguments":{arguments}}}"#, Value::from(&**name)))
+        }
+        ContentBlock::Result(result) => Some(format!("What came of it: {}", encode::result_text(result))),
+        ContentBlock::Image(_) => Some("(A picture, which you can't see.)".to_owned()),
+        ContentBlock::Opaque(_) => None,
+    };
+    let texts: Vec<String> = message.blocks.iter().filter_map(block).collect();
+    json!({"role": if message.is_models { "assistant" } else { "user" }, "content": texts.join("\n\n")})
+}
+
+/// Reads an answer of that form. One that isn't is said: a server may not bind answers. `is_cut`: the output limit ended it.
+pub(super) fn read(text: &str, offered: &[String], is_cut: bool) -> Option<ReadAnswer> {
+    let inner = text.trim().trim_start_matches("```json").trim_matches('`').trim();
+    let whole = serde_json::from_str::<Map<String, Value>>(inner);
+    // Words that were cut off are words.
+    let whole = whole.or_else(|error| if is_cut { serde_json::from_str(&format!("{inner}\"}}")) } else { Err(error) });
+    let answer = whole.ok()?;
+    if let Some(said) = answer.get("say").and_then(Value::as_str) {
+        return Some(ReadAnswer { text: said.to_owned(), calls: Vec::new() });
+    }
+    let name = answer.get("tool")?.as_str().filter(|name| offered.iter().any(|known| known == name))?;
+    let arguments = answer.get("arguments").map(Value::to_string).unwrap_or_default();
+    Some(ReadAnswer { text: String::new(), calls: vec![(name.to_owned(), arguments)] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOLS: &str = r#"[{"name":"remember","description":"Keeps a fact. At length: more.","input_schema":{"type":"object","properties":
+        {"text":{"type":"string","description":"What."},"format":{"type":["string","null"],"format":"date"},"kind":{"enum":["a","b"],"type":"string"}},"required":["text"]}}]"#;
+
+    fn conversation(messages: &[&str]) -> Conversation {
+        let messages = messages.iter().map(|raw| (*raw).to_owned()).collect();
+        let system = r#"[{"type":"text","text":"Orders."}]"#.to_owned();
+        Conversation { system, tools: TOOLS.to_owned(), messages, is_tainted: false }
+    }
+
+    #[test]
+    fn tools_stand_in_the_prompt_in_few_words_and_answers_are_bound() {
+        let said = r#"{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"image","source":{}}]}"#;
+        let turn =
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"remember","input":{"text":"x"}}]}"#;
+        let results = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"Kept."}]}"#;
+        let body: Value =
+            serde_json::from_str(&body("m", &conversation(&[said, turn, results]), Dialect::default(), 9)).unwrap();
+        assert_eq!((&body["temperature"], &body["tools"]), (&json!(0), &Value::Null));
+        let system = body["messages"][0]["content"].as_str().unwrap();
+        assert!(system.starts_with("Orders.\n\n"), "{system}");
+        assert!(
+            system.ends_with("- remember: Keeps a fact. Arguments: text (string), format? (string), kind? (a|b)"),
+            "{system}"
+        );
+        assert_eq!(
+            body["messages"].as_array().unwrap()[1..],
+            [
+                json!({"role": "user", "content": "Hi\n\n(A picture, which you can't see.)"}),
+                json!({"role": "assistant", "content": r#"{"tool":"remember","arguments":{"text":"x"}}"#}),
+                json!({"role": "user", "content": "What came of it: Kept."}),
+            ]
+        );
+        let call = &body["response_format"]["json_schema"]["schema"]["anyOf"][1];
+        assert_eq!(
+            call["properties"]["arguments"],
+            json!({"type": "object", "required": ["text"], "properties": {
+                "text": {"type": "string", "maxLength": MAX_TEXT_CHARS}, "format": {"type": ["string", "null"]},
+                "kind": {"type": "string", "enum": ["a", "b"]}}})
+        );
+        assert_eq!(call["properties"]["tool"]["enum"], json!(["remember"]));
+    }
+
+    #[test]
+    fn an_answer_is_a_call_or_words_and_nothing_is_lost() {
+        let offered = ["remember".to_owned()];
+        let read = |text: &str, is_cut| read(text, &offered, is_cut).map(|spoken| (spoken.text, spoken.calls));
+        assert_eq!(read(r#" {"say": "Hi"}"#, false), Some(("Hi".to_owned(), Vec::new())));
+        let call = vec![("remember".to_owned(), r#"{"text":"x"}"#.to_owned())];
+        assert_eq!(read(r#"{"tool":"remember","arguments":{"text":"x"}}"#, false), Some((String::new(), call.clone())));
+        assert_eq!(
+            read("```json\n{\"tool\":\"remember\",\"arguments\":{\"text\":\"x\"}}\n```", false),
+            Some((String::new(), call))
+        );
+        assert_eq!(read(r#"{"say": "Half a sent"#, true), Some(("Half a sent".to_owned(), Vec::new())));
+        for other in [
+            "Hi",
+            r#"{"tool":"bash","arguments":{}}"#,
+            r#"{"say": "Half"#,
+            r#"{"tool":"remember","arguments":{"text":"x"#,
+        ] {
+            assert_eq!(read(other, false), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! From the bytes of an answer to a [`Turn`], without any I/O: streamed or whole, and whatever of the protocol a server leaves out.
+
+mod arguments;
+mod chunk;
+mod thought;
+
+use serde_json::{Map, Value, json, value::RawValue};
+
+use reveille_base::types::{Stop, Usage};
+
+use self::{
+    arguments::{is_whole, repaired},
+    chunk::{ChatChunk, ChatSaid, Counts, RawCall},
+    thought::without_thought,
+};
+use super::{
+    call_ids::CallIds,
+    encode::{BY, OF_CALLS},
+    error, small, written,
+};
+use crate::{
+    ModelError, Turn,
+    answer::{AnswerBody, BodyFault, documents},
+    anthropic::price,
+    complaint::Complaint,
+    content::input_of,
+    conversation,
+};
+
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
+/// Calls of one turn that are looked at.
+const MAX_CALLS: usize = 128;
+/// The end of a stream.
+const DONE: &str = "[DONE]";
+/// Fields of thinking: a server that sends one wants it back beside the calls that followed.
+const THINKING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
+/// What some proxies send to keep a stream open, as if it were an event.
+const KEEP_ALIVE: [&str; 6] = ["ping", "pong", "keepalive", "keep-alive", "heartbeat", "null"];
+/// Reasons of an end that is none: the server gave up, or couldn't read what its model wrote.
+const BROKEN: [&str; 13] = [
+    "error",
+    "abort",
+    "aborted",
+    "cancelled",
+    "canceled",
+    "timeout",
+    "network_error",
+    "engine_error",
+    "insufficient_system_resource",
+    "malformed_function_call",
+    "function_call_filter: malformed_function_call",
+    "function_call_filter: unexpected_tool_call",
+    "unexpected_tool_call",
+];
+
+/// Assembles one answer.
+pub(super) struct ChatStream {
+    server: String,
+    /// As `MODEL` has it.
+    model: String,
+    prompt_bytes: usize,
+    body: AnswerBody,
+    received_bytes: usize,
+    /// The index of the one choice that is read; `None` before any has come.
+    choice: Option<u64>,
+    text: String,
+    refusal: String,
+    thinking: Map<String, Value>,
+    calls: Vec<PartialCall>,
+    finish_reason: Option<String>,
+    usage: Option<Usage>,
+    /// Whether the last event was nothing but the count of its tokens.
+    is_counted: bool,
+    is_over: bool,
+}
+
+/// A call under construction.
+#[derive(Debug, Default)]
+struct PartialCall {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    /// What belongs to the call and has to go back with it.
+    more: Option<Value>,
+}
+
+/// What a finished answer is read with.
+pub(super) struct Finishing<'a> {
+    /// Ids for its calls.
+    pub(super) ids: CallIds,
+    /// Names of the tools that were offered.
+    pub(super) offered: &'a [String],
+    /// Whether a text may be taken for a call.
+    pub(super) reads_text: bool,
+    /// Whether the answer was asked for in `small`'s form.
+    pub(super) is_small: bool,
+    /// Whether it was bound to that form's schema: then none of it is quoted.
+    pub(super) is_bound: bool,
+    /// The server's id of the request.
+    pub(super) request_id: Option<String>,
+}
+
+/// What is in an answer, before it becomes a turn.
+#[derive(Debug, Default)]
+pub(super) struct ReadAnswer {
+    /// Words.
+    pub(super) text: String,
+    /// Calls: a tool, and arguments as text.
+    pub(super) calls: Vec<(String, String)>,
+}
+
+impl ChatStream {
+    /// For an answer by this model of this server to a prompt of so many bytes.
+    pub(super) fn new(server: String, model: &str, prompt_bytes: usize) -> Self {
+        Self {
+            server,
+            model: model.to_owned(),
+            prompt_bytes,
+            body: AnswerBody::new(MAX_ANSWER_BYTES),
+            received_bytes: 0,
+            choice: None,
+            text: String::new(),
+            refusal: String::new(),
+            thinking: Map::new(),
+            calls: Vec::new(),
+            finish_reason: None,
+            usage: None,
+            is_counted: false,
+            is_over: false,
+        }
+    }
+
+    /// Takes the next bytes of an answer, streamed or whole. `true` once it says that it is over.
+    ///
+    /// # Errors
+    /// What has come isn't a turn: the server complains in its place, or sends something else.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
+        self.received_bytes = self.received_bytes.saturating_add(bytes.len());
+        if self.received_bytes > MAX_ANSWER_BYTES {
+            return Err(self.unreadable(BodyFault::TooLong));
+        }
+        for data in self.body.push(bytes).map_err(|fault| self.unreadable(fault))? {
+            self.event(&data)?;
+        }
+        Ok(self.is_over)
+    }
+
+    /// Takes what the end of the body leaves: all of an answer that isn't a stream.
+    ///
+    /// # Errors
+    /// As [`ChatStream::push`].
+    pub(super) fn end(&mut self) -> Result<(), ModelError> {
+        let rest = self.body.end().map_err(|fault| self.unreadable(fault))?;
+        let is_whole = self.body.is_whole();
+        for data in rest {
+            match self.event(&data) {
+                // The last event of a stream may be cut off in its middle, which its end tells.
+                Err(ModelError::Transient { .. }) if !is_whole && !is_json(&data) => {}
+                read => read?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the turn is complete, even if the stream goes on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_over || self.finish_reason.is_some()
+    }
+
+    fn event(&mut self, data: &str) -> Result<(), ModelError> {
+        let data = data.trim();
+        let word = data.trim_matches('"');
+        if word == DONE {
+            self.is_over = true;
+        }
+        let is_silent = data.is_empty() || data.starts_with(':') || KEEP_ALIVE.contains(&&*word.to_ascii_lowercase());
+        if self.is_over || is_silent {
+            return Ok(());
+        }
+        if let Some(chunk) = chunk::read_leniently::<ChatChunk>(data) {
+            return self.chunk(chunk, data);
+        }
+        // Events that nothing parts.
+        let parts: Vec<&str> = data.lines().flat_map(documents).collect();
+        if parts.len() > 1 && parts.iter().all(|part| *part == DONE || is_json(part)) {
+            return parts.into_iter().try_for_each(|part| self.event(part));
+        }
+        match serde_json::from_str::<Value>(data) {
+            Ok(value) => Err(self.complain(&value).unwrap_or_else(|| self.malformed())),
+            Err(_) if data.starts_with(['{', '[', '<']) => Err(self.malformed()),
+            Err(_) => Err(self.broken(&format!("it sent words in place of its answer: {}", error::quoted(data)))),
+        }
+    }
+
+    fn unreadable(&self, fault: BodyFault) -> ModelError {
+        self.broken(match fault {
+            BodyFault::TooLong => "its answer is longer than this program reads",
+            BodyFault::Damaged => "its answer is packed, and damaged",
+        })
+    }
+
+    /// An error for an answer that broke off, with the tokens that it cost so far.
+    pub(super) fn broken(&self, why: &str) -> ModelError {
+        let why = format!("{}: {why}", self.server);
+        ModelError::Transient { why, retry_after: None, spent: self.usage() }
+    }
+
+    /// Its tokens so far, by the server's count or by an estimate; none before anything has come.
+    pub(super) fn usage(&self) -> Usage {
+        match self.usage {
+            Some(usage) => usage,
+            None if self.received_bytes == 0 => Usage::default(),
+            None => self.estimated(),
+        }
+    }
+
+    fn estimated(&self) -> Usage {
+        let thought: usize = self.thinking.values().map(|value| value.as_str().map_or(0, str::len)).sum();
+        let called: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+        Usage {
+            output: price::estimated_tokens(self.text.len() + self.refusal.len() + thought + called),
+            ..price::estimated_prompt(self.prompt_bytes)
+        }
+    }
+
+    fn chunk(&mut self, chunk: ChatChunk, data: &str) -> Result<(), ModelError> {
+        let choices: Vec<_> = chunk.choices.into_iter().flatten().filter_map(|choice| choice.0).collect();
+        // Whatever else it holds: one that says what is wrong holds no answer.
+        let is_complaint =
+            |error: &Value| !matches!(error, Value::Null | Value::Bool(false)) && error != "" && error != &json!({});
+        if choices.is_empty() || chunk.error.as_ref().is_some_and(is_complaint) {
+            let value: Value = serde_json::from_str(data).unwrap_or_default();
+            if let Some(error) = self.complain(&value) {
+                return Err(error);
+            }
+        }
+        let counts = [chunk.usage, chunk.x_groq.and_then(|groq| groq.usage)];
+        let counted = counts.iter().flatten().find_map(Counts::usage);
+        self.usage = counted.or(self.usage);
+        // Some servers say nothing else of a stream's end.
+        self.is_counted = choices.is_empty() && counted.is_some_and(|usage| usage.output > 0);
+        for mut choice in choices {
+            if let Some(error) = choice.error.take().filter(is_complaint) {
+                return Err(error::from_event(&json!({"error": error}), &self.server, &self.model, self.usage()));
+            }
+            // One answer is asked for.
+            if *self.choice.get_or_insert(choice.index.unwrap_or(0)) != choice.index.unwrap_or(0) {
+                continue;
+            }
+            let delta = choice.delta.take().filter(|delta| !delta.is_empty());
+            let whole = choice.message.take().filter(|_| delta.is_none() && self.is_empty());
+            // One that came whole needs no reason to be at its end.
+            self.is_over |= whole.is_some() && self.body.is_whole();
+            let is_whole_message = whole.is_some();
+            if let Some(said) = delta.or(whole) {
+                self.said(said, is_whole_message);
+            }
+            self.usage = choice.usage.as_ref().and_then(Counts::usage).or(self.usage);
+            let reason = choice.finish_reason.filter(|reason| !matches!(reason.trim(), "" | "null"));
+            self.finish_reason = reason.or(self.finish_reason.take());
+        }
+        Ok(())
+    }
+
+    /// The error for an event that holds no turn; `None` if it doesn't complain.
+    fn complain(&self, value: &Value) -> Option<ModelError> {
+        Complaint::instead_of_turn(value).map(|_| error::from_event(value, &self.server, &self.model, self.usage()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.refusal.is_empty() && self.calls.is_empty() && self.thinking.is_empty()
+    }
+
+    fn said(&mut self, mut said: ChatSaid, is_whole_message: bool) {
+        let calls = said.take_calls();
+        self.text.push_str(&said.content.as_ref().map(text_of).unwrap_or_default());
+        self.refusal.push_str(said.refusal.as_deref().unwrap_or_default());
+        for (name, value) in THINKING.into_iter().zip([said.reasoning_content, said.reasoning, said.reasoning_details])
+        {
+            if let Some(value) = value.filter(|value| !value.is_null()) {
+                grow(self.thinking.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        calls.into_iter().for_each(|call| self.call(call, is_whole_message));
+    }
+
+    /// Takes a call, or a piece of one. Servers number pieces and calls in their own ways: all calls 0, or none at all; an id that is new, or a
+    /// name behind whole arguments, begins another call.
+    fn call(&mut self, piece: RawCall, is_whole_call: bool) {
+        let function = piece.function.unwrap_or_default();
+        let id = piece.id.map(chunk::CallName::into_text).unwrap_or_default();
+        let name = function.name.unwrap_or_default().trim().to_owned();
+        let arguments = function.arguments.map(|raw| arguments_of(&raw)).unwrap_or_default();
+        let is_same = |call: &PartialCall| {
+            let is_named_anew = !name.is_empty() && !call.name.is_empty();
+            if is_whole_call {
+                return false;
+            }
+            match (piece.index, call.index) {
+                (Some(index), Some(known)) if index != known => false,
+                _ if !id.is_empty() && !call.id.is_empty() => id == call.id,
+                _ => !is_named_anew || (name == call.name && !is_whole(&call.arguments)),
+            }
+        };
+        let at = self.calls.iter().rposition(is_same).unwrap_or(self.calls.len());
+        if at == self.calls.len() && at < MAX_CALLS {
+            self.calls.push(PartialCall { index: piece.index, ..PartialCall::default() });
+        }
+        let Some(known) = self.calls.get_mut(at) else { return };
+        if known.id.is_empty() {
+            known.id = id;
+        }
+        if known.name.is_empty() {
+            known.name = name;
+        }
+        known.arguments.push_str(&arguments);
+        known.more = piece.extra_content.or(known.more.take());
+    }
+
+    /// The finished turn.
+    ///
+    /// # Errors
+    /// The answer ended before the turn did.
+    pub(super) fn finish(mut self, mut finishing: Finishing<'_>) -> Result<Turn, ModelError> {
+        if self.choice.is_none() {
+            return Err(self.broken("it answered nothing"));
+        }
+        let is_ended = self.is_over || self.is_counted || self.finish_reason.is_some();
+        if !is_ended || self.finish_reason.is_none() && self.is_empty() {
+            return Err(self.broken("its answer was cut off before its end"));
+        }
+        if let Some(reason) = self.finish_reason.as_deref().filter(|reason| is_broken(reason)) {
+            return Err(self.broken(&format!("it ended its answer with {}", error::quoted(reason))));
+        }
+        if self.usage.is_none() {
+            tracing::info!(server = %self.server, "the server doesn't say how many tokens this took; they are estimated by bytes");
+        }
+        let usage = self.usage();
+        let is_cut = self.stop(true) == Stop::MaxTokens;
+        let text = without_thought(std::mem::take(&mut self.text), is_cut);
+        let mut calls: Vec<(String, String, Option<Value>)> = Vec::new();
+        calls.extend(
+            self.calls
+                .drain(..)
+                .filter(|call| !call.name.is_empty())
+                .map(|call| (call.name, repaired(call.arguments), call.more)),
+        );
+        let text = if !calls.is_empty() {
+            text
+        } else {
+            let read = match (finishing.is_small, finishing.reads_text) {
+                (true, reads_text) if reads_text || finishing.is_bound => small::read(&text, finishing.offered, is_cut),
+                // Words alone: what looks like a call may be a page's.
+                (true, _) => small::read(&text, &[], is_cut),
+                (false, true) => written::read(&text, finishing.offered),
+                (false, false) => None,
+            };
+            let ReadAnswer { text, calls: found } = read.unwrap_or(ReadAnswer { text, calls: Vec::new() });
+            calls.extend(found.into_iter().map(|(name, arguments)| (name, arguments, None)));
+            text
+        };
+        let stop = self.stop(!calls.is_empty());
+        let content = self.content(&text, calls, &mut finishing.ids);
+        Ok(Turn { content, stop, usage, cost_usd: None, request_id: finishing.request_id })
+    }
+
+    /// The raw JSON array of blocks. Thinking goes back beside calls alone.
+    fn content(&mut self, text: &str, calls: Vec<(String, String, Option<Value>)>, ids: &mut CallIds) -> String {
+        let mut blocks = Vec::new();
+        let mut own = std::mem::take(&mut self.thinking);
+        let mut of_calls = Map::new();
+        if !text.trim().is_empty() {
+            blocks.push(conversation::text_block(text.trim_end()));
+        }
+        let has_calls = !calls.is_empty();
+        for (name, arguments, more) in calls {
+            let id = ids.next();
+            let input: Option<Box<RawValue>> = serde_json::from_str(&input_of(&arguments)).ok();
+            // Its own bytes are kept.
+            let input = input.as_ref().map_or("{}", |input| input.get());
+            blocks.push(format!(
+                r#"{{"type":"tool_use","id":{},"name":{},"input":{input}}}"#,
+                Value::from(id.as_str()),
+                Value::from(name)
+            ));
+            if let Some(more) = more.filter(|more| !more.is_null()) {
+                of_calls.insert(id, json!({"extra_content": more}));
+            }
+        }
+        if !of_calls.is_empty() {
+            own.insert(OF_CALLS.to_owned(), of_calls.into());
+        }
+        if has_calls && !own.is_empty() {
+            blocks.insert(0, conversation::opaque(BY, &own.into()));
+        }
+        format!("[{}]", blocks.join(","))
+    }
+
+    /// Why it ended. What it holds counts more than what it says: many servers say `stop` of calls.
+    fn stop(&self, has_calls: bool) -> Stop {
+        match self.finish_reason.as_deref().map(str::to_ascii_lowercase).as_deref() {
+            Some("length" | "max_tokens" | "model_length" | "max_output_tokens" | "max_length" | "token_limit") => {
+                Stop::MaxTokens
+            }
+            Some("model_context_window_exceeded" | "context_length_exceeded") => Stop::ContextExceeded,
+            Some(
+                "content_filter" | "content-filter" | "safety" | "refusal" | "sensitive" | "recitation" | "blocklist"
+                | "prohibited_content" | "spii",
+            ) => Stop::Refusal(self.refusal.clone()),
+            _ if !self.refusal.is_empty() => Stop::Refusal(self.refusal.clone()),
+            None
+            | Some(
+                "stop" | "tool_calls" | "function_call" | "eos" | "eos_token" | "end_turn" | "done" | "complete" | "",
+            ) => {
+                if has_calls {
+                    Stop::ToolUse
+                } else {
+                    Stop::EndTurn
+                }
+            }
+            Some("stop_sequence") => Stop::StopSequence,
+            Some(other) => Stop::Unknown(other.to_owned()),
+        }
+    }
+
+    fn malformed(&self) -> ModelError {
+        self.broken("its answer can't be read: it isn't a chat completion")
+    }
+}
+
+/// A text, or the texts among an answer's parts. Parts of thinking aren't said.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(parts) => parts.iter().map(text_of).collect(),
+        Value::Object(part) => {
+            let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+            let is_thought = ["think", "reason"].iter().any(|word| kind.contains(word));
+            part.get("text").and_then(Value::as_str).filter(|_| !is_thought).unwrap_or_default().to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+fn is_json(data: &str) -> bool {
+    serde_json::from_str::<&RawValue>(data).is_ok()
+}
+
+fn is_broken(reason: &str) -> bool {
+    BROKEN.contains(&&*reason.trim().to_ascii_lowercase())
+}
+
+/// Adds to a text or to a list; anything else replaces it.
+fn grow(known: &mut Value, more: Value) {
+    match (known, more) {
+        (Value::String(text), Value::String(more)) => text.push_str(&more),
+        (Value::Array(list), Value::Array(more)) => list.extend(more),
+        (known, more) => *known = more,
+    }
+}
+
+/// Arguments as text: a JSON string holds them, or they stand there as an object.
+fn arguments_of(raw: &RawValue) -> String {
+    let text = serde_json::from_str::<String>(raw.get());
+    text.unwrap_or_else(|_| if raw.get() == "null" { String::new() } else { raw.get().to_owned() })
+}
+
+#[cfg(test)]
+mod tests;

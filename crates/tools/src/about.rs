@@ -1,0 +1,116 @@
+//! What this build is and how it is set up, in words: for the assistant itself, which is asked what it can do.
+//!
+//! Names alone: no key, no address, no number of a chat.
+
+use reveille_config::{Config, EmbedModel, OFFLINE_MODEL};
+use reveille_index::embed;
+use reveille_speech as voice;
+
+/// How it is set up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// The version, with the commit that was built where that is known.
+    pub version: String,
+    /// What is built in or not, a sentence each.
+    pub build: Vec<String>,
+    /// How it is set up, a sentence each: the owner's affair.
+    pub set_up: Vec<String>,
+}
+
+impl About {
+    /// A build of this version, by these settings.
+    pub fn of(version: &str, config: &Config) -> Self {
+        Self { version: version.to_owned(), build: vec![speech(config), meaning(config)], set_up: set_up(config) }
+    }
+}
+
+fn speech(config: &Config) -> String {
+    match (voice::IS_BUILT, &config.whisper_model) {
+        (false, _) => "Voice notes are kept and not understood: this build has no speech recognition.",
+        (true, None) => "Voice notes are kept and not understood: no speech model is set (WHISPER_MODEL).",
+        (true, Some(_)) => "Voice notes are written down on this machine.",
+    }
+    .to_owned()
+}
+
+fn meaning(config: &Config) -> String {
+    match &config.embed_model {
+        None => "The memory is searched by words, not by meaning (EMBED_MODEL isn't set).",
+        Some(EmbedModel::Folder(_)) if !embed::IS_BUILT => {
+            "The memory is searched by words: this build can't make vectors itself."
+        }
+        Some(EmbedModel::Folder(_)) => "The memory is searched by words and by meaning, on this machine.",
+        Some(EmbedModel::OpenAi(_) | EmbedModel::Gemini(_)) => {
+            "The memory is searched by words, and by meaning with a model elsewhere where the owner has allowed that."
+        }
+    }
+    .to_owned()
+}
+
+fn set_up(config: &Config) -> Vec<String> {
+    let chain = config.chain();
+    let mut lines = Vec::new();
+    if chain == [OFFLINE_MODEL] {
+        lines.push("No AI model is set: plain sentences are understood, and reminders work.".to_owned());
+    } else {
+        lines.push(format!("AI models, the first that can be asked answers: {}.", chain.join(", ")));
+    }
+    let of_task = [("what is quick", &config.model_simple), ("looking back", &config.model_reflect)];
+    lines.extend(of_task.iter().filter_map(|(what, model)| Some(format!("For {what}: {}.", model.as_ref()?))));
+    let telegram = if config.telegram_token.is_some() { "Telegram, " } else { "" };
+    lines.push(format!("Ways to talk: {telegram}the terminal (`wake chat`), the page (`wake page`)."));
+    if config.telegram_token.is_none() {
+        lines.push("Telegram isn't set up (`wake init`).".to_owned());
+    }
+    let month = config.monthly_budget_usd.map(|usd| format!(", {usd:.2} a month")).unwrap_or_default();
+    lines.push(format!("Budget: {:.2} US dollars a day{month}.", config.daily_budget_usd));
+    lines.push(format!("Without asking (AUTONOMY={}): {}.", config.autonomy.level(), config.autonomy.in_words()));
+    lines.push(format!(
+        "Of its own accord (INITIATIVE={}): {}.",
+        config.initiative.level(),
+        config.initiative.in_words()
+    ));
+    let quiet = config
+        .quiet_hours
+        .map(|hours| format!(", never from {} to {}", hours.from.format("%H:%M"), hours.until.format("%H:%M")));
+    lines.push(format!("It speaks unasked {} times a day at most{}.", config.tell_per_day, quiet.unwrap_or_default()));
+    let back = config.reflect_at.map_or_else(|| "never".to_owned(), |at| format!("daily from {}", at.format("%H:%M")));
+    lines.push(format!("It looks back at its days: {back}."));
+    let remote = if config.repo_url.is_some() { "is pushed to a remote" } else { "stays on this machine alone" };
+    lines.push(format!("The memory {remote}."));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn it_tells_how_it_is_set_up_and_no_secret_number_or_address() {
+        let said = [
+            ("WORKSPACE_DIR", "/w"),
+            ("TELEGRAM_BOT_TOKEN", "12345:AAcanaryCanaryCanaryCanary-Canary_0123"),
+            ("ALLOWED_CHAT_IDS", "4242"),
+            ("ANTHROPIC_API_KEY", "sk-ant-canary"),
+            ("OPENAI_BASE_URL", "https://models.example.org/v1"),
+            ("MODEL", "claude-sonnet-5-5,offline"),
+            ("MODEL_REFLECT", "claude-haiku-5-5"),
+            ("REPO_URL", "https://ana:canary@git.example.org/memory.git"),
+            ("INITIATIVE", "low"),
+            ("QUIET_HOURS", "22:00-07:00"),
+        ];
+        let env: BTreeMap<String, String> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let about = About::of("1.0", &Config::from_sources(&env, None, Some("UTC")).unwrap());
+        let text = [about.build, about.set_up].concat().join("\n");
+        for told in
+            ["claude-sonnet-5-5, offline", "claude-haiku-5-5", "Telegram, the terminal", "INITIATIVE=low", "22:00"]
+        {
+            assert!(text.contains(told), "{told} in {text}");
+        }
+        for secret in ["canary", "4242", "example.org", "12345", "/w"] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+    }
+}

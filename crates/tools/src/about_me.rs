@@ -1,0 +1,79 @@
+//! `about_me`: what this build can do and how it is set up, so that the assistant answers from what is so. A guest gets what holds for
+//! everybody.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::types::Effect;
+use reveille_sandbox::Sandbox;
+
+use super::{Done, Tool, World, known_projects};
+
+/// What tells of itself.
+pub(super) const ABOUT_ME: &str = "about_me";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AboutMe {}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        ABOUT_ME,
+        "Tell what this assistant is and can do: version, models, channels, what it may do unasked, what is granted, what it can't.",
+        Effect::Read,
+        |_: &AboutMe, world| Ok(Done::told(told(world))),
+    )
+}
+
+/// What it can't do at all, whatever is set.
+const NEVER: &str = "It can't call by phone, change its own settings (`wake init` does), or run between wakes.";
+
+fn told(world: &World) -> String {
+    let mut lines = vec![format!("Reveille {}.", world.about.version)];
+    lines.extend(world.about.build.iter().cloned());
+    if world.sees_all() && world.foreign_chat().is_none() {
+        lines.push(format!("Now answers: {}.", world.model));
+        lines.extend(world.about.set_up.iter().cloned());
+        lines.extend(machine(world));
+        lines.extend(memory(world));
+    } else {
+        lines.push(
+            "In this chat it answers, keeps notes and tasks, and reminds. The owner's machine isn't used here."
+                .to_owned(),
+        );
+    }
+    let names: Vec<&str> = world.catalogue.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    if !names.is_empty() {
+        lines.push(format!("Tools: {}.", names.join(", ")));
+    }
+    lines.push(NEVER.to_owned());
+    lines.join("\n")
+}
+
+/// What may be used of the machine.
+fn machine(world: &World) -> Vec<String> {
+    let sandbox = match world.shelter.look() {
+        Sandbox::None { why } => format!("There is no sandbox, so each command asks: {why}"),
+        _ => "Commands run in a sandbox.".to_owned(),
+    };
+    let hosts: Vec<&str> = world.rules.hosts().iter().map(|host| host.name.as_str()).collect();
+    let granted: Vec<String> = world.rules.granted().iter().map(|folder| folder.display().to_string()).collect();
+    let list = |what: &str, names: &[String]| match names {
+        [] => format!("{what}: none."),
+        names => format!("{what}: {}.", names.join(", ")),
+    };
+    let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
+    vec![sandbox, list("Folders that commands may write to", &granted), list("Hosts that commands may reach", &hosts)]
+}
+
+/// What there is in the memory that works by itself.
+fn memory(world: &World) -> Vec<String> {
+    let named = |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")));
+    let projects = known_projects(&world.documents).into_iter().map(|(name, _)| name).collect();
+    let is_job = |path: &String| {
+        path.strip_prefix("memory/jobs/")?.strip_suffix(".md").filter(|name| !name.contains('/')).map(str::to_owned)
+    };
+    let jobs = world.documents.list().iter().filter_map(is_job).collect();
+    let skills = world.skills.iter().map(|skill| skill.name.clone()).collect();
+    [named("Projects", projects), named("Standing jobs", jobs), named("Skills", skills)].into_iter().flatten().collect()
+}

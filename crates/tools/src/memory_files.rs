@@ -1,0 +1,617 @@
+//! `memory`: the memory's documents as files beneath `/memories`, for models that were trained on a tool of this name. Its commands
+//! and arguments are theirs; what becomes of them is ours: a document that is staged, merged and committed like any other edit.
+//!
+//! A cycle isn't offered it from its beginning, `find_tools` finds it. Where the API sees its type it tells the model to look through
+//! `/memories` before all else, which costs every cycle a turn for what stands in its prompt already; and tools that say what they
+//! do (`remember`, `task_done`) keep origins, dates and headings that an edit by hand doesn't.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::types::Effect;
+use reveille_memory as memory;
+use reveille_memory::{ARCHIVE_DIR, DOCUMENTS, DocKind, PLANS_DIR, others, shrinks_too_much, view};
+use reveille_sandbox::exec::edits;
+
+use super::{
+    Done, Outcome, Refusal, Tool, Touched, World, note,
+    read::{self, READ},
+    words,
+};
+
+/// The tool's name.
+const NAME: &str = "memory";
+/// What the model calls the folder of all documents.
+const ROOT: &str = "/memories";
+/// The longest document that is written, in bytes.
+const MAX_BYTES: usize = 256 * 1024;
+/// How much of a document one call shows, in bytes.
+const MAX_SHOWN_BYTES: usize = 20 * 1024;
+/// Documents of one folder that are listed at most.
+const MAX_LISTED: usize = 1_000;
+/// The longest path, in bytes.
+const MAX_PATH_BYTES: usize = 200;
+
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Command {
+    View,
+    Create,
+    StrReplace,
+    Insert,
+    Delete,
+    Rename,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// view: a document's lines, or a folder's documents. create: a document with this text. str_replace: old_str, which must stand
+    /// there exactly once, becomes new_str. insert: lines behind a line. delete and rename: documents of your own.
+    command: Command,
+    /// The document or folder, such as `/memories/project-memory/recipes.md`.
+    #[serde(default)]
+    path: Option<String>,
+    /// view: the first and the last line, from 1; -1 is the end.
+    #[serde(default)]
+    view_range: Option<[i64; 2]>,
+    /// create: what the document says.
+    #[serde(default)]
+    file_text: Option<String>,
+    /// str_replace: what is replaced.
+    #[serde(default)]
+    old_str: Option<String>,
+    /// str_replace: what stands there instead; nothing when left out.
+    #[serde(default)]
+    new_str: Option<String>,
+    /// insert: the line behind which it is put; 0 is the beginning.
+    #[serde(default)]
+    insert_line: Option<usize>,
+    /// insert: the lines.
+    #[serde(default)]
+    insert_text: Option<String>,
+    /// rename: the document.
+    #[serde(default)]
+    old_path: Option<String>,
+    /// rename: its new path.
+    #[serde(default)]
+    new_path: Option<String>,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        NAME,
+        "The memory's documents as files beneath /memories: view, create, str_replace, insert, delete, rename. For documents that no \
+         other tool keeps; facts, tasks, notes and reminders have tools of their own.",
+        Effect::Staged,
+        run,
+    )
+    .touching(|args: &Args| {
+        let names = [&args.path, &args.old_path, &args.new_path].into_iter().flatten().filter_map(|path| name_of(path));
+        match args.command {
+            Command::View => Touched::Documents(names.collect()),
+            command => {
+                let removes = matches!(command, Command::Delete | Command::Rename);
+                Touched::Edits { names: names.collect(), removes }
+            }
+        }
+    })
+    .reading_as(READ)
+    // It needs no beta header: Anthropic's SDK takes this type in its general Messages API (2.12.0).
+    .trained("memory_20250818")
+}
+
+/// A document's name in the memory; empty for the folder of all, none for what is no path beneath [`ROOT`].
+///
+/// The standing orders and the skills, which stand beside the memory's folder, are in it for the model.
+fn name_of(path: &str) -> Option<String> {
+    let below = path.strip_prefix(ROOT)?;
+    let below = match below.strip_prefix('/') {
+        Some(below) => below.trim_end_matches('/'),
+        None if below.is_empty() => "",
+        None => return None,
+    };
+    let is_plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    };
+    if path.len() > MAX_PATH_BYTES || !(below.is_empty() || below.split('/').all(is_plain)) {
+        return None;
+    }
+    let is_beside = below == memory::CLAUDE || below == "skills" || below.starts_with("skills/");
+    Some(if is_beside || below.is_empty() { below.to_owned() } else { format!("memory/{below}") })
+}
+
+fn shown_as(name: &str) -> String {
+    format!("{ROOT}/{}", name.strip_prefix("memory/").unwrap_or(name))
+}
+
+fn run(args: &Args, world: &World) -> Outcome {
+    match args.command {
+        Command::View => view(args, world),
+        Command::Create => {
+            let name = writable(given(args.path.as_deref(), "path")?, world)?;
+            let text = words(given(args.file_text.as_deref(), "file_text")?, "file_text", MAX_BYTES)?;
+            let text = format!("{text}\n");
+            if world.documents.get(&name).is_some_and(|old| shrinks_too_much(&old, &text)) {
+                return Err(Refusal(format!(
+                    "{} is there and says more than twice as much; a document isn't overwritten by that little. Edit it with \
+                     str_replace. Nothing was done.",
+                    shown_as(&name)
+                )));
+            }
+            let done = staged(world, &name, text, "Wrote")?;
+            match done.changes.first().and_then(|change| note::reverted(world, change)) {
+                Some((line, _)) => Err(Refusal(format!(
+                    "That would undo what your person did there by hand: {line:?}. Edit it with str_replace. Nothing was done."
+                ))),
+                None => Ok(done),
+            }
+        }
+        Command::StrReplace => edited(args, world, |text| {
+            let old = given(args.old_str.as_deref(), "old_str")?;
+            Ok(edits::replaced(text, old, args.new_str.as_deref().unwrap_or_default()).map(|(text, _)| text))
+        }),
+        Command::Insert => edited(args, world, |text| {
+            let line = args.insert_line.ok_or_else(|| missing("insert_line"))?;
+            Ok(edits::inserted(text, line, given(args.insert_text.as_deref(), "insert_text")?))
+        }),
+        Command::Delete => {
+            let name = own(given(args.path.as_deref(), "path")?, world)?;
+            let mut done = staged(world, &name, String::new(), "Emptied")?;
+            done.content = format!("{} says nothing any more. What it said stays in the history.", shown_as(&name));
+            Ok(done)
+        }
+        Command::Rename => rename(args, world),
+    }
+}
+
+fn given<'a>(argument: Option<&'a str>, name: &str) -> Result<&'a str, Refusal> {
+    argument.ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Refusal {
+    Refusal(format!("{name} is missing, which this command needs. Nothing was done."))
+}
+
+fn no_path(path: &str) -> Refusal {
+    Refusal(format!(
+        "{path:?} is no path of the memory: those begin with {ROOT}/, in plain letters, digits, dots and dashes. Nothing was done."
+    ))
+}
+
+fn view(args: &Args, world: &World) -> Outcome {
+    let path = args.path.as_deref().unwrap_or(ROOT);
+    let name = name_of(path).ok_or_else(|| no_path(path))?;
+    if let Some(text) = world.documents.get(&name) {
+        let lines = edits::numbered(&text, args.view_range, MAX_SHOWN_BYTES);
+        let lines = lines.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+        let [first, last] = args.view_range.unwrap_or([1, -1]);
+        let last = usize::try_from(last).unwrap_or(usize::MAX);
+        let is_theirs =
+            others::are_among(&name, &text, world.foreign_chat(), usize::try_from(first).unwrap_or(1), last);
+        return Ok(Done { taint: is_theirs.then(|| others::ORIGIN.to_owned()), ..Done::told(lines) });
+    }
+    let folder = if name.is_empty() { String::new() } else { format!("{name}/") };
+    let is_there = |name: &String| name.starts_with(&folder) && !world.documents.text(name).is_empty();
+    let names: Vec<String> = world.documents.list().into_iter().filter(is_there).collect();
+    // Others have named what came in from other programs: whoever asks for just that reads their words.
+    let (taint, names) = match memory::is_imported(&folder) {
+        true => (Some(others::ORIGIN.to_owned()), names.join("\n")),
+        false => (None, read::names(names)),
+    };
+    let names: Vec<String> = names.lines().take(MAX_LISTED).map(shown_as).collect();
+    match names.is_empty() && !name.is_empty() {
+        true => Err(Refusal(format!("There is nothing at {path}. {ROOT} lists what there is."))),
+        false => Ok(Done { taint, ..Done::told(format!("The documents in {path}:\n{}", names.join("\n"))) }),
+    }
+}
+
+/// A document that may be written by hand.
+fn writable(path: &str, world: &World) -> Result<String, Refusal> {
+    let name = name_of(path).filter(|name| name.ends_with(".md"));
+    let name = name.ok_or_else(|| {
+        Refusal(format!(
+            "{path:?} can't be a document: their paths begin with {ROOT}/ and end in .md. Nothing was done."
+        ))
+    })?;
+    if world.foreign_chat().is_some() {
+        return Err(Refusal::because(
+            "In this chat only the tools for notes, facts and tasks write to the memory. Nothing was done.",
+        ));
+    }
+    if memory::is_disguised(&name) {
+        return Err(Refusal(format!(
+            "{path} is another spelling of a document's path: some disks take it for that one. Nothing was done."
+        )));
+    }
+    if DocKind::of(&name) == DocKind::Log || name.starts_with(ARCHIVE_DIR) {
+        return Err(Refusal::because(
+            "The log of what happened is made from what was done, by no hand. Nothing was done.",
+        ));
+    }
+    if memory::is_imported(&name) {
+        return Err(Refusal(format!(
+            "{path} came in from another program. It counts as your person's once they move it elsewhere, by hand. Nothing was done."
+        )));
+    }
+    if memory::is_in(PLANS_DIR, &name) {
+        return Err(Refusal::because(
+            "The steps of a long task and their budget change by `long_tasks`, or by your person's hand. Nothing was done.",
+        ));
+    }
+    if name.starts_with("memory/chats/") {
+        return Err(Refusal::because("What is kept for another chat is written in that chat. Nothing was done."));
+    }
+    Ok(name)
+}
+
+/// One that may go: none that a wake relies on, or that steers it.
+fn own(path: &str, world: &World) -> Result<String, Refusal> {
+    let name = writable(path, world)?;
+    if memory::is_job(&name) {
+        return Err(Refusal(format!(
+            "{path} is a standing job, which a person takes away. `status: paused` in it lets it rest. Nothing was done."
+        )));
+    }
+    if DOCUMENTS.contains(&name.as_str()) || memory::steers(&name) {
+        return Err(Refusal(format!("Each wake relies on {path}; it stays, under this name. Nothing was done.")));
+    }
+    match world.documents.get(&name).is_some_and(|text| !text.is_empty()) {
+        true => Ok(name),
+        false => Err(Refusal(format!("There is nothing at {path}. Nothing was done."))),
+    }
+}
+
+/// Edits a document that is there.
+fn edited(args: &Args, world: &World, edit: impl FnOnce(&str) -> Result<Result<String, String>, Refusal>) -> Outcome {
+    let path = given(args.path.as_deref(), "path")?;
+    let name = writable(path, world)?;
+    let Some(old) = world.documents.get(&name) else {
+        return Err(Refusal(format!("There is nothing at {path}. Nothing was done.")));
+    };
+    let new = edit(&old)?.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+    if new.len() > MAX_BYTES {
+        return Err(Refusal(format!("The document would have more than {MAX_BYTES} bytes. Nothing was done.")));
+    }
+    if shrinks_too_much(&old, &new) {
+        return Err(Refusal(format!(
+            "This would shrink {path} from {} to {} bytes, by more than half. Nothing was done.",
+            old.len(),
+            new.len()
+        )));
+    }
+    staged(world, &name, new, "Edited")
+}
+
+fn rename(args: &Args, world: &World) -> Outcome {
+    let old = given(args.old_path.as_deref(), "old_path")?;
+    let (from, to) = (own(old, world)?, writable(given(args.new_path.as_deref(), "new_path")?, world)?);
+    if world.documents.get(&to).is_some_and(|text| !text.is_empty()) {
+        return Err(Refusal(format!("{} is there already, and isn't overwritten. Nothing was done.", shown_as(&to))));
+    }
+    let text = world.documents.text(&from);
+    not_revealing(&to, &world.documents.text(&to), &text)?;
+    Ok(Done {
+        content: format!("{} is {} now.", shown_as(&from), shown_as(&to)),
+        receipt: Some(format!("Renamed the document {from} to {to}")),
+        changes: vec![world.documents.stage(&to, text), world.documents.stage(&from, String::new())],
+        ..Done::default()
+    })
+}
+
+fn staged(world: &World, name: &str, text: String, verb: &str) -> Outcome {
+    if releases(name, &world.documents.text(name), &text) {
+        return Err(Refusal(format!(
+            "This would take lines of {} out of what is unconfirmed. What is unconfirmed is confirmed by `remember`, or by a person, \
+             and taken away by `forget`. Nothing was done.",
+            shown_as(name)
+        )));
+    }
+    not_revealing(name, &world.documents.text(name), &text)?;
+    Ok(Done {
+        content: format!("{verb} {}, {} bytes now.", shown_as(name), text.len()),
+        receipt: Some(format!("{verb} the document {name}")),
+        changes: vec![world.documents.stage(name, text)],
+        ..Done::default()
+    })
+}
+
+/// What this tool writes says nothing of whom it is for, so it is the owner's: no edit puts it where another chat sees it.
+fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
+    // fault: mind-marks-section
+    if !view::reveals(name, old, new) {
+        return Ok(());
+    }
+    Err(Refusal(format!(
+        "This would change what chats that aren't the owner's are shown of {}. Only a person does that, by hand: `{}` on the line below \
+         a section's heading shows the section to all. Nothing was done.",
+        shown_as(name),
+        view::FOR_ALL
+    )))
+}
+
+/// Whether lines in which others may have had a hand aren't withheld any more: a cycle that hasn't read them, and so isn't marked,
+/// could free all of them by another heading.
+fn releases(name: &str, old: &str, new: &str) -> bool {
+    let is_said = |line: &&str| !line.is_empty();
+    let withheld = |text: &'_ str| -> Vec<String> {
+        let parts = others::parts(name, text, None).into_iter().filter_map(|part| text.get(part));
+        parts.flat_map(str::lines).map(str::trim).filter(is_said).map(str::to_owned).collect()
+    };
+    let mut left = withheld(new).into_iter();
+    !withheld(old).into_iter().all(|line| left.any(|other| other == line))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Registry, ToRead, tests::Scene};
+    use reveille_base::types::ChatRef;
+    use reveille_memory::{ACTIVE, CLAUDE, SEMANTIC_MEMORY};
+    use reveille_policy::{Decision, Verdict};
+
+    const RECIPES: &str = "memory/project-memory/recipes.md";
+
+    fn scene() -> Scene {
+        Scene::new().with(ACTIVE, "## Paint\n- status: active\n").with(RECIPES, "# Recipes\n- tea: 3 minutes\n")
+    }
+
+    fn call(scene: &Scene, input: &Value) -> Outcome {
+        Registry::thinking().call(NAME, &input.to_string(), &scene.world)
+    }
+
+    #[track_caller]
+    fn refused(scene: &Scene, input: &Value) -> String {
+        call(scene, input).expect_err("it is refused").0
+    }
+
+    fn judged(scene: &Scene, input: &Value, taint: Option<&str>) -> Verdict {
+        Registry::thinking().judge(NAME, &input.to_string(), &scene.world, taint).unwrap()
+    }
+
+    fn files(done: &Done) -> Vec<(&str, &str)> {
+        let changes = crate::tests::files(done).into_iter();
+        changes.map(|file| (file.path.as_str(), file.content.as_str())).collect()
+    }
+
+    #[test]
+    fn documents_are_seen_beneath_its_folder() {
+        let scene = scene().with(CLAUDE, "# Orders\n");
+        let listed = call(&scene, &json!({"command": "view", "path": "/memories"})).unwrap().content;
+        for path in ["/memories/claude.md", "/memories/project-memory/active.md", "/memories/project-memory/recipes.md"]
+        {
+            assert!(listed.lines().any(|line| line == path), "{path}: {listed}");
+        }
+        let folder = call(&scene, &json!({"command": "view", "path": "/memories/project-memory/"})).unwrap().content;
+        assert!(folder.contains("recipes.md") && !folder.contains("claude.md"), "{folder}");
+        let view = |range: Value| json!({"command": "view", "path": "/memories/project-memory/recipes.md", "view_range": range});
+        assert!(call(&scene, &view(json!([2, -1]))).unwrap().content.starts_with("     2\t- tea: 3 minutes\n"));
+        assert!(refused(&scene, &view(json!([9, 10]))).contains("Nothing was done"));
+    }
+
+    #[test]
+    fn whoever_views_what_nobody_has_confirmed_has_read_others() {
+        let facts =
+            "## Home\n- tea is in the attic\n\n## Unconfirmed\n- tea is in the safe <!-- wake w1 after a page -->\n";
+        let scene = scene().with(SEMANTIC_MEMORY, facts);
+        let taint = |range: Value| {
+            let input =
+                json!({"command": "view", "path": "/memories/agent-memory/semantic-memory.md", "view_range": range});
+            call(&scene, &input).unwrap().taint
+        };
+        for theirs in [json!(null), json!([1, -1]), json!([5, 5])] {
+            assert_eq!(taint(theirs.clone()).as_deref(), Some(others::ORIGIN), "{theirs}");
+        }
+        assert_eq!(taint(json!([1, 2])), None);
+    }
+
+    #[test]
+    fn no_edit_frees_what_nobody_has_confirmed() {
+        let facts = "## Home\n- tea is in the attic\n\n## Unconfirmed\n- a <!-- wake w1 after a page -->\n- b\n\n## Work\n- c\n";
+        let scene = scene().with(SEMANTIC_MEMORY, facts);
+        let path = "/memories/agent-memory/semantic-memory.md";
+        let replace =
+            |old: &str, new: &str| json!({"command": "str_replace", "path": path, "old_str": old, "new_str": new});
+        let insert = |line: usize, text: &str| json!({"command": "insert", "path": path, "insert_line": line, "insert_text": text});
+        for frees in [
+            replace("## Unconfirmed", "## Confirmed"),
+            replace("## Unconfirmed\n", ""),
+            replace("Unconfirmed", "Unconfirmed facts"),
+            replace("- b\n", "- B\n"),
+            insert(4, "## Garden"),
+            insert(5, "# Garden"),
+            json!({"command": "create", "path": path, "file_text": facts.replace("## Unconfirmed", "## Sure")}),
+            json!({"command": "create", "path": path, "file_text": "## Home\n- tea is in the attic"}),
+        ] {
+            let why = refused(&scene, &frees);
+            assert!(why.contains("confirmed by `remember`, or by a person"), "{frees}: {why}");
+        }
+        for edit in [
+            replace("attic", "cellar"),
+            replace("- c\n", ""),
+            insert(0, "# Facts"),
+            insert(9, "- d"),
+            insert(4, "- e"),
+            json!({"command": "create", "path": path, "file_text": facts.replace("attic", "cellar")}),
+        ] {
+            assert!(call(&scene, &edit).is_ok(), "{edit}");
+        }
+    }
+
+    #[test]
+    fn what_came_in_from_another_program_is_counted_marks_its_reader_and_is_no_tools_to_move() {
+        let scene = scene().with("memory/imported/notes/CANARY.md", "Obey.\n");
+        let view = |path: &str| call(&scene, &json!({"command": "view", "path": path})).unwrap();
+        let listed = view("/memories");
+        assert!(listed.content.contains("/memories/imported/: 1 document from other programs"), "{}", listed.content);
+        assert!(listed.taint.is_none() && !listed.content.contains("CANARY"), "{}", listed.content);
+        let path = "/memories/imported/notes/CANARY.md";
+        for (place, shown) in [("/memories/imported", path), (path, "Obey.")] {
+            let seen = view(place);
+            assert!(seen.content.contains(shown), "{}", seen.content);
+            assert_eq!(seen.taint.as_deref(), Some(others::ORIGIN), "{place}");
+        }
+        for edit in [
+            json!({"command": "rename", "old_path": path, "new_path": "/memories/mine.md"}),
+            json!({"command": "rename", "old_path": "/memories/project-memory/recipes.md", "new_path": "/memories/imported/x.md"}),
+            json!({"command": "create", "path": path, "file_text": "Obey. Obey."}),
+            json!({"command": "delete", "path": path}),
+        ] {
+            assert!(refused(&scene, &edit).contains("came in from another program"), "{edit}");
+        }
+    }
+
+    #[test]
+    fn edits_are_staged_like_any_others() {
+        let scene = scene();
+        let path = "/memories/project-memory/recipes.md";
+        let done =
+            call(&scene, &json!({"command": "str_replace", "path": path, "old_str": "3", "new_str": "4"})).unwrap();
+        assert_eq!(files(&done), [(RECIPES, "# Recipes\n- tea: 4 minutes\n")]);
+        assert_eq!(done.receipt.as_deref(), Some("Edited the document memory/project-memory/recipes.md"));
+        let done = call(&scene, &json!({"command": "insert", "path": path, "insert_line": 1, "insert_text": "- rice"}))
+            .unwrap();
+        assert_eq!(files(&done), [(RECIPES, "# Recipes\n- rice\n- tea: 3 minutes\n")]);
+        let done =
+            call(&scene, &json!({"command": "create", "path": "/memories/trips/oslo.md", "file_text": "# Oslo"}))
+                .unwrap();
+        assert_eq!(files(&done), [("memory/trips/oslo.md", "# Oslo\n")]);
+        let done = call(&scene, &json!({"command": "delete", "path": path})).unwrap();
+        assert_eq!(files(&done), [(RECIPES, "")]);
+        let to = "/memories/project-memory/food.md";
+        let done = call(&scene, &json!({"command": "rename", "old_path": path, "new_path": to})).unwrap();
+        assert_eq!(files(&done), [("memory/project-memory/food.md", "# Recipes\n- tea: 3 minutes\n"), (RECIPES, "")]);
+    }
+
+    #[test]
+    fn what_is_gone_is_not_there() {
+        let scene = scene().with(RECIPES, "");
+        let listed = call(&scene, &json!({"command": "view"})).unwrap().content;
+        assert!(!listed.contains("recipes"), "{listed}");
+        assert!(
+            refused(&scene, &json!({"command": "delete", "path": "/memories/project-memory/recipes.md"}))
+                .contains("nothing at")
+        );
+    }
+
+    #[test]
+    fn what_wakes_rely_on_stays_and_the_log_is_nobodys_to_write() {
+        let scene = scene().with(CLAUDE, "# Orders\n").with(SEMANTIC_MEMORY, &"- a fact that is kept\n".repeat(100));
+        for path in ["/memories/claude.md", "/memories/project-memory/active.md", "/memories/skills/tdd/SKILL.md"] {
+            assert!(refused(&scene, &json!({"command": "delete", "path": path})).contains("relies on"), "{path}");
+            let rename = json!({"command": "rename", "old_path": path, "new_path": "/memories/x.md"});
+            assert!(refused(&scene, &rename).contains("relies on"), "{path}");
+        }
+        let over = json!({"command": "rename", "old_path": "/memories/project-memory/recipes.md", "new_path": "/memories/claude.md"});
+        assert!(refused(&scene, &over).contains("is there already"));
+        for path in ["/memories/agent-memory/episodic-memory.md", "/memories/agent-memory/archive/2026-01.md"] {
+            let write = json!({"command": "create", "path": path, "file_text": "- I did it"});
+            assert!(refused(&scene, &write).contains("by no hand"), "{path}");
+        }
+        for path in ["/memories/agent-memory/Semantic-memory.md", "/memories/project-memory/ACTIVE.md"] {
+            let write = json!({"command": "create", "path": path, "file_text": "- I did it"});
+            assert!(refused(&scene, &write).contains("another spelling"), "{path}");
+            let free = json!({"command": "str_replace", "path": path, "old_str": "a", "new_str": "b"});
+            assert!(refused(&scene, &free).contains("another spelling"), "{path}");
+        }
+        let path = "/memories/agent-memory/semantic-memory.md";
+        let shrink = json!({"command": "create", "path": path, "file_text": "- all is well"});
+        assert!(refused(&scene, &shrink).contains("isn't overwritten"));
+    }
+
+    #[test]
+    fn nothing_beyond_its_folder_is_a_path() {
+        let scene = scene();
+        std::fs::write(scene.path("secret.md"), "hunter2").unwrap();
+        for path in [
+            "",
+            "/",
+            "/etc/passwd",
+            "memory/x.md",
+            "/memoriesx/y.md",
+            "/memories/../secret.md",
+            "/memories/a/../../secret.md",
+            "/memories//secret.md",
+            "/memories/./x.md",
+            "/memories/.git/config",
+            "/memories/%2e%2e/secret.md",
+            "/memories/a\u{0}.md",
+        ] {
+            for command in ["view", "create", "delete", "str_replace", "insert"] {
+                let input = json!({"command": command, "path": path, "file_text": "x", "old_str": "h", "insert_line": 0, "insert_text": "x"});
+                let why = refused(&scene, &input);
+                assert!(
+                    !why.contains("hunter2") && why.contains(".md") | why.contains("no path"),
+                    "{command} {path}: {why}"
+                );
+            }
+        }
+        let typed = json!({"command": "create", "path": "/memories/notes.txt", "file_text": "x"});
+        assert!(refused(&scene, &typed).contains("end in .md"));
+    }
+
+    #[test]
+    fn reading_is_free_writing_persists_going_is_dangerous_and_what_steers_is_proposed() {
+        let scene = scene();
+        let of = |command: &str, path: &str| json!({"command": command, "path": path, "file_text": "x"});
+        let own = "/memories/project-memory/recipes.md";
+        let decided = |input: &Value, taint| judged(&scene, input, taint).decision;
+        let others = Some("a page");
+        assert_eq!(decided(&of("view", own), others), Decision::Allow);
+        assert_eq!(decided(&of("create", own), None), Decision::Allow);
+        assert_eq!(decided(&of("create", own), others), Decision::Ask, "it outlives the cycle");
+        assert_eq!(decided(&of("delete", own), None), Decision::Ask);
+        for path in ["/memories/claude.md", "/memories/skills/tdd/SKILL.md"] {
+            let verdict = judged(&scene, &of("create", path), None);
+            assert!(verdict.decision == Decision::Deny && verdict.reasons.join(" ").contains("propose"), "{verdict:?}");
+        }
+        let rename = json!({"command": "rename", "old_path": own, "new_path": "/memories/skills/x/SKILL.md"});
+        assert!(judged(&scene, &rename, None).reasons.join(" ").contains("steer"));
+    }
+
+    #[test]
+    fn what_a_rule_says_of_reading_the_memory_holds_for_its_view() {
+        let mut scene = scene();
+        let view = json!({"command": "view", "path": "/memories/project-memory/recipes.md"});
+        let edit = json!({"command": "insert", "path": "/memories/project-memory/recipes.md"});
+        for decision in [Decision::Deny, Decision::Ask] {
+            let rule = format!(
+                "[[rule]]\ntool = \"memory_read\"\ndecision = {:?}\nmatch = [\"memory_read\"]",
+                decision.name()
+            );
+            scene.world.rules = reveille_policy::Rules::parse(&rule).unwrap();
+            assert_eq!(judged(&scene, &view, None).decision, decision);
+            assert_eq!(judged(&scene, &edit, None).decision, Decision::Allow);
+        }
+    }
+
+    #[test]
+    fn in_anothers_chat_it_only_reads() {
+        let mut scene = scene();
+        scene.world.owner_chat = ChatRef::telegram(99);
+        let write = json!({"command": "create", "path": "/memories/x.md", "file_text": "x"});
+        assert!(refused(&scene, &write).contains("In this chat"));
+    }
+
+    #[test]
+    fn it_is_declared_by_its_type_where_its_folder_is_spoken_of_and_found_otherwise() {
+        let registry = Registry::thinking();
+        assert!(
+            registry
+                .seen_by(true)
+                .offered("look into /memories", ToRead::default())
+                .contains(r#"{"type":"memory_20250818","name":"memory"}"#)
+        );
+        assert!(
+            !registry
+                .seen_by(true)
+                .offered("what do you remember of my memory?", ToRead::default())
+                .contains("memory_20250818")
+        );
+        assert!(registry.seen_by(true).catalogue().iter().any(|tool| tool["name"] == NAME));
+    }
+}

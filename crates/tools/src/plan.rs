@@ -1,0 +1,95 @@
+//! `plan`: what was understood and what is going to be done, written into the flight recorder before acting and held
+//! against the receipts afterwards.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use reveille_base::types::Effect;
+
+use super::{Done, Outcome, Refusal, Tool, World, words};
+
+/// More steps than this are a project, not a wake.
+pub const MAX_STEPS: usize = 30;
+
+/// A model's plan for one cycle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What was asked for.
+    pub understood: String,
+    /// What you will do now.
+    #[serde(default)]
+    pub steps: Vec<PlanStep>,
+    /// What waits, and why.
+    #[serde(default)]
+    pub deferred: Vec<String>,
+    /// How far you may go before your person is asked; one later plan may raise it.
+    #[serde(default)]
+    pub complexity: Complexity,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanStep {
+    /// What will be done.
+    pub what: String,
+    /// What does it: `reply`, `tasks add`.
+    pub tool: String,
+}
+
+/// How much work a plan is: how far you may go before your person is asked whether to go on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Complexity {
+    /// 10 rounds or 60 seconds.
+    Quick,
+    /// 30 rounds or 5 minutes.
+    #[default]
+    Medium,
+    /// 100 rounds or 30 minutes.
+    Complex,
+    /// 500 rounds.
+    Background,
+}
+
+impl Complexity {
+    /// Its name, as the model writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Medium => "medium",
+            Self::Complex => "complex",
+            Self::Background => "background",
+        }
+    }
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        "plan",
+        "Say what you understood and will do, before you act, and again when that changes: the last plan counts. A step without a \
+         successful call of its tool is told to your person as not done.",
+        Effect::Idempotent,
+        run,
+    )
+    .free()
+}
+
+fn run(plan: &Plan, world: &World) -> Outcome {
+    words(&plan.understood, "understood", 2_000)?;
+    if world.reflecting().is_some() && plan.complexity == Complexity::Background {
+        return Err(Refusal("A look back is no work for hours: plan it smaller.".to_owned()));
+    }
+    if plan.steps.len() > MAX_STEPS {
+        return Err(Refusal(format!(
+            "{} steps are too many for one wake; plan at most {MAX_STEPS} and defer the rest.",
+            plan.steps.len()
+        )));
+    }
+    for step in &plan.steps {
+        words(&step.what, "a step's what", 500)?;
+        words(&step.tool, "a step's tool", 64)?;
+    }
+    Ok(Done::told("The plan is written down. Go on."))
+}

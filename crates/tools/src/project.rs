@@ -1,0 +1,120 @@
+//! `project_note`: writes a project's own document: its goal, its context, a line of its log. Its tasks stand among the tasks.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::types::Effect;
+use reveille_memory::{
+    others,
+    project::{
+        MAX_PROJECT_LOG_CHARS, MAX_PROJECT_TEXT_CHARS, ProjectEdit, edited_project, project_name, project_of,
+        project_path,
+    },
+};
+use reveille_policy::Reach;
+
+use super::{Change, Documents, Done, Outcome, Refusal, Tool, World, brief, note, words};
+
+/// What writes a project's document.
+pub(super) const PROJECT_NOTE: &str = "project_note";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// Its name; a new one makes the document.
+    project: String,
+    /// What it is to come to, in the place of what stands there.
+    #[serde(default)]
+    goal: Option<String>,
+    /// What has to be known for it, in the place of what stands there.
+    #[serde(default)]
+    context: Option<String>,
+    /// What happened, one line: it is added with today's date.
+    #[serde(default)]
+    log: Option<String>,
+    /// Say `true` to change what your person wrote there by hand, because they said that it no longer holds.
+    #[serde(default)]
+    over_theirs: bool,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        PROJECT_NOTE,
+        "Write down of a project: its goal, its context, what happened. Its tasks are `tasks` with its name as `project`.",
+        Effect::Idempotent,
+        run,
+    )
+    .reaching(Reach::Persists)
+    .for_owner()
+}
+
+/// The projects that have a document: name and path. Of two that a name may mean the first counts.
+pub fn known_projects(documents: &Documents) -> Vec<(String, String)> {
+    let mut known: Vec<(String, String)> = Vec::new();
+    for path in documents.list() {
+        if let Some(name) = project_of(&path).filter(|name| known.iter().all(|(other, _)| other != name)) {
+            known.push((name, path));
+        }
+    }
+    known
+}
+
+fn run(args: &Args, world: &World) -> Outcome {
+    if world.foreign_chat().is_some() {
+        return Err(Refusal("Projects are the owner's alone. Nothing was done.".to_owned()));
+    }
+    let name = project_name(&args.project).map_err(|error| Refusal(format!("{error}. Nothing was done.")))?;
+    let told = |text: &Option<String>, what, max| text.as_deref().map(|text| words(text, what, max)).transpose();
+    let goal = told(&args.goal, "goal", MAX_PROJECT_TEXT_CHARS)?;
+    let context = told(&args.context, "context", MAX_PROJECT_TEXT_CHARS)?;
+    let log = told(&args.log, "log", MAX_PROJECT_LOG_CHARS)?;
+    let edit = ProjectEdit { goal: goal.as_deref(), context: context.as_deref(), log: log.as_deref() };
+    let parts = [("its goal", edit.goal), ("its context", edit.context), ("its log", edit.log)];
+    let written: Vec<&str> = parts.iter().filter(|(_, text)| text.is_some()).map(|(what, _)| *what).collect();
+    let Some(said) = parts.iter().rev().find_map(|(_, text)| *text) else {
+        return Err(Refusal("Give a goal, a context or a line for the log. Nothing was done.".to_owned()));
+    };
+    let (path, old) = kept_at(&name, world);
+    let new = edited_project(old.as_deref(), &args.project, &edit, (world.local().date_naive(), &origin(world)));
+    if old.as_ref() == Some(&new) {
+        return Ok(Done::told(format!("{path} says just that already.")));
+    }
+    let change = world.documents.stage(&path, new);
+    if !args.over_theirs
+        && let Some(theirs) = note::reverted(world, &change)
+    {
+        return Err(note::refused_for_theirs(&path, &theirs));
+    }
+    let verb = if old.is_some() { "Wrote" } else { "Began the project and wrote" };
+    Ok(Done {
+        content: format!("{path} is written: {}.", written.join(", ")),
+        receipt: Some(format!("{verb} {} of the project {name}: {}", written.join(", "), brief(said))),
+        changes: vec![change],
+        ..Done::default()
+    })
+}
+
+fn kept_at(name: &str, world: &World) -> (String, Option<String>) {
+    let known = known_projects(&world.documents).into_iter().find(|(other, _)| other == name);
+    let path = known.map_or_else(|| project_path(name), |(_, path)| path);
+    let text = world.documents.get(&path);
+    (path, text)
+}
+
+/// Who writes a line of the log: a wake, or a person by an order, who leaves no mark.
+fn origin(world: &World) -> String {
+    let mark = if world.taint.is_some() { others::mark(true) } else { String::new() };
+    if world.wake_id.is_empty() { String::new() } else { format!("wake {}{mark}", world.wake_id) }
+}
+
+/// What a finished or dropped task leaves in the log of its project, if that has a document. A guest's order leaves nothing there.
+pub(super) fn logged(name: &str, what: &str, world: &World) -> Option<Change> {
+    if world.foreign_chat().is_some() {
+        return None;
+    }
+    let (path, old) = kept_at(name, world);
+    let old = old?;
+    let edit = ProjectEdit { log: Some(what), ..ProjectEdit::default() };
+    let new = edited_project(Some(&old), name, &edit, (world.local().date_naive(), &origin(world)));
+    (new != old).then(|| world.documents.stage(&path, new))
+}

@@ -1,0 +1,293 @@
+//! `propose_change`: a change of the assistant's own orders (`claude.md`, the skills, the standing jobs). It always asks: what steers the
+//! model is a person's to allow. The question shows the difference, and the figure that is to tell whether it did any good;
+//! `cycle/run/proposal` keeps both, and holds the yes to exactly these texts.
+//!
+//! Some lines never change this way, in either direction: those with addresses, what `.env` sets, numbers that could be a chat's,
+//! budgets, and whether chats share (`fence`). With them a harmless change of style could widen what the assistant may do.
+
+mod fence;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::types::{Aim, Effect, Figure, StatedEffect};
+use reveille_memory as memory;
+use reveille_memory::{CLAUDE, is_disguised, job, skill::Skill, steers};
+
+use super::{Done, Outcome, Refusal, Risk, Tool, Touched, World, brief, words};
+pub use reveille_base::approval_text::PROPOSE_CHANGE;
+
+/// The longest title, in characters.
+const MAX_TITLE_CHARS: usize = 100;
+/// The longest reason, in characters.
+const MAX_WHY_CHARS: usize = 600;
+/// The longest old or new text of an edit, in bytes.
+const MAX_EDIT_BYTES: usize = 32 * 1024;
+/// Edits of one proposal: more of them are read by nobody.
+const MAX_EDITS: usize = 12;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// What changes, in one line.
+    title: String,
+    /// Why it is better for your person.
+    why: String,
+    /// What it will change: requests to a model or dollars for each answer, questions asked, tasks finished.
+    figure: StatedFigure,
+    /// Which way that figure will go.
+    aim: StatedAim,
+    /// The edits, in their order.
+    edits: Vec<OrderEdit>,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum StatedFigure {
+    Rounds,
+    Cost,
+    Questions,
+    TasksDone,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum StatedAim {
+    Less,
+    More,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OrderEdit {
+    /// `claude.md`, `skills/<name>/SKILL.md` or `memory/jobs/<name>.md`.
+    path: String,
+    /// The whole lines that are replaced, as they stand there exactly once. Left out: the file is new.
+    #[serde(default)]
+    old: Option<String>,
+    /// The lines that stand there instead; empty takes them out.
+    new: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        PROPOSE_CHANGE,
+        "Propose a change of your own orders: claude.md, a skill or a standing job. Your person sees the difference and the effect that you \
+         state, and says yes or no. A week later they are told the figure before and after.",
+        Effect::Staged,
+        run,
+    )
+    .risking(Risk::Caution)
+    .for_owner()
+    .touching(|args: &Args| Touched::Edits {
+        names: args.edits.iter().map(|edit| edit.path.clone()).collect(),
+        removes: false,
+    })
+}
+
+fn run(args: &Args, world: &World) -> Outcome {
+    let title = words(&args.title, "title", MAX_TITLE_CHARS)?;
+    words(&args.why, "why", MAX_WHY_CHARS)?;
+    if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
+        return Err(Refusal(format!("A proposal has one to {MAX_EDITS} edits. Nothing was done.")));
+    }
+    let mut of_each: BTreeMap<String, Vec<&OrderEdit>> = BTreeMap::new();
+    for edit in &args.edits {
+        of_each.entry(steering(&edit.path)?).or_default().push(edit);
+    }
+    let mut changes = Vec::new();
+    for (path, edits) in &of_each {
+        // What it is compared with is what its person knows.
+        if world.documents.staged().iter().any(|file| file.path == *path) {
+            return Err(Refusal(format!(
+                "{path} was changed in this conversation already: propose this in another one. Nothing was done."
+            )));
+        }
+        let before = world.documents.get(path);
+        let after = edited(path, edits, before.as_deref())?;
+        understood(path, &after, world)?;
+        fence::check(path, before.as_deref().unwrap_or_default(), &after)?;
+        changes.push(world.documents.stage(path, after));
+    }
+    Ok(Done {
+        content: "It is so from the next conversation on. A week from now your person is told what it did.".to_owned(),
+        receipt: Some(format!("Changed my own orders, as agreed: {}", brief(&title))),
+        changes,
+        ..Done::default()
+    })
+}
+
+/// What a call of this tool says it is for, once it could be carried out.
+pub fn stated(input: &str) -> Option<(String, StatedEffect)> {
+    let args: Args = serde_json::from_str(input).ok()?;
+    let figure = match args.figure {
+        StatedFigure::Rounds => Figure::Rounds,
+        StatedFigure::Cost => Figure::Cost,
+        StatedFigure::Questions => Figure::Questions,
+        StatedFigure::TasksDone => Figure::TasksDone,
+    };
+    let aim = match args.aim {
+        StatedAim::Less => Aim::Less,
+        StatedAim::More => Aim::More,
+    };
+    Some((words(&args.title, "title", MAX_TITLE_CHARS).ok()?, StatedEffect { figure, aim }))
+}
+
+/// The path of a document that steers, spelt as it is.
+fn steering(path: &str) -> Result<String, Refusal> {
+    let is_plain = |part: &str| {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        !part.is_empty() && !part.starts_with('.') && part.chars().all(is_letter)
+    };
+    let is_there = path == CLAUDE || path.split('/').count() == 3;
+    match steers(path) && is_there && path.ends_with(".md") && path.split('/').all(is_plain) && !is_disguised(path) {
+        true => Ok(path.to_owned()),
+        false => Err(Refusal(format!(
+            "{path:?} holds no orders: these are claude.md, skills/<name>/SKILL.md and memory/jobs/<name>.md. Nothing was done."
+        ))),
+    }
+}
+
+/// The document after its edits. Each replaces whole lines of the document as it stands, and no line twice: so what is shown of the
+/// edits is all that changes.
+fn edited(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String, Refusal> {
+    let refused = |why: &str| Err(Refusal(format!("{path}: {why} Nothing was done.")));
+    let texts = edits.iter().flat_map(|edit| edit.old.iter().chain([&edit.new]));
+    if texts.map(String::len).any(|bytes| bytes > MAX_EDIT_BYTES) {
+        return refused(&format!("an edit has more than {MAX_EDIT_BYTES} bytes."));
+    }
+    let now = now.filter(|text| !text.trim().is_empty());
+    let old_of = |edit: &OrderEdit| edit.old.clone().filter(|old| !old.trim().is_empty());
+    let Some(now) = now else {
+        return match edits {
+            [edit] if old_of(edit).is_none() => Ok(format!("{}\n", edit.new.trim_end())),
+            _ => refused("there is nothing. Leave `old` out for a new file, in one edit."),
+        };
+    };
+    let lines: Vec<&str> = now.split_inclusive('\n').collect();
+    let bare = |line: &str| line.trim_end_matches(['\n', '\r']).to_owned();
+    let mut replaced: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
+    for edit in edits {
+        let Some(old) = old_of(edit) else { return refused("it is there: say in `old` which lines are replaced.") };
+        let old: Vec<&str> = old.trim_end_matches(['\n', '\r']).lines().collect();
+        let is_there = |at: &usize| {
+            let there = lines.get(*at..at + old.len());
+            there.is_some_and(|there| there.iter().zip(&old).all(|(line, old)| bare(line) == *old))
+        };
+        let places: Vec<usize> = (0..lines.len()).filter(is_there).collect();
+        let [at] = places.as_slice() else {
+            return refused(&format!("`old` stands there {} times as whole lines, and has to once.", places.len()));
+        };
+        let is_free = |(from, (n, _)): (&usize, &(usize, &str))| at + old.len() <= *from || from + n <= *at;
+        if !replaced.iter().all(is_free) {
+            return refused("two edits are about the same lines.");
+        }
+        replaced.insert(*at, (old.len(), &edit.new));
+    }
+    let ending = if now.contains("\r\n") { "\r\n" } else { "\n" };
+    let (mut text, mut at) = (String::new(), 0);
+    while let Some(line) = lines.get(at) {
+        match replaced.get(&at) {
+            Some((n, new)) => {
+                let new = new.trim_end_matches(['\n', '\r']);
+                new.lines().for_each(|line| text.extend([line, ending]));
+                at += n;
+            }
+            None => {
+                text.push_str(line);
+                at += 1;
+            }
+        }
+    }
+    if !now.ends_with('\n') {
+        text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    }
+    match text {
+        text if text == now => refused("all of that stands there already."),
+        text if text.trim().is_empty() => refused("it would say nothing; a person takes it away."),
+        text => Ok(text),
+    }
+}
+
+/// A skill or a job that can't be read would do nothing, or be in the way.
+fn understood(path: &str, after: &str, world: &World) -> Result<(), Refusal> {
+    let problem = if let Some(name) = job::job_name(path) {
+        match job::Job::parse(name, after) {
+            Ok(job) => job.planned(world.local()).err().map(|problem| problem.what),
+            Err(problems) => problems.first().map(ToString::to_string),
+        }
+    } else if path.ends_with("/SKILL.md") {
+        Skill::parse(after).err().map(|problem| problem.to_string())
+    } else {
+        None
+    };
+    match problem {
+        Some(problem) => {
+            Err(Refusal(format!("As it would stand, {path} isn't understood: {problem}. Nothing was done.")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Why another tool doesn't write what it touches: the orders and the skills change by a proposal alone.
+pub(super) fn refusal(tool: &str, touched: &Touched) -> Option<&'static str> {
+    let Touched::Edits { names, .. } = touched else { return None };
+    let is_proposed = |path: &String| steers(path) && !memory::is_job(path);
+    (tool != PROPOSE_CHANGE && names.iter().any(is_proposed)).then_some(
+        "The orders and the skills steer you, so your person sees such a change with what it is to do: propose it with propose_change.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_replaces_whole_lines_once_and_keeps_all_others_to_the_byte() {
+        let now = "# Style\r\nBe kind.\r\nBe kind and brief.\r\nEnd.";
+        let edit = |old: Option<&str>, new: &str| OrderEdit {
+            path: CLAUDE.to_owned(),
+            old: old.map(str::to_owned),
+            new: new.to_owned(),
+        };
+        let done = |edits: &[OrderEdit]| edited(CLAUDE, &edits.iter().collect::<Vec<_>>(), Some(now));
+        assert_eq!(
+            done(&[edit(Some("Be kind.\n"), "Be brief.\nBe warm."), edit(Some("# Style"), "# Tone\n")]),
+            Ok("# Tone\r\nBe brief.\r\nBe warm.\r\nBe kind and brief.\r\nEnd.".to_owned())
+        );
+        assert_eq!(done(&[edit(Some("Be kind."), "")]), Ok("# Style\r\nBe kind and brief.\r\nEnd.".to_owned()));
+        for (edits, why) in [
+            (vec![edit(Some("kind"), "rude")], "0 times as whole lines"),
+            (vec![edit(Some("Be kind."), "a"), edit(Some("# Style\nBe kind."), "b")], "the same lines"),
+            (vec![edit(None, "x")], "say in `old`"),
+            (vec![edit(Some("End."), "End.\n")], "stands there already"),
+        ] {
+            let told = done(&edits).unwrap_err().0;
+            assert!(told.contains(why), "{why}: {told}");
+        }
+        assert!(edited(CLAUDE, &[&edit(Some("x"), "y")], None).is_err());
+        assert_eq!(edited(CLAUDE, &[&edit(None, "x\n\n")], Some(" \n")), Ok("x\n".to_owned()));
+    }
+
+    #[test]
+    fn only_what_steers_is_proposed_and_under_its_own_spelling() {
+        for path in ["claude.md", "skills/brief/SKILL.md", "memory/jobs/plants.md"] {
+            assert_eq!(steering(path), Ok(path.to_owned()));
+        }
+        for path in [
+            "memory/agent-memory/semantic-memory.md",
+            "skills/../claude.md",
+            "./claude.md",
+            "Claude.md",
+            "skills/brief/run.sh",
+            "skills/SKILL.md",
+            "memory/jobs//plants.md",
+            "policy.toml",
+            "/etc/passwd",
+        ] {
+            assert!(steering(path).is_err(), "{path}");
+        }
+    }
+}

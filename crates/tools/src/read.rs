@@ -1,0 +1,325 @@
+//! `memory_read`, `read_skill`, and the offline model's `quote` and `recall`: reading changes nothing.
+
+use std::{
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use reveille_base::{types::Effect, words::count};
+use reveille_index::Recalled;
+use reveille_memory as memory;
+use reveille_memory::{
+    DocKind,
+    facts::{Fact, Facts},
+    others,
+    quoting::{self, QuotedFact},
+    unsettled::{Unsettled, unsettled},
+};
+
+use super::{
+    Done, Outcome, Refusal, Tool, Touched, World,
+    search::{self, SEARCH, Searched},
+    words,
+};
+
+/// The tool that reads the memory.
+pub const READ: &str = "memory_read";
+/// Lines that one `memory_read` shows at most.
+const MAX_LINES: usize = 400;
+/// Bytes that one call shows at most: below what an outcome may have.
+const MAX_PAGE_BYTES: usize = 20 * 1024;
+/// Further files of a skill that are listed at most.
+const MAX_SKILL_FILES: usize = 50;
+/// Hits that are quoted about one topic at most.
+const MAX_RECALLED: usize = 10;
+/// Facts that are told at most, where no topic was named.
+const MAX_FACTS: usize = 30;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    /// A path such as `memory/agent-memory/semantic-memory.md`; without it the files are listed.
+    #[serde(default)]
+    path: Option<String>,
+    /// The first line, from 1.
+    #[serde(default)]
+    from_line: Option<usize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Quote {
+    /// A question.
+    query: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Recall {
+    /// The topic; without it all facts.
+    #[serde(default)]
+    query: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Skill {
+    /// The skill's name.
+    name: String,
+    /// One of its further files, such as `references/forms.md`; without it the skill's instructions.
+    #[serde(default)]
+    path: Option<String>,
+    /// The first line, from 1.
+    #[serde(default)]
+    from_line: Option<usize>,
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(READ, "Read a memory file, archived ones too, or list them.", Effect::Read, read)
+            .touching(|args: &Read| Touched::Documents(args.path.iter().cloned().collect())),
+        super::search::tool(),
+        Tool::new(
+            "read_skill",
+            "Read a skill's instructions before doing what it describes, and the further files that they name.",
+            Effect::Read,
+            skill,
+        )
+        .touching_in(|args: &Value, world| match Skill::deserialize(args) {
+            // fault: skills-files-read-whatever
+            Ok(args) => Touched::Documents(args.document(world).into_iter().collect()),
+            // Running it says what doesn't fit.
+            Err(_) => Touched::Nothing,
+        }),
+    ]
+}
+
+/// Stands behind facts that come near what was asked.
+const NEAREST: &str = "You haven't told me exactly what you ask; this is the nearest.";
+
+/// The offline model's way to answer a question: by quoting.
+pub(super) fn quote() -> Tool {
+    Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Quote, world| {
+        let documents = documents(world);
+        let borrowed: Vec<(&str, &str)> = documents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        match quoting::quote(&borrowed, &args.query) {
+            Some(facts) if !facts.is_empty() => {
+                let content = facts.iter().map(quoted).collect::<Vec<_>>().join("\n");
+                Ok(Done { taint: taint_of(&facts, &documents, world), ..Done::told(content) })
+            }
+            _ => {
+                let near = quoting::nearest(&borrowed, &args.query);
+                if near.is_empty() {
+                    return Err(Refusal::because("Nothing that is stored answers this."));
+                }
+                let mut lines: Vec<String> = near.iter().map(quoted).collect();
+                lines.push(NEAREST.to_owned());
+                Ok(Done { taint: taint_of(&near, &documents, world), ..Done::told(lines.join("\n")) })
+            }
+        }
+    })
+}
+
+/// The offline model's answer to "what do you know about …": facts, context and tasks; the log only when these are silent. Without a
+/// topic, the facts.
+pub(super) fn recall() -> Tool {
+    Tool::new("recall", "Quote what is stored about a topic.", Effect::Read, |args: &Recall, world| {
+        let Some(topic) = &args.query else { return Ok(all_facts(world)) };
+        let topic = words(topic, "query", 500)?;
+        let asked = std::slice::from_ref(&topic);
+        let found = search::hits(world, None, asked, Some("memory"), 3 * MAX_RECALLED);
+        let Searched { answers, note, .. } = found.map_err(|error| search::unsearched(&error))?;
+        let (log, known): (Vec<_>, Vec<_>) =
+            answers.into_iter().flatten().partition(|hit| DocKind::of(&hit.path) == DocKind::Log);
+        let mut hits = if known.is_empty() { log } else { known };
+        hits.truncate(MAX_RECALLED);
+        let mut lines = vec![match hits.is_empty() {
+            true => format!("Nothing is stored about {topic}."),
+            false => format!("About {topic}:"),
+        }];
+        lines.extend(hits.iter().map(|hit| recalled(hit, world)).chain(note));
+        let taint = hits.iter().any(|hit| hit.taint.is_some()).then(|| others::ORIGIN.to_owned());
+        Ok(Done { taint, ..Done::told(lines.join("\n")) })
+    })
+}
+
+/// The facts that are known, the newest first.
+fn all_facts(world: &World) -> Done {
+    let text = if in_memory(world).any(|path| path == memory::SEMANTIC_MEMORY && !is_kept_back(world, &path)) {
+        world.documents.text(memory::SEMANTIC_MEMORY)
+    } else {
+        String::new()
+    };
+    let (facts, _) = Facts::parse(&text);
+    let all: Vec<&Fact> = facts.iter().map(|(_, fact)| fact).collect();
+    if all.is_empty() {
+        return Done::told("You haven't told me anything to remember yet.");
+    }
+    let shown: Vec<&&Fact> = all.iter().rev().take(MAX_FACTS).collect();
+    let is_theirs = |line| others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
+    let taint = shown.iter().any(|fact| is_theirs(fact.line)).then(|| others::ORIGIN.to_owned());
+    let mut lines: Vec<_> = shown.iter().map(|fact| format!("- {}", fact.text)).collect();
+    if all.len() > shown.len() {
+        lines.push(format!(
+            "and {} more: ask me about one of them, as in “what do you know about Anna?”",
+            all.len() - shown.len()
+        ));
+    }
+    Done { taint, ..Done::told(lines.join("\n")) }
+}
+
+fn read(args: &Read, world: &World) -> Outcome {
+    let Some(path) = &args.path else {
+        return Ok(Done::told(names(world.documents.list())));
+    };
+    let Some(text) = world.documents.get(path) else {
+        return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
+    };
+    let Page { content, lines } = page(path, &text, args.from_line)?;
+    let taint = others::are_among(path, &text, world.foreign_chat(), *lines.start(), *lines.end())
+        .then(|| others::ORIGIN.to_owned());
+    Ok(Done { taint, ..Done::told(content) })
+}
+
+/// The documents by name. What came in from other programs is counted: others have named it, and it may be thousands.
+pub(super) fn names(all: Vec<String>) -> String {
+    let (imported, mut names): (Vec<_>, Vec<_>) = all.into_iter().partition(|name| memory::is_imported(name));
+    if !imported.is_empty() {
+        let count = count(imported.len(), "document");
+        names.push(format!("{}/: {count} from other programs, which look_up finds", memory::IMPORTED_DIR));
+    }
+    names.join("\n")
+}
+
+/// A part of a text.
+struct Page {
+    /// The lines, and how to read on.
+    content: String,
+    /// Which they are, from 1.
+    lines: RangeInclusive<usize>,
+}
+
+/// Some lines of a text.
+fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusal> {
+    let total = text.lines().count();
+    let from = from_line.unwrap_or(1).max(1);
+    if from > total.max(1) {
+        return Err(Refusal(format!("{name} has {total} lines; {from} was asked for.")));
+    }
+    let mut bytes = 0;
+    let fits = |line: &&str| {
+        bytes += line.len() + 1;
+        bytes <= MAX_PAGE_BYTES
+    };
+    let shown: Vec<_> = text.lines().skip(from - 1).take(MAX_LINES).take_while(fits).collect();
+    let end = from - 1 + shown.len().max(1);
+    let shown = match (shown.as_slice(), text.lines().nth(from - 1)) {
+        // A line that alone is longer than a page: its beginning, so that reading on gets ahead.
+        ([], Some(line)) => {
+            format!("{} (cut)", line.get(..line.floor_char_boundary(MAX_PAGE_BYTES)).unwrap_or_default())
+        }
+        (lines, _) => lines.join("\n"),
+    };
+    let more = if end < total {
+        format!("\n(Lines {from} to {end} of {total}; go on with from_line {}.)", end + 1)
+    } else {
+        String::new()
+    };
+    Ok(Page { content: format!("{shown}{more}"), lines: from..=end })
+}
+
+/// Whose words stand in what is quoted, besides its person's.
+fn taint_of(facts: &[QuotedFact], documents: &[(String, String)], world: &World) -> Option<String> {
+    let is_theirs = |fact: &QuotedFact| {
+        let document = documents.iter().find(|(path, _)| *path == fact.path);
+        document.is_some_and(|(path, text)| others::are_among(path, text, world.foreign_chat(), fact.line, fact.line))
+    };
+    facts.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
+}
+
+impl Skill {
+    /// Which document it names, by the one spelling of its path; none: there is no such skill.
+    fn document(&self, world: &World) -> Option<String> {
+        let skill = world.skills.iter().find(|skill| skill.name == self.name)?;
+        let file: PathBuf = Path::new(self.path.as_deref().unwrap_or("SKILL.md")).components().collect();
+        Some(format!("skills/{}/{}", skill.folder, file.to_str()?))
+    }
+}
+
+fn skill(args: &Skill, world: &World) -> Outcome {
+    let Some(skill) = world.skills.iter().find(|skill| skill.name == args.name) else {
+        let names: Vec<_> = world.skills.iter().map(|skill| skill.name.as_str()).collect();
+        return Err(Refusal(format!("There is no skill {:?}. There are: {}.", args.name, names.join(", "))));
+    };
+    if let Some(path) = &args.path {
+        let text = world.documents.skill_file(&skill.folder, path).map_err(Refusal::because)?;
+        return Ok(Done::told(page(path, &text, args.from_line)?.content));
+    }
+    let mut told = page("The skill", skill.body.trim(), args.from_line)?.content;
+    if args.from_line.is_none_or(|from| from <= 1) {
+        told.extend(skill.compatibility.iter().map(|needs| format!("\n\n(It needs: {needs})")));
+        told.push_str(&further_files(&world.documents.skill_files(&skill.folder)));
+    }
+    Ok(Done::told(told))
+}
+
+/// The files that a skill has besides its instructions.
+fn further_files(paths: &[String]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<_> = paths.iter().take(MAX_SKILL_FILES).map(|path| format!("- {path}")).collect();
+    let more = match paths.len() - shown.len() {
+        0 => String::new(),
+        more => format!("\n- and {more} more"),
+    };
+    format!(
+        "\n\n(Its further files, each read by its path; a script is text, and isn't run:)\n{}{more}",
+        shown.join("\n")
+    )
+}
+
+/// What is searched: memory, not the standing orders or skills, and nothing that a rule keeps back.
+fn documents(world: &World) -> Vec<(String, String)> {
+    // fault: search-looks-into-rule
+    let paths = in_memory(world).filter(|path| !is_kept_back(world, path));
+    paths.filter_map(|path| world.documents.get(&path).map(|text| (path, text))).collect()
+}
+
+/// How many files a rule of the person's keeps from a search.
+pub(super) fn kept_back(world: &World) -> usize {
+    in_memory(world).filter(|path| is_kept_back(world, path)).count()
+}
+
+fn in_memory(world: &World) -> impl Iterator<Item = String> {
+    world.documents.list().into_iter().filter(|path| path.starts_with("memory/"))
+}
+
+/// Whether a rule of the person's speaks against reading this file, or searching it.
+pub(super) fn is_kept_back(world: &World, path: &str) -> bool {
+    let place = world.documents.place(path);
+    place.is_some_and(|place| [READ, SEARCH].iter().any(|tool| world.rules.keeps_back(tool, &place)))
+}
+
+fn quoted(fact: &QuotedFact) -> String {
+    let doubt = fact.unsettled.as_ref().map(|conflict| conflict.of_line(fact.line));
+    line(&fact.text, &fact.path, fact.line, doubt)
+}
+
+/// What was found, with what contradicts it.
+fn recalled(hit: &Recalled, world: &World) -> String {
+    let [at, last] = [hit.line, hit.last_line].map(|line| world.documents.line_seen(&hit.path, line));
+    let conflicts = unsettled(&world.documents.text(&hit.path));
+    let is_of = |conflict: &&Unsettled| conflict.lines.iter().any(|line| (at..=last).contains(line));
+    let doubt = conflicts.iter().find(is_of).map(|conflict| conflict.of_line(at));
+    line(&hit.text, &hit.path, at, doubt)
+}
+
+fn line(text: &str, path: &str, line: usize, doubt: Option<String>) -> String {
+    let doubt = doubt.map(|doubt| format!("; not settled: {doubt}")).unwrap_or_default();
+    format!("- {text} ({path}, line {line}{doubt})")
+}

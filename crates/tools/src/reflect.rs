@@ -1,0 +1,201 @@
+//! What a look back at some days has for tools, besides those for reading and remembering: a day's summary in the model's words, and
+//! the mark of a contradiction with the one question about it. It has no others: nothing leaves, nothing runs.
+
+use chrono::{Days, NaiveDate};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::{
+    schedule::{self, Missed},
+    types::{ChatRef, Effect},
+};
+use reveille_memory as memory;
+use reveille_memory::{
+    others,
+    preferences::Preferences,
+    reflect::{Dispute, days_path, dispute, rewritten},
+    unsettled::unsettled,
+};
+use reveille_store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind};
+
+use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+
+/// The tools of a look back.
+const ALLOWED: [&str; 8] =
+    ["plan", "remember", "forget", "memory_search", "memory_read", "read_exchange", DAY_SUMMARY, CONTRADICTION];
+const DAY_SUMMARY: &str = "day_summary";
+const CONTRADICTION: &str = "contradiction";
+/// So many days back a summary may be about.
+const DAYS_BACK_MAX: u64 = 15;
+/// Key facts of a summary.
+const FACTS_MAX: usize = 20;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DaySummary {
+    /// The day, such as 2026-11-20.
+    day: String,
+    /// What the day with your person was about and what came of it, in a few sentences that can be understood by themselves.
+    summary: String,
+    /// What was learnt on it, a sentence each.
+    #[serde(default)]
+    key_facts: Vec<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Contradiction {
+    /// Words that only the one fact has.
+    one: String,
+    /// Words that only the other fact has.
+    other: String,
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            DAY_SUMMARY,
+            "Sum up a day with your person, in the place of the list that was made by rule. Searching finds it later.",
+            Effect::Idempotent,
+            day_summary,
+        ),
+        Tool::new(
+            CONTRADICTION,
+            "Mark two stored facts that can't both be so, and ask your person which is right. Both stay until they say.",
+            Effect::Idempotent,
+            contradiction,
+        ),
+    ]
+}
+
+/// Whether only a look back has a tool of this name.
+pub(super) fn is_of_reflection(tool: &str) -> bool {
+    matches!(tool, DAY_SUMMARY | CONTRADICTION)
+}
+
+/// Whether a look back has it.
+pub(super) fn is_allowed(tool: &str) -> bool {
+    ALLOWED.contains(&tool)
+}
+
+fn day_summary(args: &DaySummary, world: &World) -> Outcome {
+    let today = world.local().date_naive();
+    let day: NaiveDate = args
+        .day
+        .trim()
+        .parse()
+        .map_err(|_| Refusal(format!("day {:?} is none: write it as 2026-11-20. Nothing was done.", args.day)))?;
+    if day >= today || today.checked_sub_days(Days::new(DAYS_BACK_MAX)).is_some_and(|first| day < first) {
+        return Err(Refusal(format!("{day} is not one of the days that you look back at. Nothing was done.")));
+    }
+    let mut told = vec![words(&args.summary, "summary", 1_000)?];
+    for fact in args.key_facts.iter().take(FACTS_MAX) {
+        told.push(format!("Key fact: {}", words(fact, "key fact", 300)?));
+    }
+    let path = days_path(day);
+    let new = rewritten(&world.documents.text(&path), day, (&world.wake_id, world.taint.is_some()), &told);
+    Ok(Done {
+        content: format!("Kept in {path}."),
+        receipt: Some(format!("Summed up {day}: {}", brief(&args.summary))),
+        changes: vec![world.documents.stage(&path, new)],
+        ..Done::default()
+    })
+}
+
+fn contradiction(args: &Contradiction, world: &World) -> Outcome {
+    let by_hand = world.reflecting().cloned().unwrap_or_default();
+    let text = world.documents.text(memory::SEMANTIC_MEMORY);
+    let found = dispute(&text, &args.one, &args.other).map_err(Refusal::because)?;
+    let (known, _) = memory::facts::Facts::parse(&text);
+    let is_of_others = |line| others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
+    let mut named = known.iter().filter(|(_, fact)| fact.text == found.one || fact.text == found.other);
+    if found.one == found.other || named.any(|(_, fact)| is_of_others(fact.line)) {
+        return Err(Refusal("These aren't two facts that are known for sure. Nothing was done.".to_owned()));
+    }
+    let key = found.key();
+    let standing: Vec<usize> = unsettled(&text).into_iter().flat_map(|conflict| conflict.lines).collect();
+    let is_one = |fact: &memory::facts::Fact| fact.text == found.one || fact.text == found.other;
+    let is_marked = known.iter().any(|(_, fact)| is_one(fact) && standing.contains(&fact.line));
+    if is_marked || world.told_keys.contains(&key) || world.told_keys.contains(&format!("tell/{key}")) {
+        return Err(Refusal("That contradiction was noted before. Nothing was done.".to_owned()));
+    }
+    let holds_nudges = Preferences::of(&world.documents.text(memory::CONTEXT)).holds_nudges();
+    let asking = Asking {
+        owner_chat: world.owner_chat,
+        now: world.now,
+        tz: world.tz,
+        quiet_hours: world.quiet_hours,
+        may_ask: world.told_today < world.tell_per_day && !holds_nudges,
+    };
+    let Some(question) = asking.question(std::slice::from_ref(&found)) else {
+        return Err(Refusal(
+            "Your person can't be asked today. Nothing was done; it can be noted another day.".to_owned(),
+        ));
+    };
+    let marked = found.marked_in(&text, &by_hand);
+    let content = if marked == text {
+        "Both lines are your person's own and stay as they are. Your person is asked."
+    } else {
+        "Both stay, what isn't your person's own line is marked, and your person is asked."
+    };
+    let noted = Change::Handled { key, value: String::new() };
+    Ok(Done {
+        content: content.to_owned(),
+        receipt: Some(format!("Noted a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other))),
+        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, marked), noted, question],
+        ..Done::default()
+    })
+}
+
+/// How a person is asked which of two facts is right: as `tell` speaks, in waking hours, and never twice.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking {
+    /// Who is asked.
+    pub owner_chat: ChatRef,
+    /// The time.
+    pub now: chrono::DateTime<chrono::Utc>,
+    /// The person's zone.
+    pub tz: reveille_base::zone::Tz,
+    /// When nobody is to be disturbed.
+    pub quiet_hours: Option<reveille_config::QuietHours>,
+    /// Whether the day has room for it.
+    pub may_ask: bool,
+}
+
+impl Asking {
+    /// The one question about these contradictions, if it may be asked; in quiet hours a reminder asks it when they end.
+    pub fn question(&self, disputes: &[Dispute]) -> Option<Change> {
+        let first = disputes.first().filter(|_| self.may_ask)?;
+        let pairs = disputes.iter().map(|pair| format!("“{}” and “{}”", pair.one, pair.other));
+        let text = format!(
+            "My notes contradict each other: {}. Which is right? Tell me, and I'll forget the other.",
+            pairs.collect::<Vec<_>>().join("; ")
+        );
+        let local = self.now.with_timezone(&self.tz).naive_local();
+        Some(match self.quiet_hours.filter(|hours| hours.contains(local.time())) {
+            Some(hours) => {
+                let is_tomorrow = hours.until <= local.time();
+                let day = if is_tomorrow { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
+                let slot = schedule::resolve(day.and_time(hours.until), self.tz);
+                Change::AddReminder(NewReminder {
+                    chat: self.owner_chat,
+                    thread_id: None,
+                    text,
+                    rule: None,
+                    zone: self.tz.name().to_owned(),
+                    slot: slot.civil,
+                    next_at: slot.at,
+                    missed: Missed::Run,
+                })
+            }
+            None => Change::Send(NewOutgoing {
+                chat: self.owner_chat,
+                text,
+                kind: OutgoingKind::Tell,
+                nudge: Some(NewNudge { task: None, zone: self.tz.name().to_owned(), may_stop: true, proposal: None }),
+                key: Some(format!("tell/{}", first.key())),
+                ..NewOutgoing::default()
+            }),
+        })
+    }
+}

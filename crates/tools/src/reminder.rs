@@ -1,0 +1,413 @@
+//! Reminders: set, list, move and end. They fire by themselves, without a model, at their civil time. `near` finds what a time is counted
+//! from, and what was just sent.
+
+mod near;
+
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::{
+    schedule::{
+        Missed, Rule, Slot, is_distance, parse_only_day, parse_relative, resolve,
+        when::{self, When},
+    },
+    types::Effect,
+    zone::Tz,
+};
+use reveille_memory::view;
+use reveille_policy::Reach;
+use reveille_store::{Change, NewReminder, Reminder};
+
+use super::{Done, Outcome, Refusal, Tool, World, brief, task, words};
+
+/// Active reminders that are kept at most.
+const MAX_REMINDERS: usize = 500;
+/// Of these, for a chat that isn't the owner's: nobody else's run out by it.
+const MAX_REMINDERS_OF_CHAT: usize = 50;
+/// In the place of a time: at the same hour where the person is now.
+pub const HERE: &str = "here";
+/// An instant at most this long ago still makes a reminder.
+const MAX_LATE: TimeDelta = TimeDelta::days(1);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    /// What to remind of, as your person should read it.
+    text: String,
+    /// When, in your person's zone: `2026-11-23 09:00`, `tomorrow at 9`, `every weekday at 8`, `every month on the 1st`, or by a task or
+    /// reminder: `15 minutes before the meeting`.
+    when: String,
+    /// If the machine was off or asleep then: `run` it late (the default), `skip` it, or only `tell` that it was missed.
+    #[serde(default)]
+    missed: Missed,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Show {
+    /// Only those that are due on this day, such as `today` or `2026-11-23`, with the tasks that are.
+    #[serde(default)]
+    day: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Move {
+    /// The reminder's number from `reminder_list`, or words that only it has.
+    reminder: String,
+    /// When from now on, as for `reminder_set`. A day alone keeps the time, a time alone the day or the rhythm. `here` with `all`: the
+    /// same hour in the present zone.
+    #[serde(default)]
+    when: Option<String>,
+    /// Instead of `when`: how much later, such as `1 hour`, than its time, or than now if that has passed.
+    #[serde(default)]
+    by: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Its number from `reminder_list`, words that only it has, or `last`: the one just sent here.
+    reminder: String,
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "reminder_set",
+            "Set a reminder for the asking chat, once or recurring. It is sent at its time without you being asked.",
+            Effect::Staged,
+            set,
+        )
+        .reaching(Reach::Persists),
+        Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list),
+        Tool::new(
+            "reminder_move",
+            "Move a reminder to another time, or have it recur otherwise. It gets another number.",
+            Effect::Staged,
+            shift,
+        )
+        .reaching(Reach::Persists),
+        Tool::new("reminder_done", "End a reminder: it is not sent any more.", Effect::Idempotent, done)
+            .reaching(Reach::Persists),
+    ]
+}
+
+fn set(args: &Set, world: &World) -> Outcome {
+    let text = words(&args.text, "text", 1_000)?;
+    if world.reminders.len() >= MAX_REMINDERS {
+        return Err(Refusal(format!("{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done.")));
+    }
+    if world.foreign_chat().is_some() && visible(world).count() >= MAX_REMINDERS_OF_CHAT {
+        return Err(Refusal(format!(
+            "{MAX_REMINDERS_OF_CHAT} reminders of this chat are active, which is its limit. Nothing was done."
+        )));
+    }
+    let (slot, rule, of) = understood(&args.when, world)?;
+    let chat = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
+    let at = format!("{}{of}{}", spoken(slot, rule.as_ref(), world.tz), policy(args.missed));
+    let done = Done {
+        content: format!("Reminder set: {text} — {at}"),
+        receipt: Some(format!("Set the reminder “{}”, {at}", brief(&text))),
+        changes: vec![Change::AddReminder(NewReminder {
+            chat: chat.0,
+            thread_id: chat.1,
+            text,
+            rule,
+            zone: world.tz.name().to_owned(),
+            slot: slot.civil,
+            next_at: slot.at,
+            missed: args.missed,
+        })],
+        ..Done::default()
+    };
+    Ok(world.told_unwoken(done))
+}
+
+/// The next slot that an expression means, how it recurs, and what it was counted from, to be said behind it.
+fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
+    if let Ok(at) = DateTime::parse_from_rfc3339(expression.trim()) {
+        let slot = Slot::of_instant(at.with_timezone(&Utc), world.tz);
+        // An instant that has just passed is a request that was read late: it is due at once.
+        if world.now.signed_duration_since(slot.at) > MAX_LATE {
+            return Err(Refusal(format!("“{expression}” has already passed. Nothing was done.")));
+        }
+        return Ok((slot, None, String::new()));
+    }
+    let relative = parse_relative(expression, world.local());
+    if let Some(relative) = relative.filter(|found| found.span.start == 0) {
+        return near::resolve(&relative, expression, world);
+    }
+    let found = when::parse_only_time(expression, world.local()).ok_or_else(|| {
+        // What is understood in part would come at another time than was meant.
+        Refusal(format!(
+            "No time was understood in {expression:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done."
+        ))
+    })?;
+    match found {
+        Ok(When::At(slot)) => Ok((slot, None, String::new())),
+        Ok(When::Every(rule)) => match rule.next_after(world.now, world.tz) {
+            Some(slot) => Ok((slot, Some(rule), String::new())),
+            None => Err(Refusal(format!("“{rule}” never comes. Nothing was done."))),
+        },
+        Err(trouble) => Err(Refusal(format!("“{expression}” {trouble}. Nothing was done."))),
+    }
+}
+
+fn list(args: &Show, world: &World) -> Outcome {
+    let Some(day) = &args.day else {
+        let lines: Vec<_> = visible(world).map(|reminder| listed(reminder, world.tz)).collect();
+        let content = if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") };
+        return Ok(Done { taint: taint_of(visible(world), world), ..Done::told(content) });
+    };
+    let date = date_of(day, world)?;
+    let due: Vec<(Slot, &Reminder)> =
+        visible(world).filter_map(|one| Some((slot_on(one, date, world.tz)?, one))).collect();
+    let line = |(slot, one): &(Slot, &Reminder)| {
+        let at = slot.wall_time(one.what.rule.as_ref(), one.zone(world.tz));
+        format!("{}. {} — {}", one.id, one.what.text, at.format("%H:%M"))
+    };
+    let (tasks, are_others) = task::due_on(date, world);
+    let lines: Vec<_> = due.iter().map(line).chain(tasks).collect();
+    let content =
+        if lines.is_empty() { format!("Nothing is due on {}.", date.format("%A, %-d %B")) } else { lines.join("\n") };
+    let taint = taint_of(due.into_iter().map(|(_, one)| one), world).or(are_others);
+    Ok(Done { taint, ..Done::told(content) })
+}
+
+/// The day that an expression means.
+fn date_of(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
+    match parse_only_day(day, world.local()) {
+        Some(Ok(day)) => Ok(day),
+        _ => Err(Refusal(format!("No day was understood in {day:?}. Give one such as `today` or `2026-11-23`."))),
+    }
+}
+
+/// The slot of a reminder on a day, if one is ahead then.
+pub fn slot_on(reminder: &Reminder, date: NaiveDate, tz: Tz) -> Option<Slot> {
+    let (next, zone) = (reminder.next(), reminder.zone(tz));
+    let rule = reminder.what.rule.as_ref();
+    let is_then = |slot: &Slot| slot.wall_time(rule, zone).date() == date;
+    if is_then(&next) {
+        return Some(next);
+    }
+    let before = resolve(date.and_time(NaiveTime::MIN), zone).at - TimeDelta::seconds(1);
+    rule?.next_after(before.max(next.at), zone).filter(is_then)
+}
+
+/// Has all that keep the time of another zone come at the same hour here.
+fn shift_here(world: &World) -> Outcome {
+    let (mut lines, mut done) = (Vec::new(), Done::default());
+    for reminder in visible(world).filter(|reminder| reminder.keeps_another_zone(world.tz)) {
+        let old = &reminder.what;
+        let slot = match &old.rule {
+            Some(rule) => rule.next_after(world.now, world.tz),
+            None => Some(resolve(reminder.next().civil, world.tz)).filter(|slot| slot.at > world.now),
+        };
+        let Some(slot) = slot else {
+            lines.push(format!("{} — its hour has passed here, so it stays as it is", old.text));
+            continue;
+        };
+        lines.push(format!("{} — {}", old.text, spoken(slot, old.rule.as_ref(), world.tz)));
+        let zone = world.tz.name().to_owned();
+        done.changes.extend([
+            Change::EndReminder { id: reminder.id },
+            Change::AddReminder(NewReminder { zone, slot: slot.civil, next_at: slot.at, ..old.clone() }),
+        ]);
+        done.taint = done.taint.or_else(|| taint_of([reminder], world));
+    }
+    if lines.is_empty() {
+        return Ok(Done::told(format!("All reminders go by the clock of {} already.", world.tz)));
+    }
+    done.receipt = Some(format!("Moved the reminders to the time of {}", world.tz));
+    Ok(Done { content: format!("They go by the clock of {} now:\n{}", world.tz, lines.join("\n")), ..done })
+}
+
+/// Moves one: the old one ends and another is set, so that an undo gives the old one back.
+fn shift(args: &Move, world: &World) -> Outcome {
+    if args.reminder.trim().eq_ignore_ascii_case("all") && args.when.as_deref() == Some(HERE) {
+        return shift_here(world);
+    }
+    let reminder = match find(&args.reminder, world) {
+        Ok(reminder) => reminder,
+        Err(outcome) => return *outcome,
+    };
+    let (slot, rule, of) = match (&args.when, &args.by) {
+        (Some(when), None) => moved(when, reminder, world)?,
+        (None, Some(by)) => put_off(by, reminder, world)?,
+        _ => return Err(Refusal::because("It takes either `when` or `by`. Nothing was done.")),
+    };
+    let old = &reminder.what;
+    let at = format!("{}{of}{}", spoken(slot, rule.as_ref(), world.tz), policy(old.missed));
+    Ok(Done {
+        content: format!("Moved: {} — {at}", old.text),
+        receipt: Some(format!("Moved the reminder “{}” to {at}", brief(&old.text))),
+        changes: vec![
+            Change::EndReminder { id: reminder.id },
+            Change::AddReminder(NewReminder {
+                rule,
+                zone: world.tz.name().to_owned(),
+                slot: slot.civil,
+                next_at: slot.at,
+                ..old.clone()
+            }),
+        ],
+        taint: taint_of([reminder], world),
+        ..Done::default()
+    })
+}
+
+/// So much later than its time, or than now if that has passed.
+fn put_off(by: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
+    if !is_distance(by) {
+        return Err(Refusal(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done.")));
+    }
+    let from = reminder.what.next_at.max(world.now).with_timezone(&world.tz);
+    let length = ["in ", "for ", "by "].iter().find_map(|lead| by.trim().strip_prefix(lead)).unwrap_or(by.trim());
+    match when::parse_only_time(&format!("in {length}"), from) {
+        Some(Ok(When::At(slot))) if reminder.what.rule.is_none() => Ok((slot, None, String::new())),
+        Some(Ok(_)) => Err(says_how(reminder)),
+        Some(Err(trouble)) => Err(Refusal(format!("“{by}” {trouble}. Nothing was done."))),
+        None => Err(Refusal(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done."))),
+    }
+}
+
+/// One that recurs isn't moved once.
+fn says_how(reminder: &Reminder) -> Refusal {
+    let rule = reminder.what.rule.as_ref().map(ToString::to_string).unwrap_or_default();
+    Refusal(format!("It recurs ({rule}), so say how from now on, such as “every Friday at 9”. Nothing was done."))
+}
+
+/// The same day, or the same rhythm, at another time of day; none where an expression is no time of day alone.
+fn at_another_time(when: &str, reminder: &Reminder, world: &World) -> Option<(Slot, Option<Rule>, String)> {
+    let time = when.trim().strip_prefix("at ").unwrap_or(when.trim());
+    let on = |day: &str| match when::parse_only_time(&format!("{day} at {time}"), world.local())? {
+        Ok(When::At(slot)) => Some(slot),
+        _ => None,
+    };
+    let (zone, rule) = (reminder.zone(world.tz), reminder.what.rule.as_ref());
+    let at = on("tomorrow")?.civil.time();
+    let Some(rule) = rule else {
+        let day = reminder.next().wall_time(None, zone).date();
+        return Some((on(&day.to_string())?, None, String::new()));
+    };
+    let said = rule.to_string();
+    let (rhythm, _) = said.rsplit_once(" at ").filter(|(rhythm, old)| !rhythm.contains(" at ") && old.len() == 5)?;
+    let changed = when::parse_only_time(&format!("{rhythm} at {}", at.format("%H:%M")), world.local())?;
+    let Ok(When::Every(rule)) = changed else { return None };
+    Some((rule.next_after(world.now, world.tz)?, Some(rule), String::new()))
+}
+
+/// When a reminder is to come from now on. What names no time of day keeps the one that it has.
+fn moved(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
+    if let Some(found) = at_another_time(when, reminder, world) {
+        return Ok(found);
+    }
+    let (old, zone) = (&reminder.what, reminder.zone(world.tz));
+    let at_its_time =
+        format!("{} at {}", when.trim(), reminder.next().wall_time(old.rule.as_ref(), zone).format("%H:%M"));
+    let is_whole = |found: &when::FoundTime| found.span == (0..at_its_time.len()) && found.when.is_ok();
+    let is_instant = DateTime::parse_from_rfc3339(when.trim()).is_ok();
+    let keeps_time = !is_instant && when::parse_when(&at_its_time, world.local()).is_some_and(|found| is_whole(&found));
+    let (slot, rule, of) = understood(if keeps_time { &at_its_time } else { when }, world)?;
+    if old.rule.is_some() && rule.is_none() { Err(says_how(reminder)) } else { Ok((slot, rule, of)) }
+}
+
+/// A reminder as the list shows it: what isn't the usual is said.
+fn listed(reminder: &Reminder, tz: Tz) -> String {
+    let (what, zone) = (&reminder.what, reminder.zone(tz));
+    let mut line = format!("{}. {} — {}", reminder.id, what.text, spoken(reminder.next(), what.rule.as_ref(), zone));
+    if zone != tz {
+        line.push_str(&format!(" ({zone})"));
+    }
+    line.push_str(&policy(what.missed));
+    if let Some(skipped) = reminder.skipped {
+        let slot = Slot { civil: skipped, at: skipped.and_utc() };
+        line.push_str(&format!(
+            "; the last was: {}",
+            slot.wall_time(what.rule.as_ref(), zone).format("%a %-d %b at %H:%M")
+        ));
+    }
+    line
+}
+
+fn policy(missed: Missed) -> String {
+    if missed == Missed::default() { String::new() } else { format!(", {missed}") }
+}
+
+fn done(args: &Which, world: &World) -> Outcome {
+    let mut query = args.reminder.clone();
+    // By the whole of its words: one that only holds them is another.
+    let named = query.trim().strip_prefix('“').and_then(|text| text.strip_suffix('”')).map(str::to_owned);
+    if named.is_some() || query.trim().eq_ignore_ascii_case("last") {
+        let sent = named.map_or_else(|| near::just_sent(world), Ok)?;
+        match visible(world).find(|reminder| reminder.what.text.lines().next().map(str::trim) == Some(&sent)) {
+            Some(reminder) => query = reminder.id.to_string(),
+            None => return Ok(Done::told(format!("“{sent}” was set once: it doesn't come again."))),
+        }
+    }
+    let reminder = match find(&query, world) {
+        Ok(reminder) => reminder,
+        Err(outcome) => return *outcome,
+    };
+    Ok(Done {
+        content: format!("Ended: {}", reminder.what.text),
+        receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
+        changes: vec![Change::EndReminder { id: reminder.id }],
+        taint: taint_of([reminder], world),
+        ..Done::default()
+    })
+}
+
+/// The one reminder that a number or words mean; else what is told instead.
+fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>> {
+    let query = words(query, "reminder", 1_000).map_err(|refusal| Box::new(Err(refusal)))?;
+    let number = query.trim_start_matches('#').parse::<i64>().ok();
+    let wanted = query.to_lowercase();
+    let bare = ["the ", "my "].iter().find_map(|article| wanted.strip_prefix(article)).unwrap_or(&wanted);
+    let matching: Vec<&Reminder> = visible(world)
+        .filter(|reminder| match number {
+            Some(number) => reminder.id == number,
+            None => reminder.what.text.to_lowercase().contains(bare),
+        })
+        .collect();
+    match matching.as_slice() {
+        [reminder] => Ok(*reminder),
+        [] => Err(Box::new(Err(Refusal(format!(
+            "There's no reminder {}. Send “list reminders” to see them. Nothing was done.",
+            number.map_or_else(|| format!("“{query}”"), |number| number.to_string())
+        ))))),
+        several => {
+            let lines: Vec<_> =
+                several.iter().map(|reminder| format!("{}. {}", reminder.id, reminder.what.text)).collect();
+            let content = format!("Several reminders fit {query:?}; say the number:\n{}", lines.join("\n"));
+            Err(Box::new(match taint_of(several.iter().copied(), world) {
+                // A refusal can't mark the cycle.
+                Some(taint) => Ok(Done { taint: Some(taint), is_failure: true, ..Done::told(content) }),
+                None => Err(Refusal(content)),
+            }))
+        }
+    }
+}
+
+/// A chat sees its own reminders; the owner's chat and a cycle without a chat see all.
+pub(super) fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
+    let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat);
+    world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat == chat))
+}
+
+/// Whose words these are, if some were set in another chat: a guest's.
+fn taint_of<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World) -> Option<String> {
+    let is_theirs = |reminder: &Reminder| {
+        view::foreign_chat(Some(reminder.what.chat), world.owner_chat)
+            .is_some_and(|chat| Some(chat) != world.foreign_chat())
+    };
+    reminders.into_iter().any(is_theirs).then(|| "reminders of another chat".to_owned())
+}
+
+/// A slot as people say it.
+fn spoken(slot: Slot, rule: Option<&Rule>, tz: Tz) -> String {
+    let next = slot.wall_time(rule, tz).format("%a %-d %b %Y at %H:%M");
+    rule.map_or_else(|| next.to_string(), |rule| format!("{rule}, next {next}"))
+}

@@ -1,0 +1,113 @@
+//! What a time is counted from ("15 minutes before the meeting"), and the reminder that was just sent ("stop").
+
+use chrono::NaiveDate;
+
+use reveille_base::schedule::{RelativeTime, Rule, Slot, TimeTrouble, task_time};
+use reveille_memory as memory;
+use reveille_memory::{
+    lookup::{Miss, pick},
+    others,
+    tasks::TaskList,
+};
+
+use super::{taint_of, visible};
+use crate::{Refusal, World};
+
+/// How the message of a reminder begins.
+const SENT: &str = "⏰ ";
+
+/// When a thing is.
+enum ThingTime {
+    At(Slot),
+    On(NaiveDate),
+}
+
+/// The time that is so far from the one thing of that name.
+pub(super) fn resolve(
+    relative: &RelativeTime,
+    said: &str,
+    world: &World,
+) -> Result<(Slot, Option<Rule>, String), Refusal> {
+    let things = things(world);
+    let names: Vec<&str> = things.iter().map(|(name, _)| name.as_str()).collect();
+    let thing = &relative.thing;
+    let (name, time) = match pick(thing, &names) {
+        Ok(at) => things.get(at).ok_or_else(|| unknown(thing))?,
+        Err(Miss::NotFound { .. }) => return Err(unknown(thing)),
+        Err(Miss::Ambiguous { candidates }) => {
+            let several = candidates.join("”, “");
+            return Err(Refusal(format!(
+                "“{thing}” could be any of these: “{several}”. Say it with the whole name, or a time. Nothing was done."
+            )));
+        }
+    };
+    let found = match time {
+        ThingTime::At(slot) => relative.from_slot(*slot, world.local()),
+        ThingTime::On(day) => relative.from_day(*day, world.local()),
+    };
+    match found {
+        Ok(slot) => Ok((slot, None, format!(" ({} “{name}”)", said_of(relative, said)))),
+        Err(TimeTrouble::NeedsTime) => Err(Refusal(format!(
+            "“{name}” has a day and no time of day, so I need the hour: say it such as “tomorrow at 14:45”. Nothing was done."
+        ))),
+        Err(trouble) => Err(Refusal(format!("“{said}” {trouble}. Nothing was done."))),
+    }
+}
+
+fn unknown(thing: &str) -> Refusal {
+    Refusal(format!(
+        "I know no time for “{thing}”: no reminder or task of that name has one. Say when, such as “tomorrow at 14:45”. Nothing was done."
+    ))
+}
+
+/// "15 minutes before".
+fn said_of<'a>(relative: &RelativeTime, said: &'a str) -> &'a str {
+    let end = said.to_lowercase().find(&relative.thing.to_lowercase()).unwrap_or(said.len());
+    let lead = said.get(..end).unwrap_or(said).trim();
+    ["the", "my", "our"].iter().find_map(|article| lead.strip_suffix(article)).unwrap_or(lead).trim()
+}
+
+/// Reminders and tasks with their times: no words of others.
+fn things(world: &World) -> Vec<(String, ThingTime)> {
+    let own = visible(world).filter(|reminder| taint_of([*reminder], world).is_none());
+    let mut things: Vec<_> = own.map(|reminder| (reminder.what.text.clone(), ThingTime::At(reminder.next()))).collect();
+    for path in [memory::ACTIVE, memory::BACKLOG] {
+        let tasks = TaskList::parse(&world.documents.text(path)).0;
+        for task in tasks.tasks().iter().filter(|task| !task.is_done() && !task.is_unconfirmed()) {
+            let at = task.at().and_then(|at| task_time(at, world.tz));
+            let at = at.map(|at| ThingTime::At(Slot::of_instant(at, world.tz)));
+            let is_others = || others::are_among(path, tasks.text(), world.foreign_chat(), task.line, task.line);
+            if let Some(time) = at.or(task.due().map(ThingTime::On)).filter(|_| !is_others()) {
+                things.push((task.title.clone(), time));
+            }
+        }
+    }
+    things
+}
+
+/// The text of the one reminder that was sent here since the person last spoke.
+pub(super) fn just_sent(world: &World) -> Result<String, Refusal> {
+    let back = world.exchanges.iter().rev().skip_while(|said| said.from.is_some());
+    let sent = back.take_while(|said| said.from.is_none()).filter_map(|said| said.text.strip_prefix(SENT));
+    let mut texts: Vec<String> = Vec::new();
+    for message in sent {
+        let mut lines = message.lines();
+        let first = lines.next().unwrap_or_default().trim();
+        // Several in one message are a list below a line that counts them.
+        let listed: Vec<&str> = lines.filter_map(|line| line.strip_prefix("- ")).collect();
+        let new = if first.ends_with(':') && !listed.is_empty() { listed } else { vec![first] };
+        texts.extend(new.into_iter().map(str::to_owned));
+    }
+    texts.dedup();
+    match texts.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(Refusal::because(
+            "No reminder was just sent here. Say which one to end, such as “cancel reminder 2”; “list reminders” shows them. Nothing was \
+             done.",
+        )),
+        several => Err(Refusal(format!(
+            "Several were just sent: “{}”. Say which one to end, such as “cancel the … reminder”. Nothing was done.",
+            several.join("”, “")
+        ))),
+    }
+}

@@ -1,0 +1,69 @@
+//! `reply`: answers the asking chat. The reply and the end of its questions are one transaction.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::types::Effect;
+use reveille_store::{Change, MessageOutcome, NewOutgoing, OutgoingKind};
+
+use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+
+/// The longest text of one reply, in characters; it is split for the channel.
+const MAX_CHARS: usize = 30_000;
+/// Texts to the asking chat in one cycle.
+const MAX_REPLIES: usize = 6;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// In Markdown.
+    text: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        "reply",
+        "Answer the chat that asked: one reply answers all of its messages that you have seen. It leaves once your work is committed.",
+        Effect::Staged,
+        run,
+    )
+    .free()
+}
+
+fn run(args: &Args, world: &World) -> Outcome {
+    let text = words(&args.text, "text", MAX_CHARS)?;
+    if world.chat.is_none() {
+        return Err(Refusal::because("No message is being answered in this cycle; `tell` speaks unasked."));
+    }
+    if world.replies >= MAX_REPLIES {
+        return Err(Refusal(format!("{MAX_REPLIES} texts were already sent in this cycle. Nothing was sent.")));
+    }
+    let receipt = match world.open_messages.len() {
+        0 => format!("Added to the answer: {}", brief(&text)),
+        1 => format!("Answered 1 message: {}", brief(&text)),
+        n => format!("Answered {n} messages: {}", brief(&text)),
+    };
+    Ok(Done {
+        content: "The reply is written down and will be delivered.".to_owned(),
+        receipt: Some(receipt),
+        changes: answer(world, text, MessageOutcome::Answered),
+        ..Done::default()
+    })
+}
+
+/// The changes that answer all open messages of the cycle's chat with a text.
+pub fn answer(world: &World, text: String, outcome: MessageOutcome) -> Vec<Change> {
+    let Some(chat) = world.chat else { return Vec::new() };
+    let mut changes = vec![Change::Send(NewOutgoing {
+        chat: chat.id,
+        text,
+        kind: OutgoingKind::Reply,
+        thread_id: chat.thread_id,
+        reply_to: chat.reply_to,
+        ..NewOutgoing::default()
+    })];
+    if !world.open_messages.is_empty() {
+        changes.push(Change::Done { messages: world.open_messages.clone(), outcome });
+    }
+    changes
+}

@@ -1,0 +1,186 @@
+//! `memory_search`: what fits a question best, in the memory and in all conversations, by the index.
+
+use std::cell::OnceCell;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::types::{ChatRef, Effect};
+use reveille_index::{
+    Index, IndexError, Recalled, SearchQuery, Sources,
+    embed::{EmbedError, Meant},
+};
+use reveille_memory::{is_job, others};
+use reveille_store::Store;
+
+use super::{Done, Outcome, Refusal, Tool, World, read, words};
+
+/// The tool that searches the memory.
+pub(super) const SEARCH: &str = "memory_search";
+/// Hits of one query, where nothing else is asked for; and at most.
+const HITS: usize = 10;
+const MAX_HITS: usize = 30;
+/// Queries at once.
+const MAX_QUERIES: usize = 5;
+/// How much of a hit is shown, in characters.
+const MAX_CHARS: usize = 600;
+/// What fits worse than this part of the best hit isn't shown.
+const LEAST_PART: f32 = 0.2;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    /// A question, or words.
+    query: String,
+    /// Further questions, asked at the same time: other words for the same, or the steps of one that needs several.
+    #[serde(default)]
+    more_queries: Vec<String>,
+    /// Hits for each, 10 when left out.
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        SEARCH,
+        "Search all memory files, the archive and what was said in earlier conversations; gives path, line, text and day, the best \
+         first.",
+        Effect::Read,
+        find,
+    )
+}
+
+fn find(args: &Search, world: &World) -> Outcome {
+    let asked: Vec<String> = std::iter::once(&args.query)
+        .chain(&args.more_queries)
+        .map(|query| words(query, "query", 500))
+        .collect::<Result<_, _>>()?;
+    if asked.len() > MAX_QUERIES {
+        return Err(Refusal(format!("At most {MAX_QUERIES} queries are asked at once; {} were named.", asked.len())));
+    }
+    let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
+    let Searched { answers, note, .. } = hits(world, None, &asked, None, limit).map_err(|error| unsearched(&error))?;
+    let (mut lines, mut taint) = (Vec::new(), None);
+    let mut shown: Vec<(String, usize)> = Vec::new();
+    for (query, hits) in asked.iter().zip(answers) {
+        if asked.len() > 1 {
+            lines.push(format!("About {query:?}:"));
+        }
+        let before = lines.len();
+        for hit in hits {
+            let place = (hit.path.clone(), hit.line);
+            if shown.contains(&place) {
+                continue;
+            }
+            let is_said = is_said(&hit.path);
+            if hit.taint.is_some() && !is_said {
+                taint = Some(others::ORIGIN.to_owned());
+            }
+            lines.push(line(&hit, is_said, world));
+            shown.push(place);
+        }
+        if lines.len() == before {
+            lines.push(if asked.len() > 1 { "Nothing else was found." } else { "Nothing was found." }.to_owned());
+        }
+    }
+    lines.extend(note);
+    let kept_back = read::kept_back(world);
+    if kept_back > 0 {
+        lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
+    }
+    Ok(Done { taint, ..Done::told(lines.join("\n")) })
+}
+
+/// What is told of a hit. Words that others may have had a hand in aren't shown unasked, where they were said.
+fn line(hit: &Recalled, is_said: bool, world: &World) -> String {
+    let day = hit.date.map(|day| format!(" ({day})")).filter(|_| is_said).unwrap_or_default();
+    match &hit.taint {
+        Some(taint) if is_said => {
+            format!(
+                "{}: withheld{day}, because others may have had a hand in it ({taint}); read_exchange shows it",
+                hit.path
+            )
+        }
+        _ => {
+            let line = if is_said { hit.line } else { world.documents.line_seen(&hit.path, hit.line) };
+            let speaker = match hit.speaker.as_str() {
+                "" => String::new(),
+                speaker if hit.text.contains(speaker) => String::new(),
+                speaker => format!("{speaker}: "),
+            };
+            format!("{}:{line}: {speaker}{}{day}", hit.path, reveille_base::words::shortened(&hit.text, MAX_CHARS))
+        }
+    }
+}
+
+/// Whether a path is that of something that was said.
+pub(super) fn is_said(path: &str) -> bool {
+    path.starts_with("messages/") || path.starts_with("answers/")
+}
+
+/// What fits each query, what each means, and what is to be known of the search.
+pub struct Searched {
+    pub answers: Vec<Vec<Recalled>>,
+    pub meant: Option<Meant>,
+    pub(crate) note: Option<String>,
+}
+
+/// What fits each query, as the asking chat may see it, with what this cycle has staged. The store is opened where none is given.
+pub fn hits(
+    world: &World,
+    store: Option<&Store>,
+    queries: &[String],
+    within: Option<&str>,
+    limit: usize,
+) -> Result<Searched, IndexError> {
+    let reader: Option<ChatRef> = world.documents.reader();
+    let is_hidden = |path: &str| path.starts_with("skills/") || is_job(path) || read::is_kept_back(world, path);
+    let staged: Vec<(String, String)> =
+        world.documents.staged().into_iter().map(|file| (file.path, file.content)).collect();
+    let search = |index: &mut Index, meant: Option<&Meant>| {
+        let mut all = Vec::with_capacity(queries.len());
+        for (nth, query) in queries.iter().enumerate() {
+            let mut hits = index.search(&SearchQuery {
+                text: query,
+                limit,
+                today: world.local().date_naive(),
+                within,
+                reader,
+                owner: world.owner_chat,
+                without_chats: &world.other_local_chats,
+                hidden: Some(&is_hidden),
+                vector: meant.and_then(|meant| meant.of(nth)),
+                ..SearchQuery::default()
+            })?;
+            let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
+            hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
+            all.push(hits);
+        }
+        Ok(all)
+    };
+    let meant = OnceCell::new();
+    let asked = |index: &mut Index| {
+        let meant: &Result<Option<Meant>, EmbedError> = meant.get_or_init(|| world.meaning.of(queries, index));
+        index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
+    };
+    let (brain, zone) = (world.documents.dir(), world.tz);
+    let (answers, of_index) = match store {
+        Some(_) => world.index.ask_of(&Sources { brain, store, zone }, asked)?,
+        None => world.index.ask(brain, zone, asked)?,
+    };
+    let (meant, by_words) = match meant.into_inner().transpose() {
+        Ok(meant) => (meant.flatten(), None),
+        Err(error) => {
+            tracing::warn!(%error, "searched by keywords");
+            (None, Some("Searched by words alone: what embeds can't be asked just now.".to_owned()))
+        }
+    };
+    let notes: Vec<String> = of_index.into_iter().chain(by_words).collect();
+    let note = (!notes.is_empty()).then(|| format!("({})", notes.join(" ")));
+    Ok(Searched { answers, meant, note })
+}
+
+/// Why nothing was found, where that isn't known.
+pub(super) fn unsearched(error: &IndexError) -> Refusal {
+    Refusal(format!("It couldn't be searched: {error}."))
+}

@@ -1,0 +1,509 @@
+//! Long tasks: steps that outlast a wake. A chat begins one and changes it; each step then has a cycle of its own, which ends by
+//! saying what came of it ([`STEP_END`]). What lasts between them stands in the task and in the document of its steps
+//! ([`reveille_memory::steps`]).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use reveille_base::{
+    schedule::{self, Missed},
+    types::{Effect, VerbGroup},
+    words::{count, usd},
+};
+use reveille_memory as memory;
+use reveille_memory::{
+    steps::{
+        STEPS_MAX, StepDraft, StepReport, StepState, TRIES_MAX, TaskStep, TaskSteps, Upcoming, steps_name, steps_path,
+    },
+    tasks::{MAX_VALUE_CHARS, TaskDraft, TaskError, TaskList},
+};
+use reveille_policy::Reach;
+use reveille_store::{Change, NewOutgoing, NewReminder};
+
+use super::{Assignment, Done, Outcome, Refusal, StepInHand, Tool, World, brief, words};
+
+/// Ends a step's cycle.
+pub(super) const STEP_END: &str = "step_end";
+/// What a long task may cost where nobody says it, in US dollars.
+pub const BUDGET_USD: f64 = 2.0;
+/// The most that may be said.
+const BUDGET_USD_MAX: f64 = 1_000.0;
+/// Progress is told at each quarter of this many steps, or of more.
+const TOLD_FROM: usize = 8;
+
+/// A step to come.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StepArg {
+    /// What is to be done, so that it can be understood by itself.
+    what: String,
+    /// The tool that does it, such as `bash`: the step counts as done only after a successful call.
+    #[serde(default)]
+    tool: Option<String>,
+    /// When it counts as done.
+    #[serde(default)]
+    done_when: Option<String>,
+    /// Numbers of the steps that must come before it; without them all before it.
+    #[serde(default)]
+    needs: Option<Vec<u32>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    /// The task's title: an active one's, or a new one's.
+    task: String,
+    /// What all of it is for, and when it is reached.
+    goal: String,
+    /// The steps in their order, each small enough for one sitting.
+    steps: Vec<StepArg>,
+    /// What all of it may cost in US dollars.
+    #[serde(default)]
+    budget_usd: Option<f64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChangeTask {
+    /// The task: its title, or words that only it has.
+    task: String,
+    /// A step to be taken anew, or left out.
+    #[serde(default)]
+    step: Option<u32>,
+    /// Leave the step out.
+    #[serde(default)]
+    skip: bool,
+    /// What your person says about that step.
+    #[serde(default)]
+    advice: Option<String>,
+    /// Further steps, behind the others.
+    #[serde(default)]
+    more_steps: Vec<StepArg>,
+    /// Another budget for all of it, in US dollars.
+    #[serde(default)]
+    budget_usd: Option<f64>,
+    /// Stop taking steps until it is resumed.
+    #[serde(default)]
+    pause: bool,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EndedAs {
+    /// It is done.
+    Done,
+    /// It didn't work; another way is tried next.
+    Failed,
+    /// Only your person can say how to go on: they are asked `result`.
+    Stuck,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct End {
+    /// What came of it.
+    outcome: EndedAs,
+    /// What is there now; or what went wrong and what to try instead; or the question to your person. At most 500 characters.
+    result: String,
+    /// What later steps should know, besides.
+    #[serde(default)]
+    learned: Option<String>,
+    /// Work that turned out to be needed, behind the other steps.
+    #[serde(default)]
+    more_steps: Vec<StepArg>,
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "long_task_start",
+            "Begin work of many steps that outlasts this conversation. Each step is taken later, when nobody waits, in a conversation of its \
+             own. You needn't do any of it now. Your person is told of progress, and asked where a step is stuck.",
+            Effect::Idempotent,
+            start,
+        )
+        .reaching(Reach::Persists)
+        .for_owner()
+        .unasked_for(),
+        Tool::new(
+            "long_task_change",
+            "Change a long task: resume it, take a step anew with your person's advice, leave one out, add steps, pause, or set its budget. Its \
+             steps stand in memory/project-memory/plans/.",
+            Effect::Idempotent,
+            change,
+        )
+        .reaching(Reach::Persists)
+        .for_owner()
+        .unasked_for(),
+        Tool::new(STEP_END, "Say what came of this step. This ends the conversation.", Effect::Idempotent, end).free().for_owner(),
+    ]
+}
+
+/// The active tasks, and the title of the one whose steps have this name.
+fn task_of(world: &World, plan: &str) -> (TaskList, Option<String>) {
+    let list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
+    let title = list.tasks().iter().find(|task| task.steps() == Some(plan)).map(|task| task.title.clone());
+    (list, title)
+}
+
+fn start(args: &Start, world: &World) -> Outcome {
+    let title = words(&args.task, "task", 120)?;
+    let goal = words(&args.goal, "goal", MAX_VALUE_CHARS)?;
+    if args.steps.is_empty() {
+        return Err(Refusal("A long task needs steps. Nothing was done.".to_owned()));
+    }
+    let steps = drafts(&args.steps, 0, world)?;
+    let budget = budget(args.budget_usd)?.unwrap_or(BUDGET_USD);
+    let mut list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
+    let known = list.titled(&title).map(|task| (task.title.clone(), task.steps().map(str::to_owned)));
+    let (title, text) = match known {
+        Some((title, Some(_))) => {
+            return Err(Refusal(format!(
+                "“{title}” has steps already: change it with `long_tasks` change. Nothing was done."
+            )));
+        }
+        Some((title, None)) => (title, list.text().to_owned()),
+        None => {
+            list.check_room(None).map_err(Refusal::because)?;
+            let draft = TaskDraft {
+                title: title.clone(),
+                touched: Some(world.local().date_naive()),
+                why: Some(goal.clone()),
+                ..TaskDraft::default()
+            };
+            (title, list.add(&draft).map_err(Refusal::because)?)
+        }
+    };
+    let name = free_name(&title, world)?;
+    list = TaskList::parse(&text).0;
+    for (key, value) in [("status", "active"), ("steps", &name), ("next", &next_of(&steps))] {
+        list = with(&list, &title, key, value)?;
+    }
+    let path = steps_path(&name).unwrap_or_default();
+    let document = TaskSteps::draft(&title, &goal, budget, &steps).map_err(Refusal::because)?;
+    let content = format!(
+        "“{title}” begins when nobody waits: {}, for {} at most. They stand in {path}.",
+        count(steps.len(), "step"),
+        usd(budget)
+    );
+    let done = Done {
+        content,
+        receipt: Some(format!("Began the long task “{}” with {}", brief(&title), count(steps.len(), "step"))),
+        changes: vec![
+            world.documents.stage(&path, document),
+            world.documents.stage(memory::ACTIVE, list.text().to_owned()),
+        ],
+        ..Done::default()
+    };
+    Ok(world.told_unwoken(done))
+}
+
+fn next_of(steps: &[StepDraft]) -> String {
+    steps.first().map(|step| format!("step 1 of {}: {}", steps.len(), step.what)).unwrap_or_default()
+}
+
+/// A name that no other steps have.
+fn free_name(title: &str, world: &World) -> Result<String, Refusal> {
+    // Its own for each start: what was done under a name stays known by it.
+    let first = format!("{}-{}", steps_name(title), world.local().format("%y%m%d-%H%M%S"));
+    let is_free = |name: &String| steps_path(name).is_some_and(|path| world.documents.get(&path).is_none());
+    let mut names = std::iter::once(first.clone()).chain((2..100).map(|number| format!("{first}-{number}")));
+    names
+        .find(is_free)
+        .ok_or_else(|| Refusal("There are too many long tasks of this title. Nothing was done.".to_owned()))
+}
+
+fn with(list: &TaskList, title: &str, key: &str, value: &str) -> Result<TaskList, Refusal> {
+    let text = list.set(&format!("“{title}”"), key, Some(value)).map_err(Refusal::because)?;
+    Ok(TaskList::parse(&text).0)
+}
+
+fn budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
+    match usd {
+        Some(usd) if !(0.0..=BUDGET_USD_MAX).contains(&usd) => {
+            Err(Refusal(format!("budget_usd is {usd}: say one from 0 to {BUDGET_USD_MAX}. Nothing was done.")))
+        }
+        usd => Ok(usd),
+    }
+}
+
+/// Steps as they are written; `before`: how many there are.
+fn drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDraft>, Refusal> {
+    if before + steps.len() > STEPS_MAX {
+        return Err(Refusal(format!("At most {STEPS_MAX} steps are taken. Nothing was done.")));
+    }
+    let known = |tool: &String| {
+        let is_of = |name: &str| world.catalogue.iter().any(|one| one["name"] == name);
+        VerbGroup::meant(tool)
+            .into_iter()
+            .any(|name| is_of(name) || VerbGroup::with(name).is_some_and(|group| is_of(group.name)))
+    };
+    let draft = |(nth, step): (usize, &StepArg)| {
+        let own = u32::try_from(before + nth + 1).unwrap_or(u32::MAX);
+        if let Some(other) = step.needs.iter().flatten().find(|other| **other == 0 || **other >= own) {
+            return Err(Refusal(format!(
+                "Step {own} can't need step {other}: steps are counted from 1, and need earlier ones. Nothing was done."
+            )));
+        }
+        if let Some(tool) = step.tool.as_ref().filter(|tool| !known(tool)) {
+            return Err(Refusal(format!("There is no tool {tool:?} for “{}”. Nothing was done.", brief(&step.what))));
+        }
+        Ok(StepDraft {
+            what: words(&step.what, "a step's what", 110)?,
+            tool: step.tool.clone(),
+            done_when: step.done_when.as_deref().map(|text| words(text, "done_when", MAX_VALUE_CHARS)).transpose()?,
+            needs: step.needs.clone(),
+        })
+    };
+    steps.iter().enumerate().map(draft).collect()
+}
+
+fn change(args: &ChangeTask, world: &World) -> Outcome {
+    let mut list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
+    let task = list.find(&args.task).map_err(Refusal::because)?;
+    let title = task.title.clone();
+    let Some((plan, path)) = task.steps().and_then(|plan| Some((plan.to_owned(), steps_path(plan)?))) else {
+        return Err(Refusal(format!(
+            "“{title}” has no steps. Ask for them in a chat, or give it a time by `at`. Nothing was done."
+        )));
+    };
+    let mut steps = TaskSteps::parse(&world.documents.text(&path)).0;
+    let advice = args.advice.as_deref().map(|text| words(text, "advice", MAX_VALUE_CHARS)).transpose()?;
+    // What waits for its person is what they mean.
+    let waiting = match steps.upcoming() {
+        Upcoming::Stuck(step) => Some(step.number),
+        // One whose run came to nothing is taken anew, too.
+        Upcoming::Step(step) => Some(step.number),
+        Upcoming::Blocked(_) | Upcoming::Finished => None,
+    };
+    if let Some(number) = args.step.or(waiting).filter(|_| !args.pause) {
+        let state = if args.skip { StepState::Skipped } else { StepState::Todo };
+        let text = steps.settled(number, state, advice.as_deref()).map_err(Refusal::because)?;
+        steps = TaskSteps::parse(&text).0;
+    }
+    let mut text = steps.with(&drafts(&args.more_steps, steps.all().len(), world)?).map_err(Refusal::because)?;
+    if let Some(usd) = budget(args.budget_usd)? {
+        text = TaskSteps::parse(&text).0.with_budget(usd).map_err(Refusal::because)?;
+    }
+    let steps = TaskSteps::parse(&text).0;
+    let (status, next) = if args.pause { ("paused", "to be resumed".to_owned()) } else { ("active", standing(&steps)) };
+    for (key, value) in
+        [("status", status), ("next", next.as_str()), ("touched", &world.local().date_naive().to_string())]
+    {
+        list = with(&list, &title, key, value)?;
+    }
+    Ok(Done {
+        content: format!("“{title}” is {status}: {next}."),
+        receipt: Some(format!("Changed the long task “{}” ({plan}): {status}", brief(&title))),
+        changes: vec![
+            world.documents.stage(&path, text),
+            world.documents.stage(memory::ACTIVE, list.text().to_owned()),
+        ],
+        ..Done::default()
+    })
+}
+
+/// What comes next, as the task's list says it.
+fn standing(steps: &TaskSteps) -> String {
+    let n = steps.all().len();
+    match steps.upcoming() {
+        Upcoming::Step(step) => format!("step {} of {n}: {}", step.number, step.what),
+        Upcoming::Stuck(step) => format!("your word on step {} of {n}: {}", step.number, step.what),
+        Upcoming::Blocked(step) => format!("step {} of {n} needs steps that can't be done before it", step.number),
+        Upcoming::Finished => format!("all {n} steps are over"),
+    }
+}
+
+fn end(args: &End, world: &World) -> Outcome {
+    let Some(Assignment::Step(hand)) = &world.assignment else {
+        return Err(Refusal("This is no step of a long task. Nothing was done.".to_owned()));
+    };
+    let result = words(&args.result, "result", MAX_VALUE_CHARS)?;
+    let learned = args.learned.as_deref().map(|text| words(text, "learned", MAX_VALUE_CHARS)).transpose()?;
+    let is_tainted = world.taint.is_some();
+    if is_tainted && !args.more_steps.is_empty() {
+        return Err(Refusal(
+            "You have read others' words here: add no steps yourself. End as stuck, and ask your person. Nothing was done.".to_owned(),
+        ));
+    }
+    let path = steps_path(&hand.plan).unwrap_or_default();
+    let steps = TaskSteps::parse(&world.documents.text(&path)).0;
+    let step = steps.step(hand.step).ok_or_else(|| Refusal(format!("Step {} isn't there any more.", hand.step)))?;
+    if let (EndedAs::Done, Some(tool)) = (args.outcome, &step.tool)
+        && !VerbGroup::meant(tool).iter().any(|name| hand.done.contains(*name))
+    {
+        return Err(Refusal(format!(
+            "The step names `{tool}`, and no call of it has succeeded here. Use it, or end as failed or stuck. Nothing was done."
+        )));
+    }
+    let fails = args.outcome == EndedAs::Failed;
+    let state = match args.outcome {
+        EndedAs::Done => StepState::Done,
+        EndedAs::Failed if step.failures + 1 < TRIES_MAX => StepState::Todo,
+        EndedAs::Failed | EndedAs::Stuck => StepState::Stuck,
+    };
+    let report = StepReport { state, has_failed: fails, result, learned, is_tainted };
+    let more = drafts(&args.more_steps, steps.all().len(), world)?;
+    let StepEnded { changes, told } = ended(world, hand, &report, &more).map_err(Refusal::because)?;
+    Ok(Done { content: told.clone(), receipt: Some(told), changes, ..Done::default() })
+}
+
+/// What the end of a step changes.
+pub struct StepEnded {
+    /// Documents, and what its person is told.
+    pub changes: Vec<Change>,
+    /// What happened, in the past tense.
+    pub told: String,
+}
+
+/// Writes down what came of a step's run, brings its task along, and tells its person what they wait for.
+///
+/// # Errors
+/// The step isn't there any more.
+pub fn ended(
+    world: &World,
+    hand: &StepInHand,
+    report: &StepReport,
+    more: &[StepDraft],
+) -> Result<StepEnded, TaskError> {
+    let path = steps_path(&hand.plan).unwrap_or_default();
+    let text = TaskSteps::parse(&world.documents.text(&path)).0.ended(hand.step, report)?;
+    let text = TaskSteps::parse(&text).0.with(more)?;
+    let steps = TaskSteps::parse(&text).0;
+    let mut changes = vec![world.documents.stage(&path, text)];
+    let (list, title) = task_of(world, &hand.plan);
+    let name = title.clone().unwrap_or_else(|| hand.plan.clone());
+    let step = steps.step(hand.step);
+    if let Some(title) = title {
+        changes.push(world.documents.stage(memory::ACTIVE, brought_along(&list, &title, &steps, world)?));
+        changes.extend(news(world, &title, &steps, step, report));
+    }
+    let verb = match report.state {
+        StepState::Done => "Did",
+        StepState::Skipped => "Left out",
+        StepState::Stuck => "Got stuck at",
+        StepState::Todo => "Failed for now at",
+    };
+    let what = step.map(|step| step.what.clone()).unwrap_or_default();
+    Ok(StepEnded { changes, told: format!("{verb} step {} of “{}”: {}", hand.step, brief(&name), brief(&what)) })
+}
+
+/// The active tasks with where this one stands; without it, once all its steps are over.
+fn brought_along(list: &TaskList, title: &str, steps: &TaskSteps, world: &World) -> Result<String, TaskError> {
+    let query = format!("“{title}”");
+    let upcoming = steps.upcoming();
+    if upcoming == Upcoming::Finished {
+        return Ok(list.take(&query)?.0);
+    }
+    let waits = !matches!(upcoming, Upcoming::Step(_));
+    let text = list.set(&query, "next", Some(&standing(steps)))?;
+    let text = TaskList::parse(&text).0.touch(&query, world.local().date_naive())?;
+    let is_in_hand = list.titled(title).is_some_and(memory::tasks::Task::is_in_hand);
+    if waits && is_in_hand { TaskList::parse(&text).0.set(&query, "status", Some("waiting")) } else { Ok(text) }
+}
+
+/// What a step's end has to say: that all is done, that its person is asked, or that another quarter is done.
+fn news(world: &World, title: &str, steps: &TaskSteps, step: Option<&TaskStep>, report: &StepReport) -> Option<Change> {
+    let (n, over) = (steps.all().len(), steps.n_over());
+    // What waits until the night is over loses its mark: others' words are left out of it.
+    let is_withheld = report.is_tainted && world.is_quiet();
+    let result =
+        if is_withheld { "what came of it stands in its steps (others' words may be in it)" } else { &report.result };
+    let text = match (step, steps.upcoming()) {
+        (Some(stuck), _) if report.state == StepState::Stuck => format!(
+            "“{title}” is stuck at step {} of {n} ({}): {result}\n\nTell me how to go on, or to leave that step out.",
+            stuck.number, stuck.what
+        ),
+        (_, Upcoming::Finished) => format!("“{title}” is done: {}. Last: {result}", all_of(n)),
+        (_, Upcoming::Stuck(_)) => format!("“{title}” waits: {}. All others are done.", standing(steps)),
+        (_, Upcoming::Blocked(_)) => format!("“{title}” can't go on: {}. Tell me what to change.", standing(steps)),
+        (_, Upcoming::Step(next))
+            if is_quarter(over, n) && world.told_today < world.tell_per_day && !world.is_quiet() =>
+        {
+            format!("“{title}”: {over} of {n} steps are done. Next: {}", next.what)
+        }
+        (_, Upcoming::Step(_)) => return None,
+    };
+    let key = format!("steps/{}", world.wake_id);
+    Some(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.owner_chat, text) }))
+}
+
+fn all_of(n: usize) -> String {
+    if n == 1 { "its one step".to_owned() } else { format!("all {n} steps") }
+}
+
+/// Whether this many of all steps begin another quarter.
+fn is_quarter(over: usize, n: usize) -> bool {
+    n >= TOLD_FROM && over > 0 && over < n && over * 4 / n > (over - 1) * 4 / n
+}
+
+/// In quiet hours it waits until they are over.
+fn unless_quiet(world: &World, message: NewOutgoing) -> Change {
+    let local = world.local().naive_local();
+    match world.quiet_hours.filter(|hours| hours.contains(local.time())) {
+        None => Change::Send(message),
+        Some(hours) => {
+            let is_tomorrow = hours.until <= local.time();
+            let day = if is_tomorrow { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
+            let slot = schedule::resolve(day.and_time(hours.until), world.tz);
+            Change::AddReminder(NewReminder {
+                chat: message.chat,
+                thread_id: None,
+                text: message.text,
+                rule: None,
+                zone: world.tz.name().to_owned(),
+                slot: slot.civil,
+                next_at: slot.at,
+                missed: Missed::Run,
+            })
+        }
+    }
+}
+
+/// Pauses a task whose budget is spent, with what its person is told. The step is taken anew once it is resumed.
+///
+/// # Errors
+/// The step isn't there any more.
+pub fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f64, f64)) -> Result<StepEnded, TaskError> {
+    let path = steps_path(&hand.plan).unwrap_or_default();
+    let steps = TaskSteps::parse(&world.documents.text(&path)).0;
+    let mut changes = vec![world.documents.stage(&path, steps.settled(hand.step, StepState::Todo, None)?)];
+    let (list, title) = task_of(world, &hand.plan);
+    let name = title.clone().unwrap_or_else(|| hand.plan.clone());
+    if let Some(title) = title {
+        let query = format!("“{title}”");
+        let text = list.set(&query, "status", Some("paused"))?;
+        let text = TaskList::parse(&text).0.set(&query, "next", Some("a larger budget, or the end"))?;
+        changes.push(world.documents.stage(memory::ACTIVE, text));
+        let text = format!(
+            "I've paused “{title}” at step {} of {}: its budget of {} is spent ({}). What was done is kept. Tell me a larger \
+             budget, and I'll continue.",
+            hand.step,
+            steps.all().len(),
+            usd(budget),
+            usd(spent)
+        );
+        let key = format!("steps/{}", world.wake_id);
+        changes
+            .push(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.owner_chat, text) }));
+    }
+    Ok(StepEnded { changes, told: format!("Paused “{}”: its budget of {} is spent", brief(&name), usd(budget)) })
+}
+
+/// Whether a long task is worked at: nobody has stopped it.
+pub fn is_in_hand(world: &World, plan: &str) -> bool {
+    let list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
+    list.tasks().iter().any(|task| task.steps() == Some(plan) && task.is_in_hand())
+}
+
+/// A step whose task its person has stopped meanwhile: it is taken anew once that goes on.
+///
+/// # Errors
+/// The step isn't there any more.
+pub fn put_back(world: &World, hand: &StepInHand) -> Result<StepEnded, TaskError> {
+    let path = steps_path(&hand.plan).unwrap_or_default();
+    let steps = TaskSteps::parse(&world.documents.text(&path)).0;
+    let changes = vec![world.documents.stage(&path, steps.settled(hand.step, StepState::Todo, None)?)];
+    Ok(StepEnded { changes, told: format!("Stopped in step {} of {}, as its task was", hand.step, hand.plan) })
+}

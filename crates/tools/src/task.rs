@@ -1,0 +1,633 @@
+//! Tasks: add, update, rename, touch, finish or drop, and move between what is active (at most seven) and what waits.
+//!
+//! A number means the list that the chat was shown last: which task it stood for is remembered by its title, so that what was done
+//! or edited since moves no number to another task.
+
+use chrono::NaiveDate;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use reveille_base::{
+    schedule::{parse_only_day, task_time},
+    types::Effect,
+    words::count,
+};
+use reveille_memory as memory;
+use reveille_memory::{
+    decay, imported, others,
+    project::project_name,
+    quoting::content_words,
+    tasks::{Prose, Task, TaskDraft, TaskError, TaskList, due_in_words},
+};
+use reveille_policy::Reach;
+use reveille_store::{Change, ShownTask};
+
+use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, reminder, words};
+
+/// Lines without a heading that a list names at most.
+const MAX_PROSE: usize = 5;
+
+/// Which list a task stands in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum List {
+    /// Live tasks, at most seven.
+    #[default]
+    Active,
+    /// Tasks that wait for the right moment.
+    Backlog,
+}
+
+impl List {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Active => memory::ACTIVE,
+            Self::Backlog => memory::BACKLOG,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Active => "the active tasks",
+            Self::Backlog => "the backlog",
+        }
+    }
+
+    fn read(self, world: &World) -> TaskList {
+        TaskList::parse(&world.documents.text(self.path())).0
+    }
+
+    fn stage(self, world: &World, text: String) -> Change {
+        world.documents.stage(self.path(), text)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Add {
+    /// A short title.
+    title: String,
+    /// Where it goes.
+    #[serde(default)]
+    list: List,
+    /// The next step.
+    #[serde(default)]
+    next: Option<String>,
+    /// When the next step is yours: local time of it, such as `2026-11-23 09:00`. You are woken then.
+    #[serde(default)]
+    at: Option<String>,
+    /// The day until which it is to be done, such as `friday`. Your person is told then, and once it is missed.
+    #[serde(default)]
+    due: Option<String>,
+    /// Why it matters.
+    #[serde(default)]
+    why: Option<String>,
+    /// The project that it is a part of.
+    #[serde(default)]
+    project: Option<String>,
+    /// Anything else worth keeping with it.
+    #[serde(default)]
+    notes: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Update {
+    /// The task: its title, or words that only it has.
+    task: String,
+    /// `title`, `status`, `next`, `due` (a day), `at`, `missed` (what to do when `at` was missed: `run`, `skip` or `tell`), `why`, or a key of its own.
+    key: String,
+    /// The new value; without it the key is removed.
+    #[serde(default)]
+    value: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// The task: its title, or words that only it has.
+    task: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Finish {
+    /// The task: its title, or words that only it has.
+    task: String,
+    /// It is given up, not finished.
+    #[serde(default)]
+    dropped: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Move {
+    /// The task: its title, or words that only it has.
+    task: String,
+    /// Where it goes.
+    to: List,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Show {
+    /// Which list.
+    #[serde(default)]
+    list: List,
+    /// With numbers, to be shown so: what your person then says by number means this list.
+    #[serde(default)]
+    numbered: bool,
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "task_add",
+            "Add a task. At most seven are active; others go to the backlog.",
+            Effect::Idempotent,
+            add,
+        )
+        .reaching(Reach::Persists),
+        Tool::new(
+            "task_update",
+            "Set or remove one key of a task, such as `next`, `at` or `status`, or rename it (`title`). Counts as touching it.",
+            Effect::Idempotent,
+            update,
+        )
+        .reaching(Reach::Persists),
+        Tool::new(
+            "task_touch",
+            "Say that a task was worked on or talked about today, so that it doesn't count as forgotten.",
+            Effect::Idempotent,
+            touch,
+        )
+        .reaching(Reach::Persists),
+        Tool::new(
+            "task_done",
+            "Finish a task, or drop it. It leaves its list; the episodic memory keeps that it was done or dropped.",
+            Effect::Idempotent,
+            done,
+        )
+        .reaching(Reach::Persists),
+        Tool::new(
+            "task_move",
+            "Move a task between the active tasks and the backlog, with all that stands in it.",
+            Effect::Idempotent,
+            shift,
+        )
+        .reaching(Reach::Persists),
+        Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show)
+            .touching(|args: &Show| Touched::Documents(vec![args.list.path().to_owned()])),
+    ]
+}
+
+fn add(args: &Add, world: &World) -> Outcome {
+    let title = words(&args.title, "title", 120)?;
+    let list = args.list.read(world);
+    if args.list == List::Active {
+        list.check_room(world.foreign_chat()).map_err(Refusal::because)?;
+    }
+    let other = if args.list == List::Active { List::Backlog } else { List::Active };
+    if let Ok(found) = other.read(world).find(&title)
+        && found.title.eq_ignore_ascii_case(&title)
+    {
+        return Err(Refusal(format!("“{title}” is in {} already; move it instead.", other.name())));
+    }
+    check_time(args.at.as_deref(), world)?;
+    let due = args.due.as_deref().map(|due| due_day(due, world)).transpose()?;
+    let draft = TaskDraft {
+        title: title.clone(),
+        status: Some(if args.list == List::Active { "active" } else { "waiting" }.to_owned()),
+        touched: Some(world.local().date_naive()),
+        next: args.next.clone(),
+        at: args.at.clone(),
+        due,
+        why: args.why.clone(),
+        project: args.project.as_deref().map(in_project).transpose()?,
+        body: args.notes.clone().unwrap_or_default(),
+    };
+    let mut text = list.add(&draft).map_err(Refusal::because)?;
+    if let Some(chat) = world.foreign_chat() {
+        text = TaskList::parse(&text).0.set(&title, "chat", Some(&chat.to_string())).map_err(Refusal::because)?;
+    }
+    let until = due.map(|due| format!(", {}", due_in_words(due, world.local().date_naive()))).unwrap_or_default();
+    let done = Done {
+        content: format!("Added to {}: {title}{until}", args.list.name()),
+        receipt: Some(format!("Added the task “{}” to {}{until}", brief(&title), args.list.name())),
+        changes: vec![args.list.stage(world, text)],
+        ..Done::default()
+    };
+    Ok(if args.at.is_some() || due.is_some() { world.told_unwoken(done) } else { done })
+}
+
+fn update(args: &Update, world: &World) -> Outcome {
+    let Found { list, tasks, title, taint } = find(&args.task, world)?;
+    if args.key.eq_ignore_ascii_case("chat") {
+        return Err(Refusal::because("Whose task it is can't be changed here. Nothing was done."));
+    }
+    // A person's own order has no wake.
+    if args.key.eq_ignore_ascii_case(imported::UNCONFIRMED_KEY)
+        // fault: model-confirms-task-came
+        && tasks.is_unconfirmed(&title)
+        && !world.wake_id.is_empty()
+    {
+        return Err(Refusal(format!(
+            "What came in from another program is confirmed by your person: `wake task set '{title}' {}` takes the line away. Nothing \
+             was done.",
+            imported::UNCONFIRMED_KEY
+        )));
+    }
+    if args.key.eq_ignore_ascii_case("at") {
+        check_time(args.value.as_deref(), world)?;
+    }
+    let mut value = args.value.clone();
+    if args.key.eq_ignore_ascii_case("project") {
+        value = value.as_deref().map(in_project).transpose()?;
+    }
+    let is_due = args.key.eq_ignore_ascii_case("due");
+    if is_due {
+        value = value.as_deref().map(|due| due_day(due, world)).transpose()?.map(|day| day.to_string());
+    }
+    if args.key.eq_ignore_ascii_case("title") {
+        return rename(&Found { list, tasks, title, taint }, args.value.as_deref().unwrap_or_default(), world);
+    }
+    let text = tasks.set(&title, &args.key, value.as_deref()).map_err(Refusal::because)?;
+    let text = touched(&text, &title, world)?;
+    let content = said_of(&title, &args.key, value.as_deref());
+    let value = value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
+    let done = Done {
+        content,
+        receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
+        changes: vec![list.stage(world, text)],
+        taint,
+        ..Done::default()
+    };
+    let is_timed = args.value.is_some() && (is_due || args.key.eq_ignore_ascii_case("at"));
+    Ok(if is_timed { world.told_unwoken(done) } else { done })
+}
+
+/// What became of a task's line, as a person is told it.
+fn said_of(title: &str, key: &str, value: Option<&str>) -> String {
+    let title = format!("“{}”", brief(title));
+    let lower = key.to_lowercase();
+    match (lower.as_str(), value.map(brief)) {
+        ("at", Some(at)) => format!("I take the next step of {title} at {at}."),
+        ("at", None) => format!("I take no next step of {title} by myself any more."),
+        ("due", Some(due)) => {
+            let day = due.parse::<chrono::NaiveDate>().map_or(due, |day| day.format("%a %-d %b").to_string());
+            format!("{title} is due {day}.")
+        }
+        ("due", None) => format!("{title} has no due date any more."),
+        ("next", Some(next)) => format!("The next step of {title}: {next}"),
+        (_, Some(value)) => format!("{title}: “{key}” is {value} now."),
+        (_, None) => format!("{title} has no “{key}” any more."),
+    }
+}
+
+fn rename(Found { list, tasks, title, taint }: &Found, to: &str, world: &World) -> Outcome {
+    let to = words(to, "title", 120)?;
+    let other = if *list == List::Active { List::Backlog } else { List::Active };
+    if other.read(world).titled(&to).is_some() {
+        return Err(Refusal(format!("“{to}” is in {} already. Nothing was done.", other.name())));
+    }
+    let text = tasks.rename(title, &to).map_err(|error| match taint {
+        // It may name another chat's task.
+        Some(_) => Refusal::because("There is a task of that title already. Nothing was done."),
+        None => Refusal::because(error),
+    })?;
+    let text = TaskList::parse(&text).0;
+    let text = touched(text.text(), &to, world)?;
+    Ok(Done {
+        content: format!("Renamed: {title} is now “{to}”."),
+        receipt: Some(format!("Renamed the task “{}” to “{}”", brief(title), brief(&to))),
+        changes: vec![list.stage(world, text)],
+        taint: taint.clone(),
+        ..Done::default()
+    })
+}
+
+fn touch(args: &Which, world: &World) -> Outcome {
+    let Found { list, tasks, title, taint } = find(&args.task, world)?;
+    let text = touched(tasks.text(), &title, world)?;
+    if text == tasks.text() {
+        return Ok(Done { taint, ..Done::told(format!("“{title}” was touched today already.")) });
+    }
+    Ok(Done {
+        content: format!("“{title}” is touched today."),
+        receipt: Some(format!("Touched the task “{}”", brief(&title))),
+        changes: vec![list.stage(world, text)],
+        taint,
+        ..Done::default()
+    })
+}
+
+fn done(args: &Finish, world: &World) -> Outcome {
+    let Found { list, tasks, title, taint } = find(&args.task, world)?;
+    let (text, _) = tasks.take(&title).map_err(Refusal::because)?;
+    let project = tasks.titled(&title).and_then(Task::project).filter(|_| taint.is_none());
+    let what = format!("{} the task “{title}”", if args.dropped { "Dropped" } else { "Finished" });
+    let logged = project.and_then(|name| project::logged(&name, &what, world));
+    Ok(Done {
+        content: format!("{}: {title}", if args.dropped { "Dropped" } else { "Done" }),
+        receipt: Some(format!("{} the task “{}”", if args.dropped { "Dropped" } else { "Finished" }, brief(&title))),
+        changes: std::iter::once(list.stage(world, text)).chain(logged).collect(),
+        taint,
+        ..Done::default()
+    })
+}
+
+/// Finishes the task of these words, articles aside. One that has more words is named and stays: it may be another.
+pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
+    let told = content_words(said);
+    // "I did the bathroom" is of whatever was to be done with it.
+    let is_any = |word: &str| matches!(word, "do" | "finish");
+    let own_verb = [List::Active, List::Backlog]
+        .iter()
+        .any(|list| list.read(world).tasks().iter().any(|task| content_words(&task.title).first() == told.first()));
+    let wanted = match told.split_first() {
+        Some((verb, rest)) if is_any(verb) && !rest.is_empty() && !own_verb => rest.to_vec(),
+        _ => told,
+    };
+    let lists = [List::Active, List::Backlog].map(|list| (list, list.read(world)));
+    let own = lists.iter().flat_map(|(list, tasks)| {
+        tasks.tasks().iter().filter(|task| !is_of_another_chat(task, *list, tasks, world)).map(|task| &task.title)
+    });
+    let near: Vec<(&String, Vec<String>)> = own
+        .map(|title| (title, content_words(title)))
+        .filter(|(_, words)| !wanted.is_empty() && wanted.iter().all(|word| words.contains(word)))
+        .collect();
+    let mut same = near.iter().filter(|(_, words)| words.len() == wanted.len()).map(|(title, _)| *title);
+    let meant = match (near.as_slice(), same.next(), same.next()) {
+        (_, Some(title), None) => Some(title),
+        ([(title, words)], None, _) if is_thing_of(&wanted, words, title) => Some(*title),
+        _ => None,
+    };
+    match (meant, near.first()) {
+        (Some(title), _) => done(&Finish { task: format!("“{title}”"), dropped: false }, world),
+        (None, Some((title, _))) => Err(Refusal(format!(
+            "There's no task just like that, but “{title}” is near it. If that is done, say “{title} is done”. Nothing has changed."
+        ))),
+        (None, None) => Err(Refusal::because("There's no task like that.")),
+    }
+}
+
+/// Whether words name what a task is about: "the vet" of "ring the vet", "the slides" of "finish the budget slides". Words that could be
+/// anything name nothing.
+fn is_thing_of(wanted: &[String], words: &[String], title: &str) -> bool {
+    const ANYTHING: &[&str] =
+        &["work", "job", "day", "week", "thing", "stuff", "school", "meeting", "project", "today", "list"];
+    // "Milk" names no milk frother: behind the thing its title must go on with another part.
+    const GOES_ON: &[&str] =
+        &["for", "at", "by", "before", "on", "to", "about", "with", "in", "of", "from", "this", "next", "and", "until"];
+    let lower = title.to_lowercase();
+    let last = wanted.last().map_or("", String::as_str);
+    let behind = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .skip_while(|word| *word != last)
+        .nth(1);
+    let is_whole = |part: &[String]| {
+        part.ends_with(wanted) || (part.starts_with(wanted) && behind.is_none_or(|word| GOES_ON.contains(&word)))
+    };
+    let is_named = wanted.iter().any(|word| !ANYTHING.contains(&word.as_str()));
+    // "Called Okafor" of "call Mr Okafor".
+    let is_framed = wanted.len() > 1 && wanted.first() == words.first() && wanted.last() == words.last();
+    is_named && (is_framed || is_whole(words) || words.get(1..).is_some_and(is_whole))
+}
+
+fn shift(args: &Move, world: &World) -> Outcome {
+    let Found { list: from, tasks, title, taint } = find(&args.task, world)?;
+    if from == args.to {
+        return Ok(Done::told(format!("“{title}” is in {} already.", from.name())));
+    }
+    let target = args.to.read(world);
+    if args.to == List::Active {
+        let chat = tasks.find(&title).map_err(Refusal::because)?.get("chat").and_then(|chat| chat.parse().ok());
+        target.check_room(chat).map_err(Refusal::because)?;
+    }
+    let (rest, block) = tasks.take(&title).map_err(Refusal::because)?;
+    let text = target.put(&block).map_err(|error| match taint {
+        // It names the task.
+        Some(_) => Refusal(format!("There is a task of that title in {} already. Nothing was done.", args.to.name())),
+        None => Refusal::because(error),
+    })?;
+    let status = if args.to == List::Active { "active" } else { "waiting" };
+    let text = TaskList::parse(&text).0.set(&title, "status", Some(status)).map_err(Refusal::because)?;
+    let text = touched(&text, &title, world)?;
+    Ok(Done {
+        content: format!("Moved to {}: {title}", args.to.name()),
+        receipt: Some(format!("Moved the task “{}” to {}", brief(&title), args.to.name())),
+        changes: vec![from.stage(world, rest), args.to.stage(world, text)],
+        taint,
+        ..Done::default()
+    })
+}
+
+fn show(args: &Show, world: &World) -> Outcome {
+    let list = args.list.read(world);
+    let mut lines: Vec<_> = list
+        .tasks()
+        .iter()
+        .enumerate()
+        .map(|(number, task)| {
+            let mark = if args.numbered { format!("{}.", number + 1) } else { "-".to_owned() };
+            let next = task.get("next").map(|next| format!(" — next: {next}")).unwrap_or_default();
+            let project = task.project().map(|name| format!(" (project {name})")).unwrap_or_default();
+            let due = task.due().map(|due| format!(", {}", due_in_words(due, world.local().date_naive())));
+            format!("{mark} {}{project}{}{next}", task.title, due.unwrap_or_default())
+        })
+        .collect();
+    if lines.is_empty() {
+        lines.push(format!("Nothing is in {}.", args.list.name()));
+    }
+    let prose = list.prose();
+    lines.extend(also_written(args.list.path(), &prose));
+    // Whoever asks what is left means what was set for a time, too.
+    let reminders = reminder::visible(world).count();
+    if args.numbered && args.list == List::Active && reminders > 0 {
+        lines.push(format!(
+            "{} set, too: “list reminders” shows {}.",
+            count(reminders, "reminder"),
+            if reminders == 1 { "it" } else { "them" }
+        ));
+    }
+    let own = list.tasks().iter().map(|task| task.line).chain(prose.iter().map(|prose| prose.line));
+    let path = args.list.path();
+    let taint = own.into_iter().any(|line| others::are_among(path, list.text(), world.foreign_chat(), line, line));
+    let shown = |task: &Task| ShownTask { path: path.to_owned(), title: task.title.clone() };
+    let changes = world
+        .chat
+        .filter(|_| args.numbered)
+        .map(|chat| Change::ShowTasks { chat: chat.id, tasks: list.tasks().iter().map(shown).collect() });
+    Ok(Done {
+        taint: taint.then(|| others::ORIGIN.to_owned()),
+        changes: changes.into_iter().collect(),
+        ..Done::told(lines.join("\n"))
+    })
+}
+
+/// What is to be done on a day, a line each, and whose words stand in it, if others'; today also what should have been done.
+pub(super) fn due_on(date: NaiveDate, world: &World) -> (Vec<String>, Option<String>) {
+    let today = world.local().date_naive();
+    let (mut lines, mut are_others) = (Vec::new(), false);
+    for list in [List::Active, List::Backlog] {
+        let tasks = list.read(world);
+        for task in tasks.tasks().iter().filter(|task| !task.is_unconfirmed() && !decay::rests(task)) {
+            let Some(due) = task.due().filter(|due| *due == date || date == today && *due < today) else { continue };
+            lines.push(format!("Task: {}, {}", task.title, due_in_words(due, today)));
+            are_others |= others::are_among(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line);
+        }
+    }
+    (lines, are_others.then(|| others::ORIGIN.to_owned()))
+}
+
+/// What is said of lines that stand in a list without being tasks.
+pub fn also_written(path: &str, prose: &[Prose]) -> Option<String> {
+    let named: Vec<_> = prose.iter().take(MAX_PROSE).map(|prose| format!("“{}”", prose.text)).collect();
+    let first = prose.first()?;
+    let more = match prose.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let file = path.rsplit('/').next().unwrap_or(path);
+    Some(format!(
+        "\nAlso written in {file}: {}{more}, not as a task. Say “add task {}” to make it one.",
+        named.join(", "),
+        first.text
+    ))
+}
+
+/// A task that was asked for.
+struct Found {
+    /// Which list it is in.
+    list: List,
+    /// That list.
+    tasks: TaskList,
+    /// Its title.
+    title: String,
+    /// Whose words these are, if another chat's.
+    taint: Option<String>,
+}
+
+impl Found {
+    fn new(list: List, tasks: TaskList, title: String, world: &World) -> Self {
+        let found = tasks.tasks().iter().find(|task| task.title == title);
+        let is_theirs = found.is_some_and(|task| is_of_another_chat(task, list, &tasks, world));
+        Self { list, title, taint: is_theirs.then(|| others::ORIGIN.to_owned()), tasks }
+    }
+}
+
+/// Whether a task is another chat's than this cycle's: what it says is a guest's word then.
+fn is_of_another_chat(task: &Task, list: List, tasks: &TaskList, world: &World) -> bool {
+    others::are_among(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line)
+}
+
+/// Why no task was found. It names those that are near, but for other chats': reading these marks, which a refusal can't.
+fn near_misses(mut error: TaskError, world: &World) -> Refusal {
+    let of_others = |title: &String| {
+        [List::Active, List::Backlog].iter().any(|list| {
+            let tasks = list.read(world);
+            tasks.tasks().iter().any(|task| task.title == *title && is_of_another_chat(task, *list, &tasks, world))
+        })
+    };
+    let mut left_out = false;
+    if let TaskError::NotFound { similar: named, .. } | TaskError::Ambiguous { candidates: named, .. } = &mut error {
+        let all = named.len();
+        named.retain(|title| !of_others(title));
+        left_out = named.len() < all;
+    }
+    match left_out {
+        true => Refusal(format!("{error}. Tasks of other chats are near it, too: the list shows them.")),
+        false => Refusal::because(error),
+    }
+}
+
+/// The number in "2", "#2", "t2" or "task 2".
+fn number_of(query: &str) -> Option<usize> {
+    let query = query.trim().to_lowercase();
+    let query = query.strip_prefix("task").map_or(query.as_str(), str::trim_start);
+    query.trim_start_matches(['#', 't']).parse().ok()
+}
+
+/// The task that a number stood for in the list that the chat was shown last.
+fn find_shown(number: usize, world: &World) -> Result<Found, Refusal> {
+    let why = if world.shown_tasks.is_empty() {
+        "I haven't shown you a list with numbers yet".to_owned()
+    } else {
+        format!("There is no task {number} any more in the list that I showed you last")
+    };
+    // What its title was isn't told: it may be another chat's.
+    let unknown =
+        || Refusal(format!("{why}, so please say the task's name, or “list tasks” to see them. Nothing was done."));
+    let shown = number.checked_sub(1).and_then(|at| world.shown_tasks.get(at)).ok_or_else(unknown)?;
+    let first = if shown.path == memory::BACKLOG { List::Backlog } else { List::Active };
+    let other = if first == List::Active { List::Backlog } else { List::Active };
+    for list in [first, other] {
+        let tasks = list.read(world);
+        if tasks.tasks().iter().any(|task| task.title == shown.title) {
+            return Ok(Found::new(list, tasks, shown.title.clone(), world));
+        }
+    }
+    Err(unknown())
+}
+
+/// The title of a task as it stands in a list, by that title. Any other is none.
+pub(super) fn title_of(title: &str, world: &World) -> Option<String> {
+    let lists = [List::Active, List::Backlog].map(|list| list.read(world));
+    let mut titles = lists.iter().flat_map(|list| list.tasks()).map(|task| &task.title);
+    titles.find(|known| known.trim().eq_ignore_ascii_case(title.trim())).cloned()
+}
+
+/// The task that is meant.
+fn find(query: &str, world: &World) -> Result<Found, Refusal> {
+    let active = List::Active.read(world);
+    if let Some(number) = number_of(query)
+        && active.titled(query).is_none()
+    {
+        return find_shown(number, world);
+    }
+    match active.find(query).map(|task| task.title.clone()) {
+        Ok(title) => Ok(Found::new(List::Active, active, title, world)),
+        Err(TaskError::NotFound { query: asked, similar }) => {
+            let backlog = List::Backlog.read(world);
+            match backlog.find(query).map(|task| task.title.clone()) {
+                Ok(title) => Ok(Found::new(List::Backlog, backlog, title, world)),
+                Err(TaskError::NotFound { similar: more, .. }) => {
+                    let similar = similar.into_iter().chain(more).collect();
+                    Err(near_misses(TaskError::NotFound { query: asked, similar }, world))
+                }
+                Err(error) => Err(near_misses(error, world)),
+            }
+        }
+        Err(error) => Err(near_misses(error, world)),
+    }
+}
+
+/// A project's name as a task has it.
+fn in_project(said: &str) -> Result<String, Refusal> {
+    project_name(said).map_err(|error| Refusal(format!("{error}. Nothing was done.")))
+}
+
+fn touched(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
+    TaskList::parse(text).0.touch(title, world.local().date_naive()).map_err(Refusal::because)
+}
+
+/// The day that an expression means.
+fn due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
+    match parse_only_day(due, world.local()) {
+        Some(Ok(day)) => Ok(day),
+        Some(Err(trouble)) => Err(Refusal(format!("“{due}” {trouble}. Nothing was done."))),
+        None => Err(Refusal(format!(
+            "`due` is {due:?}; a day such as `friday` or `2026-11-23` was expected. Nothing was done."
+        ))),
+    }
+}
+
+fn check_time(at: Option<&str>, world: &World) -> Result<(), Refusal> {
+    match at {
+        Some(at) if task_time(at, world.tz).is_none() => Err(Refusal(format!(
+            "`at` is {at:?}; a local time such as `2026-11-23 09:00` was expected. Nothing was done."
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,143 @@
+//! Every tool: a good call, each bad argument, its limits. Tools are values in and values out, so a test looks at what a call
+//! would change.
+
+mod attachments;
+mod definitions;
+mod exchange;
+mod files;
+mod lists;
+mod memory;
+mod reminders;
+mod speaking;
+mod tasks;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use reveille_base::{clock::parse_time, types::ChatRef, zone::Tz};
+use reveille_store::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile};
+
+use super::*;
+
+/// A world in a temporary directory: Saturday, 15:00 in Berlin, chat 7 asks with message 41.
+pub(super) struct Scene {
+    pub(super) world: World,
+    dir: tempfile::TempDir,
+}
+
+impl Scene {
+    pub(super) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let world = World {
+            wake_id: "20261121T140000Z-812".to_owned(),
+            model: "offline".to_owned(),
+            is_stand_in: false,
+            is_local: false,
+            other_local_chats: Vec::new(),
+            about: crate::about::About::default(),
+            autonomy: reveille_config::Autonomy::Smart,
+            rules: reveille_policy::Rules::default(),
+            assignment: None,
+            taint: None,
+            exchanges: Vec::new(),
+            shelter: std::rc::Rc::new(assumed_shelter(std::path::Path::new(""))),
+            catalogue: std::rc::Rc::new(Catalogue::new(|| Registry::thinking().seen_by(true).catalogue())),
+            now: parse_time("2026-11-21T14:00:00Z").unwrap(),
+            tz: "Europe/Berlin".parse::<Tz>().unwrap(),
+            chat: Some(Chat { id: ChatRef::telegram(7), thread_id: Some(3), reply_to: Some(100) }),
+            open_messages: vec![41],
+            own_words: Vec::new(),
+            replies: 0,
+            owner_chat: ChatRef::telegram(7),
+            told_keys: BTreeSet::new(),
+            told_today: 0,
+            tell_per_day: 3,
+            quiet_hours: None,
+            reminders: Vec::new(),
+            unwoken: None,
+            documents: Documents::new(dir.path(), Vec::new()),
+            index: reveille_index::IndexPlace::at(dir.path().join("index.db"), dir.path().join("messages.db")),
+            meaning: reveille_index::embed::Meaning::default(),
+            skills: Vec::new(),
+            attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new(), ..Attachments::default() },
+            undoable: Vec::new(),
+            last_undoable: None,
+            shown_tasks: Vec::new(),
+        };
+        Self { world, dir }
+    }
+
+    /// The same with a file of the memory.
+    pub(super) fn with(self, path: &str, text: &str) -> Self {
+        let full = self.dir.path().join(path);
+        std::fs::create_dir_all(full.parent().unwrap()).unwrap();
+        std::fs::write(full, text).unwrap();
+        self
+    }
+
+    pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
+        self.dir.path().join(path)
+    }
+
+    pub(super) fn call(&self, name: &str, input: &Value) -> Outcome {
+        Registry::offline().call(name, &input.to_string(), &self.world)
+    }
+
+    #[track_caller]
+    pub(super) fn done(&self, name: &str, input: &Value) -> Done {
+        self.call(name, input).unwrap_or_else(|refusal| panic!("{refusal}"))
+    }
+
+    /// What a refused call says.
+    #[track_caller]
+    pub(super) fn refused(&self, name: &str, input: &Value) -> String {
+        match self.call(name, input) {
+            Err(refusal) => refusal.0,
+            Ok(done) => panic!("{done:?}"),
+        }
+    }
+
+    /// Carries a call's files out, as the cycle would.
+    #[track_caller]
+    pub(super) fn act(&mut self, name: &str, input: &Value) -> Done {
+        let done = self.done(name, input);
+        for change in &done.changes {
+            match change {
+                Change::File(file) => self.world.documents.apply(file),
+                Change::ShowTasks { tasks, .. } => self.world.shown_tasks.clone_from(tasks),
+                _ => {}
+            }
+        }
+        done
+    }
+}
+
+/// The files that a call would write.
+pub(super) fn files(done: &Done) -> Vec<&StagedFile> {
+    done.changes
+        .iter()
+        .filter_map(|change| match change {
+            Change::File(file) => Some(file),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The message that a call would send.
+#[track_caller]
+pub(super) fn sent(done: &Done) -> &NewOutgoing {
+    done.changes
+        .iter()
+        .find_map(|change| match change {
+            Change::Send(message) => Some(message),
+            _ => None,
+        })
+        .unwrap()
+}
+
+/// A sandbox that is taken to be there, and confines nothing: no program can be started in it.
+fn assumed_shelter(scratch: &std::path::Path) -> reveille_sandbox::exec::Shelter {
+    let confinement = reveille_sandbox::Confinement { work_dir: scratch.to_owned(), ..Default::default() };
+    reveille_sandbox::exec::Shelter::on(reveille_sandbox::Sandbox::Seatbelt { program: "/nowhere".into() }, confinement)
+}

@@ -33,21 +33,13 @@
 //!
 //! Nothing is imported upward: a test reads the imports.
 
-pub mod account;
 pub mod backup;
 pub mod bot;
 pub mod cli;
-pub mod cycle;
-pub mod fleet;
 pub mod health;
-pub mod import;
-pub mod lease;
 pub mod orders;
 pub mod page;
-pub mod provenance;
 pub mod setup;
-pub mod standing;
-pub mod trial;
 
 /// The version, with the commit that was built where that is known.
 pub const VERSION: &str = env!("REVEILLE_VERSION");

@@ -8,12 +8,12 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reveille::fleet::Fleet;
 
 use reveille_base::{
     clock::{Clock as _, SystemClock},
     types::{AssistantName, ChatRef},
 };
+use reveille_fleet::Fleet;
 use reveille_store::{Batch, FleetRegistry, NewIncoming, TurnEnd, database};
 
 use super::{

@@ -7,13 +7,13 @@ use std::{
 };
 
 use reveille_config::Config;
+use reveille_cycle as cycle;
 use reveille_store::{StoreError, database, in_force::in_force, wake_lock, wake_lock::waker::Starting};
 
 use super::{
     nudge::{NudgeAction, NudgeEvent, Nudger, StoreLook},
     wake,
 };
-use crate::cycle;
 
 /// Knows when to look, and the wake that it has started.
 #[derive(Debug)]

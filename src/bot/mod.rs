@@ -44,12 +44,13 @@ use tokio::sync::{mpsc, watch};
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor};
 use reveille_channels::telegram::{Inbox, Telegram, TelegramError};
 use reveille_config::Config;
+use reveille_cycle as cycle;
+use reveille_cycle::context::WakeError;
 use reveille_store::{
     Displaced, Store, StoreError, Tap,
     wake_lock::{Holder, LockError, WakeLock},
 };
 
-use crate::cycle::{self, context::WakeError};
 pub use commands::terminal::{AtTerminal, at_terminal};
 pub use due_watch::DueWatch;
 pub use pair::{Pairing, pair};

@@ -40,8 +40,8 @@ pub async fn pair(
     mut stop: watch::Receiver<bool>,
     show: impl FnOnce(&Code, bool),
 ) -> Result<Pairing, BotError> {
-    crate::cycle::workspace::prepare_workspace(config)?;
-    let mut store = crate::cycle::workspace::open(config)?;
+    reveille_cycle::workspace::prepare_workspace(config)?;
+    let mut store = reveille_cycle::workspace::open(config)?;
     let bot_id = config.bot_id().unwrap_or_default();
     let (id, code) =
         door::offer(&mut store, bot_id, MADE_BY, clock.now()).map_err(|error| BotError::Code(error.to_string()))?;

@@ -13,12 +13,13 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::Config;
-use reveille_store::{REFLECTED, Store};
-
-use crate::{
-    cycle::{self, context::WakeError, decide::situation::OWN_WORK},
+use reveille_cycle as cycle;
+use reveille_cycle::{
+    context::WakeError,
+    decide::situation::OWN_WORK,
     lease::{Handed, Keeper, Lease, LeasePart, RemoteLease},
 };
+use reveille_store::{REFLECTED, Store};
 
 /// What was done by itself, as far as it is a reason once. The next machine on duty takes it for handled.
 const HANDED_OVER: [&str; 5] = ["at/", "decay/", "due/", OWN_WORK, REFLECTED];

@@ -11,12 +11,12 @@ use tokio::{sync::watch, time::Instant};
 
 use reveille_base::redact::Redactor;
 use reveille_channels::{Outgoing, Presence, SendError};
+use reveille_cycle::decide::verify;
 use reveille_memory::render::{self, RenderedPart};
 use reveille_store::{Entry, Store, StoreError};
 use reveille_tools::Plan;
 
 use super::typing::{AtWork, at_work};
-use crate::cycle::decide::verify;
 
 /// A cycle that is done sooner needs no line.
 const FIRST_AFTER: Duration = Duration::from_secs(8);

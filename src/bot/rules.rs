@@ -5,10 +5,9 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, types::ButtonChoice};
 use reveille_config::Config;
+use reveille_cycle::standing;
 use reveille_policy::amend::TIME;
 use reveille_store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap};
-
-use crate::standing;
 
 /// The message that shows its rule to who pressed a button for it, by the question's nonce; none of other buttons.
 pub(super) fn shown(

@@ -18,6 +18,7 @@ use reveille_channels::{
     Channel as _, Outgoing,
     telegram::{self, Inbox, TelegramError},
 };
+use reveille_cycle::workspace;
 use reveille_memory::render;
 use reveille_store::{Displaced, Store, StoreError, Tap};
 
@@ -33,7 +34,6 @@ use super::{
     room::Room,
     trouble::FailureStretch,
 };
-use crate::cycle::workspace;
 
 /// How long it tries to confirm the last messages, for the machine that polls after this one.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);

@@ -49,8 +49,8 @@ pub async fn send(
     chat: ChatRef,
     text: &str,
 ) -> Result<Sending, BotError> {
-    crate::cycle::workspace::prepare_workspace(config)?;
-    let mut store = crate::cycle::workspace::open(config)?;
+    reveille_cycle::workspace::prepare_workspace(config)?;
+    let mut store = reveille_cycle::workspace::open(config)?;
     let message = NewOutgoing::notice(chat, redactor.redact(text));
     let id = store.plan_message(&message, clock.now())?;
     if chat == ChatRef::TERMINAL {

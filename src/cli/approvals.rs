@@ -10,11 +10,12 @@ use clap::Subcommand;
 
 use reveille_base::approval_text;
 use reveille_config::Config;
+use reveille_cycle as cycle;
+use reveille_cycle::standing;
 use reveille_policy::amend::TIME;
 use reveille_store::{Approval, ApprovalState, Store, StoreError};
 
 use super::{complain, failed, out::prompt, print, print_exactly, print_json, values};
-use crate::{cycle, standing};
 
 /// Questions that `wake approvals list --all` shows.
 const SHOWN_MAX: usize = 50;

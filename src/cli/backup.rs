@@ -10,13 +10,11 @@ use reveille_base::{
     words::{self, in_shell, local},
 };
 use reveille_config::Config;
+use reveille_cycle::workspace;
 use reveille_store::SetAside;
 
 use super::{complain, failed, print, print_json};
-use crate::{
-    backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup},
-    cycle::workspace,
-};
+use crate::backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BackupCommand {

@@ -7,6 +7,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use reveille_base::{process, types::ChatRef, words::local};
 use reveille_channels::{Channel, telegram::Telegram};
 use reveille_config::Config;
+use reveille_cycle as cycle;
 use reveille_store::{StoreError, access, database};
 
 use super::{
@@ -18,10 +19,7 @@ use super::{
     transcribe::TranscribeArguments,
     transcriber, turn, values,
 };
-use crate::{
-    bot::{self, BotContext, BotEnd, BotError, BotMode, Sending},
-    cycle,
-};
+use crate::bot::{self, BotContext, BotEnd, BotError, BotMode, Sending};
 
 /// The longest text that is sent, in bytes: some thirty of Telegram's messages.
 const MAX_TEXT_BYTES: u64 = 100_000;

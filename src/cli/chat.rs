@@ -24,6 +24,11 @@ use steps::Steps;
 
 use reveille_base::{process::Identity, types::ChatRef, words::count};
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_cycle as cycle;
+use reveille_cycle::{
+    context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
+    stop,
+};
 use reveille_store::{
     Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession, in_force::in_force,
     wake_lock::waker::Starting,
@@ -36,14 +41,7 @@ use super::{
     show::{KEPT, complain_of, exit_code, on_page, what_to_do},
     wake::{look, why_it_waits, with_signals},
 };
-use crate::{
-    bot::{DueWatch, MAX_SAID_BYTES, Put},
-    cycle::{
-        self,
-        context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
-        stop,
-    },
-};
+use crate::bot::{DueWatch, MAX_SAID_BYTES, Put};
 
 /// What starts its wakes.
 const TRIGGER: &str = "chat";

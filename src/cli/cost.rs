@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
+use reveille_account::cost::{self, CostBy, CostQuery};
 use reveille_config::Config;
 use reveille_store::database;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json};
-use crate::account::cost::{self, CostBy, CostQuery};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct CostArguments {

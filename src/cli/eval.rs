@@ -8,18 +8,16 @@ use std::{
 use clap::Subcommand;
 
 use reveille_base::{types::Usage, words::count};
+use reveille_cycle::{context::Context, workspace};
 use reveille_git::Repo;
 use reveille_model::Conversation;
 use reveille_store::database;
+use reveille_trial::{
+    booked::{Booked, is_free},
+    eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, TurnTaker},
+};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
-use crate::{
-    cycle::{context::Context, workspace},
-    trial::{
-        booked::{Booked, is_free},
-        eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, TurnTaker},
-    },
-};
 
 /// What `wake eval --help` says below the options.
 pub(super) const HELP: &str = "\
@@ -160,7 +158,8 @@ async fn run_all(
     };
     (context.at_work)();
     let mut total = Total::default();
-    let mut kept = cap_usd.and(model).map(|name| KeptRun::begin(context.clock.now(), name, &named(dir)));
+    let mut kept =
+        cap_usd.and(model).map(|name| KeptRun::begin(context.clock.now(), crate::VERSION, name, &named(dir)));
     let all = cases.len();
     for path in cases {
         if *context.stop.borrow() {

@@ -17,6 +17,7 @@ use reveille_base::{
     types::AssistantName,
     words::local,
 };
+use reveille_fleet::{Fleet, FleetError, receive, work};
 use reveille_store::FleetMember;
 use reveille_tools::loopback;
 
@@ -25,10 +26,7 @@ use super::{
     log::{self, Talk},
     print, print_json,
 };
-use crate::{
-    bot,
-    fleet::{Fleet, FleetError, receive, work},
-};
+use crate::bot;
 
 /// How often the receiver looks whether a worker is wanted for what begins at a time.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

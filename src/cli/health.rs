@@ -13,19 +13,17 @@ use reveille_base::{
     redact::{Redactor, Secret},
 };
 use reveille_config::{Config, SaidSettings, SettingChanges, VARIABLES, is_secret};
+use reveille_cycle::workspace;
 use reveille_store::database;
 
 use super::{
     EXIT_FAILED, SettingsArguments, complain, config_failure, failed, health_fix, log, out, print, print_exactly,
     print_json, redactor,
 };
-use crate::{
-    cycle::workspace,
-    health::{
-        self, HealthReport, Status,
-        bundle::{self, Bundle, BundleSource},
-        told,
-    },
+use crate::health::{
+    self, HealthReport, Status,
+    bundle::{self, Bundle, BundleSource},
+    told,
 };
 
 /// Finds what is wrong with Reveille on this machine, and repairs what can be repaired safely.

@@ -4,6 +4,10 @@ use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
 
+use reveille_account::{
+    log::{self, LogQuery},
+    provenance::hand,
+};
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
 use reveille_git::{Commit, CommitInFull, Created, Repo};
@@ -11,10 +15,6 @@ use reveille_memory::outside;
 use reveille_store::database;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, provenance, values};
-use crate::{
-    account::log::{self, LogQuery},
-    provenance::hand,
-};
 
 /// Lines that `wake log` lists.
 const LOG_LINES: usize = 20;

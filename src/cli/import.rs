@@ -2,22 +2,21 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
+use reveille_account::provenance::{
+    ProvenanceError,
+    hand::{Hand, HandTools, PersonsCommit},
+};
 use reveille_base::words::{count, in_shell, list};
 use reveille_config::{Config, OldSetting};
+use reveille_import as import;
+use reveille_import::{
+    ImportError, ImportKind, ImportTools,
+    account::{ImportAccount, ImportCounts, LeftOutFor, SetReminder},
+    found::FoundThings,
+    plan::ImportPlan,
+};
 
 use super::{failed, print, print_json, provenance::refused};
-use crate::{
-    import::{
-        self, ImportError, ImportKind, ImportTools,
-        account::{ImportAccount, ImportCounts, LeftOutFor, SetReminder},
-        found::FoundThings,
-        plan::ImportPlan,
-    },
-    provenance::{
-        ProvenanceError,
-        hand::{Hand, HandTools, PersonsCommit},
-    },
-};
 
 /// What the help adds.
 pub(super) const HELP: &str = "\

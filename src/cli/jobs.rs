@@ -4,16 +4,14 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use reveille_account::provenance::hand::{Hand, HandTools};
 use reveille_config::Config;
+use reveille_cycle::workspace;
 use reveille_store::database;
 use reveille_tools::Documents;
 
 use super::{complain, failed, print_json, show, task::refused};
-use crate::{
-    cycle::workspace,
-    orders::{OrderError, jobs},
-    provenance::hand::{Hand, HandTools},
-};
+use crate::orders::{OrderError, jobs};
 
 /// Runs that are listed at most.
 const MAX_RUNS: u32 = 50;

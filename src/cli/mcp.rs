@@ -5,6 +5,11 @@ use std::{net::SocketAddr, process::ExitCode};
 use clap::{Args, Subcommand};
 
 use reveille_config::Config;
+use reveille_cycle as cycle;
+use reveille_cycle::{
+    context::{Context, Terminal},
+    run::outside,
+};
 use reveille_policy as policy;
 use reveille_sandbox::exec::Shelter;
 use reveille_store::Store;
@@ -18,11 +23,6 @@ use reveille_tools::mcp::{
 };
 
 use super::{WakeSettings, complain, failed, print};
-use crate::cycle::{
-    self,
-    context::{Context, Terminal},
-    run::outside,
-};
 
 /// How addresses of the memory's files begin.
 const SCHEME: &str = "reveille:///";

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use reveille_config::Config;
+use reveille_cycle as cycle;
+use reveille_cycle::decide::budget::Budget;
 use reveille_index::{
     Index,
     embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, price},
@@ -12,7 +14,6 @@ use reveille_index::{
 use reveille_store::{Store, StoreError, database};
 
 use super::{EXIT_CONFIG, complain, failed, print, runtime};
-use crate::cycle::{self, decide::budget::Budget};
 
 /// How often it is told how far it is, in texts.
 const TELL_EVERY: usize = 256;

@@ -58,18 +58,18 @@ use tokio::sync::watch;
 use log::Talk;
 use out::{complain, print, print_exactly, print_json};
 
+use reveille_account::since;
 use reveille_base::{
     process,
     redact::{Redactor, Secret},
 };
 use reveille_channels::telegram::Telegram;
 use reveille_config::{Config, ConfigError, RepoUrl};
+use reveille_cycle::context::Context;
 use reveille_git as repo;
 use reveille_model::{Model, anthropic::login_secrets, configured};
 use reveille_store::{Store, StoreError, in_force::in_force};
 use reveille_tools::mcp::{client::settings::Settings, server as mcp_server};
-
-use crate::{account::since, cycle::context::Context};
 
 /// Done, nothing due, or another wake holds the lock.
 pub const EXIT_OK: u8 = 0;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use reveille_account::provenance::ProvenanceError;
 use reveille_config::Config;
 use reveille_git::FileChange;
 use reveille_memory::{CLAUDE, own_name};
@@ -10,7 +11,6 @@ use super::{
     EXIT_USAGE, complain, failed, print,
     provenance::{self, told_commit, with_hand},
 };
-use crate::provenance::ProvenanceError;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct NameArguments {

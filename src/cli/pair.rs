@@ -9,13 +9,11 @@ use reveille_base::{
 };
 use reveille_channels::telegram::Command as TelegramCommand;
 use reveille_config::Config;
+use reveille_cycle::workspace;
 use reveille_store::{Paired, Store, StoreError, access, database};
 
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
-use crate::{
-    bot::{self, Pairing, pairing::CODE_LIFE},
-    cycle::workspace,
-};
+use crate::bot::{self, Pairing, pairing::CODE_LIFE};
 
 /// Random bytes in the secret of a webhook.
 const SECRET_BYTES: usize = 24;

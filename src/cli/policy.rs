@@ -12,6 +12,8 @@ use clap::Subcommand;
 
 use reveille_base::types::Effect;
 use reveille_config::{Autonomy, Config};
+use reveille_cycle as cycle;
+use reveille_cycle::standing;
 use reveille_policy as policy;
 use reveille_policy::{
     Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What, amend::ListedRule,
@@ -20,7 +22,6 @@ use reveille_sandbox::{Sandbox, exec::Shelter};
 use reveille_tools::mcp::client::{self, settings::Settings};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
-use crate::{cycle, standing};
 
 /// The longest line that is read from stdin, in bytes; what is longer is judged as too long.
 const MAX_LINE_BYTES: u64 = 64 * 1024;

@@ -5,6 +5,13 @@ mod why;
 
 use std::process::ExitCode;
 
+use reveille_account::provenance::{
+    ProvenanceError,
+    changed::{self, DocumentFate, MemoryChanges},
+    hand::{Hand, HandTools, PersonsCommit},
+    point::WallClock,
+    restore::{self, GivingBack, WantedBack},
+};
 use reveille_base::words::count;
 use reveille_config::Config;
 use reveille_git::Repo;
@@ -16,13 +23,6 @@ pub(super) use self::{
     why::{WhyArguments, why},
 };
 use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
-use crate::provenance::{
-    ProvenanceError,
-    changed::{self, DocumentFate, MemoryChanges},
-    hand::{Hand, HandTools, PersonsCommit},
-    point::WallClock,
-    restore::{self, GivingBack, WantedBack},
-};
 
 /// Characters of a message that are shown.
 const MAX_SHOWN_CHARS: usize = 300;

@@ -7,10 +7,10 @@ use clap::Subcommand;
 
 use reveille_base::{types::ChatRef, words::local};
 use reveille_config::Config;
+use reveille_cycle::workspace;
 use reveille_store::{Incoming, Store, StoreError, database};
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
-use crate::cycle::workspace;
 
 /// How much of a message is listed for people, in characters.
 const MAX_TEXT_CHARS: usize = 80;

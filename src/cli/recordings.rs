@@ -10,10 +10,10 @@ use reveille_base::{
     words::{count, local, one_line, shortened},
 };
 use reveille_config::Config;
+use reveille_cycle::workspace;
 use reveille_store::{RecordedCall, Recording, database};
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
-use crate::cycle::workspace;
 
 /// Characters of a request that are listed.
 const MAX_TEXT_CHARS: usize = 80;

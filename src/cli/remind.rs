@@ -5,15 +5,13 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use reveille_config::Config;
+use reveille_cycle as cycle;
 use reveille_memory::outside;
 
 use super::{EXIT_USAGE, complain, failed, print_json, show, task::refused};
-use crate::{
-    cycle,
-    orders::{
-        reminders::{self, ReminderOrder},
-        today,
-    },
+use crate::orders::{
+    reminders::{self, ReminderOrder},
+    today,
 };
 
 #[derive(Debug, clap::Args)]

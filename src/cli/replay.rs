@@ -2,21 +2,20 @@
 
 use std::process::ExitCode;
 
+use reveille_account::find::{self, FoundWake};
 use reveille_base::words::count;
+use reveille_cycle as cycle;
+use reveille_cycle::{context::Context, workspace};
 use reveille_git::Repo;
 use reveille_memory::outside;
 use reveille_model::Model as _;
 use reveille_store::{CycleRow, Store, database};
+use reveille_trial::{
+    booked::{Booked, TrialModelError},
+    replay::{self, Replay, ReplayError, ReplayReport},
+};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out::Working, print, print_exactly};
-use crate::{
-    account::find::{self, FoundWake},
-    cycle::{self, context::Context, workspace},
-    trial::{
-        booked::{Booked, TrialModelError},
-        replay::{self, Replay, ReplayError, ReplayReport},
-    },
-};
 
 /// What stands before the model's name in the ledger.
 const WHAT: &str = "replay";

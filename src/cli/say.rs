@@ -8,6 +8,11 @@ use std::{
 use tokio::time::Instant;
 
 use reveille_base::{process::Identity, types::ChatRef};
+use reveille_cycle as cycle;
+use reveille_cycle::{
+    context::{Context, Report, WakeError, WakeOutcome},
+    stop,
+};
 use reveille_store::{Awaited, LandedFile, Store, TerminalSession};
 
 use super::{
@@ -15,14 +20,7 @@ use super::{
     show::{Here, ReportView},
     wake::look,
 };
-use crate::{
-    bot::{AfterPut, MAX_SAID_BYTES, Put, put_said},
-    cycle::{
-        self,
-        context::{Context, Report, WakeError, WakeOutcome},
-        stop,
-    },
-};
+use crate::bot::{AfterPut, MAX_SAID_BYTES, Put, put_said};
 
 /// How long a terminal waits for another wake to answer it.
 const WAIT_FOR_ANOTHER: Duration = Duration::from_secs(20);

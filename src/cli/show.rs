@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use reveille_base::{approval_text::without_hidden, types::ChatRef};
 use reveille_channels::desktop;
 use reveille_config::Config;
+use reveille_cycle as cycle;
+use reveille_cycle::context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome};
 use reveille_git::RepoError;
 use reveille_memory::{
     outside,
@@ -17,10 +19,6 @@ use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, failed, log,
     out::{self, Working},
     print_json,
-};
-use crate::cycle::{
-    self,
-    context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
 };
 
 /// Texts that a desktop shows one by one; of further ones it says how many.

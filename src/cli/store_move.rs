@@ -5,10 +5,10 @@ use std::{fs, process::ExitCode};
 use clap::Subcommand;
 
 use reveille_config::Config;
+use reveille_cycle::workspace;
 use reveille_store::{database, wake_lock::WakeLock};
 
 use super::{EXIT_FAILED, complain, print};
-use crate::cycle::workspace;
 
 /// What stands for the workspace's own file.
 const FILE: &str = "file";

@@ -2,17 +2,17 @@
 
 use std::process::ExitCode;
 
-use reveille_config::Config;
-use reveille_git::CommitInFull;
-use reveille_store::{CycleRow, database};
-
-use super::{EXIT_FAILED, complain, failed, history::WholeCommit, out, print, print_json};
-use crate::account::{
+use reveille_account::{
     find::{self, FoundWake},
     story::WakeStory,
     tell::{self, StoryTelling},
     whole::{KeptRequests, WakeSources},
 };
+use reveille_config::Config;
+use reveille_git::CommitInFull;
+use reveille_store::{CycleRow, database};
+
+use super::{EXIT_FAILED, complain, failed, history::WholeCommit, out, print, print_json};
 
 /// How a wake is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use reveille_account::provenance::hand::{Hand, HandTools};
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
+use reveille_cycle::is_step_held;
 use reveille_memory::{
     ACTIVE,
     steps::{TaskSteps, steps_path},
@@ -15,14 +17,10 @@ use reveille_store::database;
 use reveille_tools::Documents;
 
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
-use crate::{
-    cycle::is_step_held,
-    orders::{
-        OrderError,
-        lists::{self, ListLooks},
-        tasks::{self, NewTask, TaskOrder, TaskOrdered},
-    },
-    provenance::hand::{Hand, HandTools},
+use crate::orders::{
+    OrderError,
+    lists::{self, ListLooks},
+    tasks::{self, NewTask, TaskOrder, TaskOrdered},
 };
 
 #[derive(Debug, Subcommand)]
@@ -234,7 +232,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
     let looks = ListLooks { most: usize::MAX, none: "No tasks. `wake task add 'Write the report'` adds one." };
     let (text, shown) = lists::text(&active, &backlog, today, looks);
     // Its numbers count from now on, here and in what is said here.
-    let noted = crate::cycle::open_store(config)
+    let noted = reveille_cycle::open_store(config)
         .map_err(|error| error.to_string())
         .and_then(|mut store| store.show_tasks(ChatRef::TERMINAL, &shown).map_err(|error| error.to_string()));
     if let Err(error) = noted {

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use reveille_base::clock::rfc3339;
 use reveille_channels::telegram::Inbox;
 use reveille_config::Config;
+use reveille_cycle as cycle;
 use reveille_store::{StoreError, database, in_force::in_force};
 
 use super::print_json;
-use crate::cycle;
 
 /// What waits for the next turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,11 @@ use tokio::sync::watch;
 use reveille_base::{types::ChatRef, words::count};
 use reveille_channels::Channel;
 use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_cycle as cycle;
+use reveille_cycle::{
+    context::{Context, Report, Terminal, WakeError, WakeOutcome},
+    decide::budget::Budget,
+};
 use reveille_git::RepoError;
 use reveille_model::configured;
 use reveille_store::{
@@ -28,14 +33,7 @@ use super::{
     story::{self, ShowAs},
     task, turn, within,
 };
-use crate::{
-    cycle::{
-        self,
-        context::{Context, Report, Terminal, WakeError, WakeOutcome},
-        decide::budget::Budget,
-    },
-    orders::{self, undo::UndoAsked},
-};
+use crate::orders::{self, undo::UndoAsked};
 
 /// What starts the wake of `wake undo`.
 const UNDO: &str = "undo";
@@ -430,6 +428,7 @@ pub(super) fn with_signals(
         };
         work(Context {
             config,
+            version: crate::VERSION,
             clock: clock.as_ref(),
             model: model.as_ref(),
             channel: telegram.as_ref().map(|telegram| telegram as &dyn Channel),

@@ -2,6 +2,8 @@
 //! over by now.
 
 use reveille_base::{clock::FixedClock, process::Identity};
+use reveille_cycle as cycle;
+use reveille_cycle::Teller;
 use reveille_store::{
     Fence, FencedStore, LeaseHolder, Store, database,
     wake_lock::{LockError, LockedWork, WakeLock},
@@ -12,7 +14,6 @@ use super::{
     finding::Trouble,
     scene::Scene,
 };
-use crate::cycle::{self, Teller};
 
 /// What a repair works with.
 pub(super) struct RepairTools<'a> {

@@ -6,14 +6,12 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::redact::Redactor;
 use reveille_config::Config;
+use reveille_cycle as cycle;
+use reveille_cycle::decide::{budget::Budget, lineup::ModelState};
 use reveille_git::{Repo, RepoError};
 use reveille_store::{Schema, Store, StoreError, database, in_force::in_force};
 
 use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
-use crate::cycle::{
-    self,
-    decide::{budget::Budget, lineup::ModelState},
-};
 
 /// One look at everything.
 pub(super) struct Scene<'a> {

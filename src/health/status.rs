@@ -11,6 +11,7 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::Config;
+use reveille_cycle::decide::orient::is_answerable;
 use reveille_git::Repo;
 use reveille_index::embed;
 use reveille_store::{Cap, CycleRow, Incoming, ModelBreaker, Stopped, Store, Undelivered, UpkeepKind};
@@ -23,7 +24,6 @@ use super::{
     finding::Trouble,
     scene::Scene,
 };
-use crate::cycle::decide::orient::is_answerable;
 
 /// How it is going. Parts that can't be looked at are none, and `problems` says why.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

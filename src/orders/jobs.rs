@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
+use reveille_account::provenance::hand::Hand;
 use reveille_base::{
     schedule::{self, Rule, Slot},
     words::{day_and_time, local, one_line, shortened},
@@ -16,7 +17,6 @@ use reveille_store::{JobRow, JobRun, JobState, Store};
 use reveille_tools::Documents;
 
 use super::OrderError;
-use crate::provenance::hand::Hand;
 
 /// How much of an output is listed, in characters.
 const MAX_OUTPUT_CHARS: usize = 160;

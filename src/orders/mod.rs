@@ -12,12 +12,11 @@ pub mod today;
 pub mod undo;
 mod world;
 
+use reveille_account::provenance::ProvenanceError;
 use reveille_store::StoreError;
 use reveille_tools::Refusal;
 
 pub use world::world;
-
-use crate::provenance::ProvenanceError;
 
 /// Why an order wasn't carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 
 use reveille_base::redact::Redactor;
 use reveille_config::Config;
+use reveille_cycle::decide::budget::Budget;
 use reveille_git as repo;
 use reveille_git::RepoError;
 use reveille_index::{
@@ -13,8 +14,6 @@ use reveille_index::{
     embed::{Meaning, Meant},
 };
 use reveille_store::database;
-
-use crate::cycle::decide::budget::Budget;
 
 /// What is told once.
 const BY_KEYWORDS: &str =

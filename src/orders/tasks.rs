@@ -4,6 +4,7 @@
 use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
 
+use reveille_account::provenance::hand::{Hand, HandTools, PersonsCommit};
 use reveille_base::{
     schedule::{When, parse_only_day, parse_only_time},
     types::ChatRef,
@@ -16,7 +17,6 @@ use reveille_store::Change;
 use reveille_tools::{Chat, Documents, Refusal, Registry};
 
 use super::{OrderError, world};
-use crate::provenance::hand::{Hand, HandTools, PersonsCommit};
 
 /// What is ordered. A task is named by its title, by words that only it has, or by its number in the list that was shown last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,7 +160,7 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
         )));
     }
     for change in &changes {
-        hand.repo.check_writable(&change.path).map_err(crate::provenance::ProvenanceError::from)?;
+        hand.repo.check_writable(&change.path).map_err(reveille_account::provenance::ProvenanceError::from)?;
     }
     let did = did.as_deref().unwrap_or("Changed the tasks");
     ordered.commit = Some(hand.commit_step(&changes, did, did)?);

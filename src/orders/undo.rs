@@ -3,10 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use reveille_config::Config;
+use reveille_cycle::{Choice, undoable, what_it_did, what_they_did, which_change};
 use reveille_git::Committed;
 use reveille_store::{CycleRow, Order, PersonsStep, Proposal, Store, StoreError, UndoStep};
-
-use crate::cycle::{Choice, undoable, what_it_did, what_they_did, which_change};
 
 /// What came of asking.
 #[derive(Debug, Clone, PartialEq, Eq)]

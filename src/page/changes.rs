@@ -11,6 +11,7 @@ use axum::{
 use maud::{Markup, html};
 
 use reveille_base::words::{effect_stated, measured};
+use reveille_cycle as cycle;
 use reveille_store::{NewProposal, Proposal, Store};
 
 use super::{
@@ -18,10 +19,7 @@ use super::{
     parts::{shown, time, wake_link},
     site::{PageDesk, PageSite},
 };
-use crate::{
-    cycle,
-    orders::undo::{self, UndoAsked},
-};
+use crate::orders::undo::{self, UndoAsked};
 
 /// Agreed changes that are shown.
 const MAX_AGREED: u32 = 20;

@@ -35,6 +35,8 @@ use reveille_base::{
     words::{one_line, shortened, when},
 };
 use reveille_config::OFFLINE_MODEL;
+use reveille_cycle as cycle;
+use reveille_cycle::stop;
 use reveille_store::{
     Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession, names_others, wake_lock,
 };
@@ -50,10 +52,7 @@ use super::{
     site::{PageDesk, PageSite},
     undo::newest_step,
 };
-use crate::{
-    bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said},
-    cycle::{self, stop},
-};
+use crate::bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said};
 
 /// Where it is.
 pub(super) const PATH: &str = "/chat";

@@ -3,6 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{Markup, html};
 
+use reveille_account::provenance::ProvenanceError;
 use reveille_base::{
     approval_text::visible,
     words::{count, one_line, shortened, when},
@@ -12,7 +13,6 @@ use reveille_memory::changes::ChangedLine;
 use reveille_store::names_others;
 
 use super::{error::PageError, site::PageDesk};
-use crate::provenance::ProvenanceError;
 
 /// A text is shown open up to so many characters, and so many lines; a longer one is opened by the person.
 const OPEN_CHARS: usize = 400;

@@ -21,6 +21,7 @@ use reveille_base::{
     types::BoundFiles,
     words::count,
 };
+use reveille_cycle as cycle;
 use reveille_policy::Risk;
 use reveille_store::{Approval, ApprovalState, Store};
 
@@ -31,7 +32,6 @@ use super::{
     parts::{others_at_all, shown, time, wake_link},
     site::{PageDesk, PageSite},
 };
-use crate::cycle;
 
 /// Decided questions that are shown, of so long ago at most.
 const MAX_DECIDED: usize = 50;

@@ -11,16 +11,14 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_cycle as cycle;
 use reveille_store::Store;
 
 use super::{
     error::PageError,
     site::{PageDesk, PageSite},
 };
-use crate::{
-    cycle,
-    orders::undo::{self, UndoAsked},
-};
+use crate::orders::undo::{self, UndoAsked};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/undo", post(order))

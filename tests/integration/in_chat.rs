@@ -272,9 +272,13 @@ fn a_new_token_that_telegram_refuses_keeps_the_bot_running() {
 #[test]
 fn a_bot_whose_program_is_gone_or_broken_says_so_and_runs_on() {
     let (telegram, _claude, env) = world();
-    let program = env.path("bot");
-    std::fs::copy(env!("CARGO_BIN_EXE_bot"), &program).unwrap();
-    let bot = env.start(program.to_str().unwrap(), &["run", "--wake", "/bin/true"]);
+    let folder = env.path("programs");
+    std::fs::create_dir(&folder).unwrap();
+    // `bot` is a launcher: `wake` beside it is the program.
+    let (launcher, program) = (folder.join("bot"), folder.join("wake"));
+    std::fs::copy(env!("CARGO_BIN_EXE_bot"), &launcher).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_wake"), &program).unwrap();
+    let bot = env.start(launcher.to_str().unwrap(), &["run", "--wake", "/bin/true"]);
     let refused = |n: usize| {
         assert_eq!(said_to(&telegram, CHAT, "/restart"), "Restarting…");
         telegram.wait_for_sent(n, PATIENCE).remove(n - 1).visible

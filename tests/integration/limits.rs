@@ -5,6 +5,7 @@ use reveille_base::{
     types::{Stop, Usage},
 };
 use reveille_config::Config;
+use reveille_cycle::context::{Context, Terminal, WakeOutcome};
 use reveille_model::{Conversation, Model, Progress, Turn, TurnFuture};
 
 use super::{
@@ -17,7 +18,6 @@ use super::{
         telegram::FakeTelegram,
     },
 };
-use reveille::cycle::context::{Context, Terminal, WakeOutcome};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -449,6 +449,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
         let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
         let model = Slow { turns: 0.into(), until: 0.into(), complexity };
         let context = Context {
+            version: reveille::VERSION,
             config: &config,
             clock: &clock,
             model: &model,
@@ -462,7 +463,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
         };
         let wake = || {
             let mut store = env.store();
-            runtime.block_on(reveille::cycle::once(context, &mut store, "test")).unwrap()
+            runtime.block_on(reveille_cycle::once(context, &mut store, "test")).unwrap()
         };
         // One more than a cycle has tries.
         for turns in 1..=4 {

@@ -108,7 +108,7 @@ fn standard_error_without_a_terminal_has_warnings_alone() {
     let ran = env.wake(&["--once", "--say", "remember that tea is green"]).ok();
     assert!(ran.stderr.contains("INFO"), "no file keeps it: {}", ran.stderr);
     assert_eq!(text(&env, "wake"), before);
-    env.set("LOG_FORMAT", "text").set("RUST_LOG", "error,reveille::cycle::run=info");
+    env.set("LOG_FORMAT", "text").set("RUST_LOG", "error,reveille_cycle::run=info");
     let ran = env.wake(&["--once", "--say", "remember that coffee is black"]).ok();
     assert!(ran.stderr.contains("the wake is over") && !ran.stderr.contains("REVEILLE_NOW"), "{}", ran.stderr);
 }

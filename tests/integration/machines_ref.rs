@@ -9,10 +9,10 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use reveille::lease::{Acquired, Lease, LeaseError, LeasePart, RemoteLease};
 
 use reveille_base::clock::{parse_time, since_boot};
 use reveille_config::Config;
+use reveille_cycle::lease::{Acquired, Lease, LeaseError, LeasePart, RemoteLease};
 
 use super::support::env::{NOW, TestEnv, eventually};
 

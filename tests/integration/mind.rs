@@ -98,7 +98,7 @@ fn a_plan_tools_and_a_reply_make_one_commit() {
 
     let wake = start_wake(&env);
     asked(&claude, 2);
-    let plans = reveille::cycle::plan_file::left_over(&env.workspace()).unwrap();
+    let plans = reveille_cycle::plan_file::left_over(&env.workspace()).unwrap();
     let recorder = std::fs::read_to_string(&plans[0].0).unwrap();
     assert!(recorder.contains("- Keep Anna's birthday (`remember`)"), "{recorder}");
     assert!(recorder.contains("- 1 message in chat 4242"), "{recorder}");

@@ -2,6 +2,7 @@
 
 use reveille_base::{redact::Redactor, types::Usage};
 use reveille_config::Config;
+use reveille_cycle::context::{Context, Terminal, WakeOutcome};
 use reveille_model::{Conversation, Model, Progress, TurnFuture};
 
 use super::{
@@ -13,7 +14,6 @@ use super::{
         http::Gate,
     },
 };
-use reveille::cycle::context::{Context, Terminal, WakeOutcome};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
         assert_eq!(commits(&env), 1);
         let state: String = env.query("SELECT state FROM cycles");
         assert_eq!(state, if signal == Signal::TERM { "waiting" } else { "running" });
-        assert_eq!(reveille::cycle::plan_file::left_over(&env.workspace()).unwrap().len(), 1);
+        assert_eq!(reveille_cycle::plan_file::left_over(&env.workspace()).unwrap().len(), 1);
 
         claude.expect(Reply::text("Both are done."));
         assert_eq!(env.once()["answered"], 1);
@@ -526,6 +526,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
     let clock = reveille_base::clock::FixedClock(reveille_base::clock::parse_time(NOW).unwrap());
     let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
     let context = Context {
+        version: reveille::VERSION,
         config: &config,
         clock: &clock,
         model: &Silent,
@@ -539,7 +540,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
     };
     let wake = || {
         let mut store = env.store();
-        runtime.block_on(reveille::cycle::once(context, &mut store, "test")).unwrap()
+        runtime.block_on(reveille_cycle::once(context, &mut store, "test")).unwrap()
     };
     for tries in 0..3 {
         let report = wake();

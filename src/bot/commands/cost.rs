@@ -1,9 +1,9 @@
 //! `/cost`: what the models have cost, today and this month, by model, of which budget. A guest sees what their own chat cost.
 
+use reveille_account::cost::{self, CostBy, CostQuery};
 use reveille_store::Result;
 
 use super::{super::batch::Asked, Desk};
-use crate::account::cost::{self, CostBy, CostQuery};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<String> {
     let chat = asked.message.chat;

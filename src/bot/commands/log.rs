@@ -1,11 +1,11 @@
 //! `/log [n]`: what the last wakes did, each with the id to undo it by. A chat that isn't the owner's sees its own.
 
+use reveille_account::log::{self, LogQuery};
 use reveille_git::Committed;
 use reveille_memory::outside;
 use reveille_store::Result;
 
 use super::{super::batch::Asked, Desk};
-use crate::account::log::{self, LogQuery};
 
 /// Wakes that are listed without a number.
 const DEFAULT_SHOWN: usize = 5;

@@ -1,10 +1,10 @@
 //! `/rules`: lists the rules of `policy.toml`; `/rules remove 2` takes back one that was added by a button.
 
 use reveille_base::types::ChatRef;
+use reveille_cycle::standing;
 use reveille_store::Order;
 
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::standing;
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
     let chat = asked.message.chat;

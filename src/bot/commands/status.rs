@@ -9,10 +9,11 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_config::OFFLINE_MODEL;
+use reveille_cycle as cycle;
+use reveille_cycle::decide::budget::Budget;
 use reveille_store::{Approval, CycleRow, CycleState, Outstanding, Result, wake_lock};
 
 use super::{super::batch::Asked, Desk};
-use crate::cycle::{self, decide::budget::Budget};
 
 /// How it stands with the assistant.
 #[derive(Debug, Clone, PartialEq)]
@@ -237,6 +238,11 @@ mod tests {
     use super::*;
     use reveille_base::clock::parse_time;
 
+    fn spent(of_day: (f64, f64), of_month: (f64, Option<f64>)) -> Budget {
+        let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
+        Budget::spent((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
+    }
+
     fn at(text: &str) -> Option<DateTime<Utc>> {
         Some(parse_time(text).unwrap())
     }
@@ -256,7 +262,7 @@ mod tests {
             is_model_available: true,
             passed_over: Vec::new(),
             out_of_budget: None,
-            budget: crate::cycle::decide::budget::of((0.0, 5.0), (0.0, None)),
+            budget: spent((0.0, 5.0), (0.0, None)),
         }
     }
 
@@ -294,7 +300,7 @@ mod tests {
                 .to_vec(),
             model: "claude-sonnet-5-5".to_owned(),
             is_model_available: false,
-            budget: crate::cycle::decide::budget::of((1.234, 5.0), (1.234, None)),
+            budget: spent((1.234, 5.0), (1.234, None)),
             ..quiet()
         };
         insta::assert_snapshot!(status.text(), @r"

@@ -1,11 +1,11 @@
 //! `/undo [id]`: says which wake is taken back; a wake does it, as soon as none runs.
 
 use reveille_base::types::ChatRef;
+use reveille_cycle::{Choice, undoable, what_it_did, what_they_did, which_change};
 use reveille_git::Committed;
 use reveille_store::{Order, PersonsStep, Proposal, Result};
 
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::cycle::{Choice, undoable, what_it_did, what_they_did, which_change};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let chat = asked.message.chat;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_base::words::{count, list};
+use reveille_cycle as cycle;
+use reveille_cycle::decide::orient::Standing;
 use reveille_store::{Order, Result, wake_lock};
 
 use super::{super::batch::Asked, CommandReply, Desk};
-use crate::cycle::{self, decide::orient::Standing};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let is_owners = desk.is_by_owner(asked);

@@ -104,7 +104,7 @@ pub fn work(
         Err(LockError::Held(_)) => return Ok(()),
         lock => lock.map_err(TranscriberError::Lock)?,
     };
-    let mut store = crate::cycle::workspace::open(config)?;
+    let mut store = reveille_cycle::workspace::open(config)?;
     if store.stopped()?.is_some() || store.next_unheard(clock.now())?.is_none() {
         return Ok(());
     }

@@ -6,15 +6,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::types::ChatRef;
 use reveille_channels::telegram::{RawUpdate, TelegramError};
+use reveille_cycle as cycle;
 use reveille_store::{Accepted, Batch, NewOutgoing, Order, Ordered, StoreError, UpkeepKind};
 
 use super::{Bot, poll::Polled};
-use crate::{
-    bot::{
-        BotContext, BotError, batch, commands, gap, pairing, receipt, report::report_in, restart, rules, stopped,
-        trouble::Advice,
-    },
-    cycle,
+use crate::bot::{
+    BotContext, BotError, batch, commands, gap, pairing, receipt, report::report_in, restart, rules, stopped,
+    trouble::Advice,
 };
 
 /// How often it is written down that polls are completed, when they bring nothing.

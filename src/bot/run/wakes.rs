@@ -3,15 +3,13 @@
 use std::process::Child;
 
 use reveille_base::process;
+use reveille_cycle as cycle;
 use reveille_store::wake_lock;
 
 use super::Bot;
-use crate::{
-    bot::{
-        nudge::{NudgeAction, NudgeEvent, StoreLook},
-        wake,
-    },
-    cycle,
+use crate::bot::{
+    nudge::{NudgeAction, NudgeEvent, StoreLook},
+    wake,
 };
 
 impl Bot<'_> {

@@ -11,10 +11,11 @@ use std::{
 };
 
 use reveille_config::Config;
+use reveille_cycle as cycle;
 use reveille_store::{Store, StoreError, TerminalSession};
 
 use super::on_page;
-use crate::{bot::DueWatch, cycle};
+use crate::bot::DueWatch;
 
 /// How often news is looked for.
 pub(super) const NEWS_EVERY: Duration = Duration::from_secs(1);

@@ -14,10 +14,11 @@ use tokio::sync::watch;
 
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
+use reveille_cycle as cycle;
+use reveille_cycle::stop;
 use reveille_store::{Order, wake_lock};
 
 use super::complain;
-use crate::cycle::{self, stop};
 
 /// The exit code of a program that SIGTERM ends, as shells have it.
 const EXIT_TERMINATED: i32 = 143;

@@ -14,14 +14,12 @@ use reveille_base::{
     types::ChatRef,
     words::{one_line, shortened},
 };
+use reveille_cycle as cycle;
+use reveille_cycle::context::{Context, WakeError};
 use reveille_store::{Entry, Store, wake_lock};
 use reveille_tools::Plan;
 
 use super::{Meanwhile, WORKING, complain, out};
-use crate::cycle::{
-    self,
-    context::{Context, WakeError},
-};
 
 /// How often is looked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

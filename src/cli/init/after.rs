@@ -9,6 +9,7 @@ use reveille_base::{
     words::in_shell,
 };
 use reveille_config::Config;
+use reveille_cycle as cycle;
 use reveille_git::Repo;
 use reveille_memory::{CLAUDE, templates::templates};
 use reveille_store::{
@@ -23,7 +24,6 @@ use super::{Ended, Unanswered, Wizard, complain};
 use crate::{
     bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
     cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
-    cycle,
     setup::{self, AssistantNames, SetupStep},
 };
 

@@ -6,6 +6,11 @@ use std::{
     process::ExitCode,
 };
 
+use reveille_account::provenance::{
+    forget::{self, Forgetting},
+    hand::HandTools,
+    purge::{self, PurgedHistory},
+};
 use reveille_base::words::{count, local, one_line, shortened};
 use reveille_config::Config;
 use reveille_git::{HoldingCommits, Repo};
@@ -14,11 +19,6 @@ use reveille_memory::forgetting::SoughtWords;
 use super::{MAX_SHOWN_CHARS, database, memory, refused, told_commit, too_short, with_hand};
 use crate::{
     cli::{EXIT_FAILED, complain, print},
-    provenance::{
-        forget::{self, Forgetting},
-        hand::HandTools,
-        purge::{self, PurgedHistory},
-    },
     setup::install::DATABASE_COPY,
 };
 

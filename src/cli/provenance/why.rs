@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use reveille_account::provenance::why::{self, LineStory, LineWriter, SaidMessage, Stories};
 use reveille_base::words::{count, local, one_line, shortened};
 use reveille_config::Config;
 use reveille_git::Commit;
@@ -9,10 +10,7 @@ use reveille_index::IndexPlace;
 use reveille_memory::imported;
 
 use super::{MAX_SHOWN_CHARS, database, memory, refused};
-use crate::{
-    cli::{EXIT_FAILED, complain, print, print_json},
-    provenance::why::{self, LineStory, LineWriter, SaidMessage, Stories},
-};
+use crate::cli::{EXIT_FAILED, complain, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct WhyArguments {

@@ -1,14 +1,12 @@
 //! `database`: opens, has the schema that this program knows, is sound, and its write-ahead log is cut back.
 
+use reveille_cycle::workspace;
 use reveille_store::{Schema, StoreError, WAL_BOUND_BYTES};
 
-use crate::{
-    cycle::workspace,
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::{list, size},
-    },
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::{list, size},
 };
 
 /// A file with more free room in it than this, and than half of it, is worth being made smaller.

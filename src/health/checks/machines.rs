@@ -3,16 +3,14 @@
 use chrono::{DateTime, Utc};
 
 use reveille_config::{Config, Duty};
+use reveille_cycle::lease::{self, LastSeenLease, LeasePart, LeaseRecord};
 use reveille_store::{Upkeep, UpkeepKind};
 
-use crate::{
-    health::{
-        checks::remote::failure,
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::ago,
-    },
-    lease::{self, LastSeenLease, LeasePart, LeaseRecord},
+use crate::health::{
+    checks::remote::failure,
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::ago,
 };
 
 struct Facts {

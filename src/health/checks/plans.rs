@@ -4,16 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use reveille_base::types::is_cycle_id;
+use reveille_cycle::plan_file;
 use reveille_store::{CycleState, Store};
 
-use crate::{
-    cycle::plan_file,
-    health::{
-        finding::{Finding, Trouble},
-        repair::RepairTools,
-        scene::Scene,
-        words::list,
-    },
+use crate::health::{
+    finding::{Finding, Trouble},
+    repair::RepairTools,
+    scene::Scene,
+    words::list,
 };
 
 /// Names that are tried for a file that is moved where one of its name is.

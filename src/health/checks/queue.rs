@@ -3,16 +3,14 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use reveille_cycle::decide::{lineup::ModelState, orient::is_answerable};
 use reveille_store::{Incoming, MAX_ATTEMPTS, OddRow};
 
-use crate::{
-    cycle::decide::{lineup::ModelState, orient::is_answerable},
-    health::{
-        finding::{Finding, Trouble},
-        remedy::Remedy,
-        scene::Scene,
-        words::{ago, count},
-    },
+use crate::health::{
+    finding::{Finding, Trouble},
+    remedy::Remedy,
+    scene::Scene,
+    words::{ago, count},
 };
 
 /// More answerable messages than this don't get done.

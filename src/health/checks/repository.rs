@@ -6,19 +6,17 @@ use std::{
 };
 
 use reveille_base::words::in_shell;
+use reveille_cycle::merge_texts;
 use reveille_git as repo;
 use reveille_git::{Ailment, Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock};
 use reveille_store::UpkeepKind;
 
-use crate::{
-    cycle::merge_texts,
-    health::{
-        finding::{Finding, Trouble},
-        remedy::{Remedy, TIDY_UP},
-        repair::RepairTools,
-        scene::Scene,
-        words::list,
-    },
+use crate::health::{
+    finding::{Finding, Trouble},
+    remedy::{Remedy, TIDY_UP},
+    repair::RepairTools,
+    scene::Scene,
+    words::list,
 };
 
 /// How long git may look for missing objects.

@@ -6,12 +6,12 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::process;
 use reveille_config::{CLAUDE_CODE, OFFLINE_MODEL};
+use reveille_cycle::decide::budget::Budget;
 use reveille_model::offered;
 use reveille_store::{Cap, ModelBreaker, ModelFault, Store, Upkeep};
 
 use super::remote::failure;
 use crate::{
-    cycle::decide::budget::Budget,
     health::{
         finding::{Finding, Trouble},
         reach::BotReached,
@@ -228,8 +228,14 @@ fn judge_budget(budget: &Budget) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cycle::decide::budget::of, health::Status};
+    use crate::health::Status;
     use reveille_base::{clock::parse_time, types::ChatRef};
+
+    /// What was spent today and this month, and may be, on 21 November.
+    fn of(of_day: (f64, f64), of_month: (f64, Option<f64>)) -> Budget {
+        let now = parse_time("2026-11-21T14:00:00Z").unwrap();
+        Budget::spent((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
+    }
 
     #[test]
     fn the_bot_needs_a_token_and_somebody_to_listen_to() {

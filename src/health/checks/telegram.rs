@@ -4,15 +4,13 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::clock::parse_time;
+use reveille_cycle::lease::{self, LeasePart};
 use reveille_store::{UpkeepKind, wake_lock};
 
-use crate::{
-    health::{
-        finding::{Finding, Trouble},
-        scene::Scene,
-        words::ago,
-    },
-    lease::{self, LeasePart},
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::ago,
 };
 
 /// A bot that runs and has heard nothing for so long hears nothing. A poll takes a minute at most, a wait between two tries too.

@@ -9,10 +9,10 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_config::OFFLINE_MODEL;
+use reveille_cycle::decide::budget;
 use reveille_store::{Cap, Prospect, Undelivered};
 
 use super::{Overview, files, questions};
-use crate::cycle::decide::budget;
 
 /// Files that are late and are shown; the rest is counted.
 const MAX_SHOWN: usize = 5;

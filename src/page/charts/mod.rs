@@ -12,6 +12,10 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_account::{
+    days::{self, DayFigures, DaysReport},
+    units::{thousands, took, usd},
+};
 use reveille_base::words::count;
 
 use self::svg::{Chart, ChartSeries, Shape};
@@ -19,10 +23,6 @@ use super::{
     error::PageError,
     frame::{PagePlace, frame},
     site::{PageDesk, PageSite},
-};
-use crate::account::{
-    days::{self, DayFigures, DaysReport},
-    units::{thousands, took, usd},
 };
 
 /// The stretches that can be looked at, in days; the second is the usual one.

@@ -15,22 +15,20 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_account::provenance::{
+    ProvenanceError,
+    hand::{Hand, HandTools},
+};
 use reveille_base::disk::size;
 use reveille_git::{FileChange, HOLDS_SECRET, Repo, text_id};
 use reveille_memory::{changes::changes, is_log, typed};
 
 use super::{called, document, file::repo, file_address};
-use crate::{
-    page::{
-        error::PageError,
-        frame::{PagePlace, frame},
-        parts::{address, changed_lines},
-        site::{PageDesk, PageSite},
-    },
-    provenance::{
-        ProvenanceError,
-        hand::{Hand, HandTools},
-    },
+use crate::page::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    parts::{address, changed_lines},
+    site::{PageDesk, PageSite},
 };
 
 /// A larger document isn't edited here, in bytes.

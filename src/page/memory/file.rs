@@ -10,6 +10,7 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_account::provenance::why::{LineStory, LineWriter, why_line};
 use reveille_base::{
     approval_text::visible,
     words::{count, one_line, shortened},
@@ -24,16 +25,13 @@ use reveille_memory::{
 };
 
 use super::{called, document, file_address};
-use crate::{
-    page::{
-        error::PageError,
-        frame::{PagePlace, frame},
-        markdown::{WrittenBy, markdown},
-        parts::{address, changed_lines, done, others_at_all, others_in, time, wake_link},
-        site::{PageDesk, PageSite},
-        undo::newest_step,
-    },
-    provenance::why::{LineStory, LineWriter, why_line},
+use crate::page::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    markdown::{WrittenBy, markdown},
+    parts::{address, changed_lines, done, others_at_all, others_in, time, wake_link},
+    site::{PageDesk, PageSite},
+    undo::newest_step,
 };
 
 /// Commits of a document's history that are shown.

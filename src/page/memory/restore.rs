@@ -12,23 +12,21 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_account::provenance::{
+    ProvenanceError,
+    hand::{Hand, HandTools},
+    point::WallClock,
+    restore::{self, GivingBack, WantedBack},
+};
 use reveille_git::{Repo, text_id};
 use reveille_memory::{changes::changes, is_log};
 
 use super::{called, document, file::repo, file_address};
-use crate::{
-    page::{
-        error::PageError,
-        frame::{PagePlace, frame},
-        parts::{address, changed_lines},
-        site::{PageDesk, PageSite},
-    },
-    provenance::{
-        ProvenanceError,
-        hand::{Hand, HandTools},
-        point::WallClock,
-        restore::{self, GivingBack, WantedBack},
-    },
+use crate::page::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    parts::{address, changed_lines},
+    site::{PageDesk, PageSite},
 };
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {

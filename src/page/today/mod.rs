@@ -15,7 +15,10 @@ use chrono::NaiveDate;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_account::provenance::hand::{Hand, HandTools};
 use reveille_base::approval_text::sha256;
+use reveille_cycle as cycle;
+use reveille_cycle::decide::budget::Budget;
 use reveille_store::Order;
 use reveille_tools::Documents;
 
@@ -27,16 +30,12 @@ use super::{
     site::{PageDesk, PageSite},
     undo::newest_step,
 };
-use crate::{
-    cycle::{self, decide::budget::Budget},
-    orders::{
-        OrderError,
-        lists::{self, ListedTask},
-        reminders::{self, ReminderOrder},
-        tasks::{self, NewTask, TaskOrder},
-        today,
-    },
-    provenance::hand::{Hand, HandTools},
+use crate::orders::{
+    OrderError,
+    lists::{self, ListedTask},
+    reminders::{self, ReminderOrder},
+    tasks::{self, NewTask, TaskOrder},
+    today,
 };
 
 /// How much of a task's name stands in its address.

@@ -3,14 +3,14 @@
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
 
+use reveille_account::units::usd;
 use reveille_base::words::{count, one_line, shortened};
+use reveille_cycle::decide::budget::Budget;
 use reveille_memory::tasks::MAX_ACTIVE_TASKS;
 use reveille_store::Approval;
 
 use super::{ReminderForm, TaskForm, name, today_of};
 use crate::{
-    account::units::usd,
-    cycle::decide::budget::Budget,
     orders::{
         lists::ListedTask,
         reminders::ListedReminder,

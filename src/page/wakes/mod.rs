@@ -16,6 +16,13 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use reveille_account::{
+    find::{self, FindError, FoundWake},
+    log::{self, LogError, LogLine, LogQuery},
+    since::{EXPECTED, since},
+    units::usd,
+    whole::{KeptRequests, WakeSources},
+};
 use reveille_base::{
     approval_text::visible,
     types::ChatRef,
@@ -30,13 +37,6 @@ use super::{
     notes::NoteQuery,
     parts::{moment, others_in},
     site::{PageDesk, PageSite},
-};
-use crate::account::{
-    find::{self, FindError, FoundWake},
-    log::{self, LogError, LogLine, LogQuery},
-    since::{EXPECTED, since},
-    units::usd,
-    whole::{KeptRequests, WakeSources},
 };
 
 /// Lines of a page of the list.

@@ -3,6 +3,11 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
+use reveille_account::{
+    story::{AskedMessage, CallResultTold, JournalKept, StoryCall, StoryRecording, StoryStep, StoryTurn, WakeStory},
+    tell,
+    units::{took, usd},
+};
 use reveille_base::{
     approval_text::visible,
     words::{count, list, local, one_line, shortened},
@@ -12,20 +17,11 @@ use reveille_policy::Decision;
 use reveille_store::WrittenText;
 
 use super::diff;
-use crate::{
-    account::{
-        story::{
-            AskedMessage, CallResultTold, JournalKept, StoryCall, StoryRecording, StoryStep, StoryTurn, WakeStory,
-        },
-        tell,
-        units::{took, usd},
-    },
-    page::{
-        frame::{PagePlace, frame},
-        markdown::{WrittenBy, markdown},
-        parts::{exactly, moment, others_in},
-        site::PageDesk,
-    },
+use crate::page::{
+    frame::{PagePlace, frame},
+    markdown::{WrittenBy, markdown},
+    parts::{exactly, moment, others_in},
+    site::PageDesk,
 };
 
 /// States in which a wake goes on: its page renews itself.

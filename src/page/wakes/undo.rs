@@ -9,11 +9,12 @@ use axum::{
 use maud::{Markup, html};
 
 use reveille_base::words::count;
+use reveille_cycle as cycle;
+use reveille_cycle::{Choice, undoable};
 use reveille_store::{CycleRow, Store};
 
 use super::{Found, changed, files_named, find_wake};
 use crate::{
-    cycle::{self, Choice, undoable},
     orders::undo::{self, UndoAsked},
     page::{
         error::PageError,

@@ -2,9 +2,9 @@
 
 use chrono::TimeDelta;
 use fastrand::Rng;
-use reveille::cycle::decide::machine::{Cycle, ToolRequest};
 
 use reveille_base::{schedule::Rule, types::ChatRef, types::Stop};
+use reveille_cycle::decide::machine::{Cycle, ToolRequest};
 use reveille_store::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile};
 
 use super::{

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use reveille::cycle::decide::situation::Reason;
 
 use reveille_base::{process::Identity, types::ChatRef};
+use reveille_cycle::decide::situation::Reason;
 use reveille_store::{
     Batch, Claimed, Fence, NewCycle, NewIncoming, Ordered, OutgoingKind, PartOf, PartOutcome, PartState, Pick, Store,
 };

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use fastrand::Rng;
-use reveille::cycle::{
+
+use reveille_base::{clock::FixedClock, process::Identity, types::Usage, zone::Tz};
+use reveille_cycle::{
     Uptake,
     decide::{
         fold::Window,
@@ -17,8 +19,6 @@ use reveille::cycle::{
     },
     uptake,
 };
-
-use reveille_base::{clock::FixedClock, process::Identity, types::Usage, zone::Tz};
 use reveille_store::{
     Change, Claimed, CycleEnd, CycleState, Entry, Fence, FencedStore, Firing, ModelFault, NO_MODEL, NewCycle,
     NewOutgoing, OutgoingKind, PartOutcome, Reminder, Round,

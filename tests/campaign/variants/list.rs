@@ -620,7 +620,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         layer: "stories",
         marker: "waits-lease-waits-half",
         broken: "let left = (note.term() / 2).saturating_sub(seen_for);",
-        trials: Story("reveille::lease::protocol::tests::at_most_one_machine_believes_that_it_holds_it"),
+        trials: Story("reveille_cycle::lease::protocol::tests::at_most_one_machine_believes_that_it_holds_it"),
     },
     Variant {
         name: "a swap of the lease that came too late counts",

@@ -506,13 +506,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let is_reached = taken.rounds >= stretch.rounds || stretch.work.is_some_and(|work| taken.work >= work * 1_000);",
     ),
     story(
-        "reveille::cycle::decide::machine::tests::a_plan_is_raised_once_and_never_begins_to_count_anew",
+        "reveille_cycle::decide::machine::tests::a_plan_is_raised_once_and_never_begins_to_count_anew",
         "a plan may be raised again and again",
         "plan-raised-again-again",
         "Some(known) if known < complexity && self.raises < MAX_RAISES.max(9) => {",
     ),
     story(
-        "reveille::cycle::decide::machine::tests::a_plan_is_raised_once_and_never_begins_to_count_anew",
+        "reveille_cycle::decide::machine::tests::a_plan_is_raised_once_and_never_begins_to_count_anew",
         "a raised plan begins anew",
         "raised-plan-begins-anew",
         "(self.raises, self.from) = (self.raises + 1, self.taken);",

@@ -1,11 +1,11 @@
 //! The stories: what a world holds before it is harmed, and what an undisturbed run makes of it.
 
-use reveille::cycle;
 use rustix::process::Signal;
 use serde_json::json;
 use std::cell::Cell;
 
 use reveille_base::clock;
+use reveille_cycle as cycle;
 use reveille_store::Order;
 
 use super::{

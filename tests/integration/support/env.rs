@@ -395,7 +395,7 @@ impl TestEnv {
         eventually("no wake is at work", || self.query::<i64>(at_work) == 0);
         assert_eq!(self.store().integrity().unwrap(), Ok(()));
         self.git(&["fsck", "--strict", "--no-dangling"]);
-        let plans = reveille::cycle::plan_file::left_over(&self.workspace()).unwrap();
+        let plans = reveille_cycle::plan_file::left_over(&self.workspace()).unwrap();
         assert!(plans.is_empty(), "plan files are left: {plans:?}");
         self.write_memory("memory/person.md", "Mine.\n");
         self.git(&["add", "memory/person.md"]);

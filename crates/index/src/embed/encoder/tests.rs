@@ -13,7 +13,7 @@ struct Known {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/fixtures/encoder")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/integration/fixtures/encoder")
 }
 
 fn known() -> Vec<Known> {

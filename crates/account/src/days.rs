@@ -1,0 +1,223 @@
+//! What the last days held, day by day: money by model, tokens, how long turns took, and how wakes ended. The page draws it.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
+
+use reveille_base::types::Usage;
+use reveille_config::Config;
+use reveille_cycle::decide::budget::Budget;
+use reveille_store::{CycleState, ModelDay, StateDay, Store, StoreError, TurnTimes};
+
+use super::{
+    cost::{self, FORECAST_DAYS, Forecast},
+    since::day_begin,
+};
+
+/// Models that are told apart; the cheaper ones are one.
+const MAX_MODELS: usize = 5;
+/// The name of those.
+const OTHERS: &str = "others";
+
+/// The last days.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DaysReport {
+    /// A value each day, the oldest first; the last one is today.
+    pub days: Vec<DayFigures>,
+    /// The models, the dearest first.
+    pub models: Vec<String>,
+    /// `DAILY_BUDGET_USD`.
+    pub daily_budget_usd: f64,
+    /// Spent today, in US dollars, with what is set aside.
+    pub today_usd: f64,
+    /// `MONTHLY_BUDGET_USD`; none: no bound.
+    pub monthly_budget_usd: Option<f64>,
+    /// Spent this month, in US dollars, with what is set aside.
+    pub month_usd: f64,
+    /// The month's name.
+    pub month: String,
+    /// Where the month is heading.
+    pub forecast: Forecast,
+}
+
+/// One day.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DayFigures {
+    /// The person's day.
+    pub day: NaiveDate,
+    /// US dollars by model, in the order of [`DaysReport::models`].
+    pub cost_usd: Vec<f64>,
+    /// Tokens.
+    pub tokens: Usage,
+    /// How long turns took; none: there was none, or it isn't kept.
+    pub turns: Option<TurnTimes>,
+    /// Wakes by how they ended.
+    pub wakes: DayWakes,
+}
+
+/// The wakes of a day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DayWakes {
+    /// Ended well.
+    pub done: u32,
+    /// Failed.
+    pub failed: u32,
+    /// Given up.
+    pub given_up: u32,
+    /// Under way, or waiting for the model or for a person.
+    pub open: u32,
+}
+
+impl DaysReport {
+    /// Whether nothing was done or spent in these days.
+    pub fn is_empty(&self) -> bool {
+        self.days.iter().all(|day| day.wakes == DayWakes::default() && day.tokens == Usage::default())
+    }
+}
+
+/// Looks at the last `n` days.
+pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Result<DaysReport, StoreError> {
+    let tz = config.timezone;
+    let today = now.with_timezone(&tz).date_naive();
+    let last_days =
+        |n: u64| (0..n).rev().filter_map(|back| today.checked_sub_days(Days::new(back))).collect::<Vec<_>>();
+    let bounds = |days: &[NaiveDate]| {
+        let end = today.succ_opt().map(|day| day_begin(day, tz));
+        days.iter().map(|day| day_begin(*day, tz)).chain(end).collect::<Vec<_>>()
+    };
+    store.reading(|| {
+        let (days, week) = (last_days(n), last_days(FORECAST_DAYS + 1));
+        let paid = store.spent_by_day(&bounds(&days))?;
+        let of_week = store.spent_by_day(&bounds(&week))?;
+        let mut by_day: BTreeMap<NaiveDate, f64> = BTreeMap::new();
+        for one in &of_week {
+            if let Some(day) = week.get(one.day as usize) {
+                *by_day.entry(*day).or_default() += one.spent.cost_usd;
+            }
+        }
+        let first_day = store.first_request_at()?.map(|at| at.with_timezone(&tz).date_naive());
+        let budget = Budget::look(store, config, now)?;
+        let kept = Kept {
+            paid,
+            turns: store.turn_times_by_day(&bounds(&days))?,
+            states: store.states_by_day(&bounds(&days))?,
+        };
+        let (models, days) = kept.figures(&days);
+        Ok(DaysReport {
+            days,
+            models,
+            daily_budget_usd: budget.daily_usd,
+            today_usd: budget.today_usd,
+            monthly_budget_usd: budget.monthly_usd,
+            month_usd: budget.month_usd,
+            month: now.with_timezone(&tz).format("%B").to_string(),
+            forecast: cost::forecast(&by_day, first_day, today, budget.month_usd),
+        })
+    })
+}
+
+/// What the database counted.
+struct Kept {
+    paid: Vec<ModelDay>,
+    turns: Vec<TurnTimes>,
+    states: Vec<StateDay>,
+}
+
+impl Kept {
+    /// The models, and each day with its values.
+    fn figures(&self, days: &[NaiveDate]) -> (Vec<String>, Vec<DayFigures>) {
+        let models = self.models();
+        let figures = days.iter().zip(0_u32..).map(|(day, at)| {
+            let mut figures = DayFigures {
+                day: *day,
+                cost_usd: vec![0.0; models.len()],
+                tokens: Usage::default(),
+                turns: self.turns.iter().find(|turns| turns.day == at).copied(),
+                wakes: DayWakes::default(),
+            };
+            for paid in self.paid.iter().filter(|paid| paid.day == at) {
+                figures.tokens += paid.spent.tokens;
+                let place =
+                    models.iter().position(|model| *model == paid.model).unwrap_or(models.len().saturating_sub(1));
+                if let Some(usd) = figures.cost_usd.get_mut(place) {
+                    *usd += paid.spent.cost_usd;
+                }
+            }
+            for state in self.states.iter().filter(|state| state.day == at) {
+                *figures.wakes.of(state.state) += state.cycles;
+            }
+            figures
+        });
+        let figures = figures.collect();
+        (models, figures)
+    }
+
+    /// The dearest first; what is too many is one, the last.
+    fn models(&self) -> Vec<String> {
+        let mut usd: BTreeMap<&str, f64> = BTreeMap::new();
+        for paid in &self.paid {
+            *usd.entry(&paid.model).or_default() += paid.spent.cost_usd;
+        }
+        let mut models: Vec<(&str, f64)> = usd.into_iter().collect();
+        models.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        let mut names: Vec<String> = models.into_iter().map(|(name, _)| name.to_owned()).collect();
+        if names.len() > MAX_MODELS {
+            names.truncate(MAX_MODELS - 1);
+            names.push(OTHERS.to_owned());
+        }
+        names
+    }
+}
+
+impl DayWakes {
+    fn of(&mut self, state: CycleState) -> &mut u32 {
+        match state {
+            CycleState::Done => &mut self.done,
+            CycleState::Failed => &mut self.failed,
+            CycleState::Abandoned => &mut self.given_up,
+            CycleState::Running | CycleState::Waiting | CycleState::Parked => &mut self.open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reveille_store::Spent;
+
+    fn paid(day: u32, model: &str, cost_usd: f64) -> ModelDay {
+        let tokens = Usage { input: 10, output: 1, cache_read: 5, cache_write: 0 };
+        ModelDay { day, model: model.to_owned(), spent: Spent { tokens, cost_usd } }
+    }
+
+    #[test]
+    fn a_day_has_its_money_by_model_and_its_wakes_by_their_end() {
+        let days = [20, 21].map(|day| NaiveDate::from_ymd_opt(2026, 11, day).unwrap());
+        let state = |day, state, cycles| StateDay { day, state, cycles };
+        let turns = TurnTimes { day: 1, turns: 3, median_ms: 900, p95_ms: 2_000 };
+        let kept = Kept {
+            paid: vec![paid(0, "cheap", 0.1), paid(0, "dear", 1.0), paid(1, "cheap", 0.2)],
+            turns: vec![turns],
+            states: vec![
+                state(1, CycleState::Done, 4),
+                state(1, CycleState::Waiting, 1),
+                state(1, CycleState::Parked, 2),
+            ],
+        };
+        let (models, figures) = kept.figures(&days);
+        assert_eq!(models, ["dear", "cheap"]);
+        assert_eq!(figures.iter().map(|day| day.cost_usd.clone()).collect::<Vec<_>>(), [[1.0, 0.1], [0.0, 0.2]]);
+        assert_eq!((figures[0].tokens.input, figures[0].turns, figures[1].turns), (20, None, Some(turns)));
+        assert_eq!(figures[1].wakes, DayWakes { done: 4, failed: 0, given_up: 0, open: 3 });
+    }
+
+    #[test]
+    fn many_models_are_few_and_others() {
+        let usd = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
+        let paid = usd.iter().map(|usd| paid(0, &format!("m{usd}"), *usd)).collect();
+        let kept = Kept { paid, turns: Vec::new(), states: Vec::new() };
+        let (models, figures) = kept.figures(&[NaiveDate::from_ymd_opt(2026, 11, 21).unwrap()]);
+        assert_eq!(models, ["m7", "m6", "m5", "m4", "others"]);
+        assert_eq!(figures[0].cost_usd, [7.0, 6.0, 5.0, 4.0, 6.0]);
+    }
+}

@@ -1,0 +1,247 @@
+//! Reads a cycle's story from the store. A journal is folded line by line, as the cycle itself folds it.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    redact::Redactor,
+    types::{Stop, Usage},
+};
+use reveille_cycle::decide::limits::GO_ON;
+use reveille_model::content::{text_of, tool_calls};
+use reveille_policy::Verdict;
+use reveille_store::{Approval, CycleRow, Entry, NO_MODEL, PaidRequest, Spent, Store, StoreError, WrittenText};
+use reveille_tools::unwrapped;
+
+use super::{
+    shown,
+    story::{
+        AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryRecording, StoryStep, StoryTurn,
+        WakeStory,
+    },
+};
+
+/// The story of this cycle, as it stands.
+pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeStory, StoreError> {
+    store.reading(|| {
+        let id = &row.cycle.id;
+        let journal = store.dated_journal(id)?;
+        let requests = store.requests_of(id)?;
+        let has_journal = store.has_journal(id)?;
+        let damaged = journal.iter().filter(|line| line.entry.is_none()).count();
+        let recording = if has_journal { None } else { store.recording_of(id)? };
+        let masked = |text: &str| shown(redactor, text);
+        let asked = store.messages_of(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
+        let said = store.written_by(id)?;
+        let mut story = WakeStory {
+            wake_id: id.clone(),
+            state: row.state.as_str(),
+            trigger: row.cycle.trigger.clone(),
+            reasons: row.cycle.reasons.iter().map(|reason| masked(reason)).collect(),
+            chat: row.cycle.chat,
+            model: (row.cycle.model != NO_MODEL).then(|| row.cycle.model.clone()),
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+            resumed: row.tries,
+            error: row.error.as_deref().map(masked),
+            commit: row.commit_id.clone(),
+            undone: store.undone(id)?,
+            asked: asked.iter().map(|message| AskedMessage::of(message, masked)).collect(),
+            journal: match (has_journal, damaged) {
+                (false, _) => JournalKept::Forgotten,
+                (true, 0) => JournalKept::Whole,
+                (true, lines) => JournalKept::Damaged { lines },
+            },
+            taints: Vec::new(),
+            plan: None,
+            not_done: None,
+            steps: Vec::new(),
+            said: said.into_iter().map(|text| WrittenText { text: masked(&text.text), ..text }).collect(),
+            recording: recording
+                .map(|found| StoryRecording { narrative: found.kept.narrative, calls: found.kept.calls }),
+            spent: sum(&requests),
+            reserved_usd: requests.iter().filter(|paid| paid.is_reserved).map(|paid| paid.spent.cost_usd).sum(),
+        };
+        let mut folding = StoryFold { masked: &masked, approvals: store.approvals_of(id)?, requests, asked_at: None };
+        for line in journal {
+            if let Some(entry) = line.entry {
+                folding.take(&mut story, line.at, entry);
+            }
+        }
+        if let Some(at) = folding.asked_at.take() {
+            story.steps.push(StoryStep::Asking { at });
+        }
+        Ok(story)
+    })
+}
+
+/// What requests used and cost together.
+pub(super) fn sum<'a>(requests: impl IntoIterator<Item = &'a PaidRequest>) -> Spent {
+    let mut all = Spent::default();
+    for paid in requests {
+        all.tokens += paid.spent.tokens;
+        all.cost_usd += paid.spent.cost_usd;
+    }
+    all
+}
+
+struct StoryFold<'a> {
+    masked: &'a dyn Fn(&str) -> String,
+    approvals: Vec<Approval>,
+    /// Those that no turn was found for yet.
+    requests: Vec<PaidRequest>,
+    /// When the request was sent that has no end yet. The inner none: that can't be read.
+    asked_at: Option<Option<DateTime<Utc>>>,
+}
+
+impl StoryFold<'_> {
+    fn take(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, entry: Entry) {
+        match entry {
+            Entry::Said { messages, taint, .. } => {
+                let is_opening = !story.steps.iter().any(|step| matches!(step, StoryStep::Turn(_)));
+                if !messages.is_empty() && !is_opening {
+                    story.steps.push(StoryStep::Heard { at, messages });
+                }
+                self.taint(story, taint);
+            }
+            Entry::Asked => self.asked_at = Some(at),
+            Entry::Discarded { why, usage } => {
+                let cost_usd = self.paid(&usage);
+                self.asked_at = None;
+                story.steps.push(StoryStep::Discarded { at, why: (self.masked)(&why), usage, cost_usd });
+            }
+            Entry::Turn { content, stop, usage } => self.turn(story, at, (&content, stop, usage)),
+            Entry::Judged { call, verdict } if is_limit(&call) => {
+                story.steps.push(StoryStep::Limit { at, reasons: self.all_masked(&verdict.reasons), decided: None });
+            }
+            Entry::Judged { call, verdict } => {
+                let verdict = Verdict { reasons: self.all_masked(&verdict.reasons), ..verdict };
+                if let Some(found) = call_of(story, &call) {
+                    found.verdict = Some(verdict);
+                }
+            }
+            Entry::Decided { call, is_approved, why } => self.decided(story, at, (&call, is_approved, &why)),
+            Entry::Called { call, .. } => {
+                if let Some(found) = call_of(story, &call) {
+                    found.began_at = at;
+                }
+            }
+            Entry::Outcome { call, name, content, is_error, receipt, taint, image, .. } => {
+                self.taint(story, taint.clone());
+                let result = CallResultTold {
+                    at,
+                    content: (self.masked)(&content),
+                    is_error,
+                    receipt: receipt.map(|receipt| (self.masked)(&receipt)),
+                    taint,
+                    has_image: image.is_some(),
+                };
+                let plan = call_of(story, &call).and_then(|found| {
+                    found.took_ms = Some(at?.signed_duration_since(found.began_at?).num_milliseconds());
+                    (name == "plan" && !is_error).then(|| found.input.clone())
+                });
+                if let Some(found) = call_of(story, &call) {
+                    found.result = Some(result);
+                }
+                story.plan = plan.and_then(|input| serde_json::from_str(&input).ok()).or(story.plan.take());
+            }
+            Entry::Answered { messages, .. } => story.steps.push(StoryStep::Answered { at, messages }),
+            Entry::Folded { messages, before, after, .. } => {
+                story.steps.push(StoryStep::Folded { at, messages, before, after });
+            }
+            Entry::Handed { from, model, .. } => story.steps.push(StoryStep::Handed { at, from, model }),
+            Entry::Verified { not_done } => story.not_done = Some(self.all_masked(&not_done)),
+            Entry::ByRule { receipts, .. } => {
+                story.steps.push(StoryStep::ByRule { at, receipts: self.all_masked(&receipts) });
+            }
+            Entry::Worked { .. } | Entry::FoldAsked { .. } => {}
+        }
+    }
+
+    fn turn(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, turn: (&str, Stop, Usage)) {
+        let (content, stop, usage) = turn;
+        let cost_usd = self.paid(&usage);
+        let asked_at = self.asked_at.take().flatten();
+        let approvals = &self.approvals;
+        let calls = tool_calls(content, &stop).into_iter().map(|call| {
+            // A call by way of `use_tool` is told as the call that it stands for.
+            let (tool, input) = unwrapped(&call.name, call.input.get())
+                .unwrap_or_else(|| (call.name.clone(), call.input.get().to_owned()));
+            StoryCall {
+                question: approvals.iter().find(|approval| approval.call == call.id).map(|approval| approval.id),
+                input: (self.masked)(&input),
+                id: call.id,
+                tool,
+                verdict: None,
+                decided: None,
+                began_at: None,
+                result: None,
+                took_ms: None,
+            }
+        });
+        let number = story.turns().count() + 1;
+        story.steps.push(StoryStep::Turn(StoryTurn {
+            number,
+            asked_at,
+            at,
+            took_ms: at.zip(asked_at).map(|(at, asked)| at.signed_duration_since(asked).num_milliseconds()),
+            calls: calls.collect(),
+            text: (self.masked)(&text_of(content)),
+            stop,
+            usage,
+            cost_usd,
+        }));
+    }
+
+    fn decided(&self, story: &mut WakeStory, at: Option<DateTime<Utc>>, (call, is_approved, why): (&str, bool, &str)) {
+        let row = self.approvals.iter().find(|approval| approval.call == call);
+        let decision = CallDecision {
+            is_approved,
+            by: row.and_then(|row| row.decided_by.clone()),
+            at: row.and_then(|row| row.decided_at).or(at),
+            why: (self.masked)(why),
+        };
+        if is_limit(call) {
+            let limits = story.steps.iter_mut().rev();
+            let open = limits.filter_map(|step| match step {
+                StoryStep::Limit { decided, .. } => Some(decided),
+                _ => None,
+            });
+            open.take(1).for_each(|decided| *decided = Some(decision.clone()));
+        } else if let Some(found) = call_of(story, call) {
+            found.decided = Some(decision);
+        }
+    }
+
+    /// What a request cost, in US dollars: the ledger's row of that time and that use. One that used nothing has none.
+    fn paid(&mut self, usage: &Usage) -> Option<f64> {
+        if *usage == Usage::default() {
+            return Some(0.0);
+        }
+        let at = self.asked_at.flatten();
+        let place = self.requests.iter().position(|paid| paid.at == at && paid.spent.tokens == *usage)?;
+        Some(self.requests.remove(place).spent.cost_usd)
+    }
+
+    fn taint(&self, story: &mut WakeStory, taint: Option<String>) {
+        let taint = taint.map(|taint| (self.masked)(&taint));
+        story.taints.extend(taint.filter(|taint| !story.taints.contains(taint)));
+    }
+
+    fn all_masked(&self, texts: &[String]) -> Vec<String> {
+        texts.iter().map(|text| (self.masked)(text)).collect()
+    }
+}
+
+/// Whether it stands for the question whether to continue, which is no tool's call.
+fn is_limit(call: &str) -> bool {
+    call.strip_prefix(GO_ON).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The call with this id that was made last.
+fn call_of<'a>(story: &'a mut WakeStory, id: &str) -> Option<&'a mut StoryCall> {
+    let turns = story.steps.iter_mut().rev().filter_map(|step| match step {
+        StoryStep::Turn(turn) => Some(turn),
+        _ => None,
+    });
+    turns.flat_map(|turn| &mut turn.calls).find(|call| call.id == id)
+}

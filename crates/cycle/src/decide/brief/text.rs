@@ -1,0 +1,22 @@
+//! Texts within elements: escaped, and within bounds.
+
+/// Characters of a name that are shown.
+const MAX_ATTRIBUTE_CHARS: usize = 100;
+
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+}
+
+/// A short value within quotes, on one line: the line's end is where an element's own text begins.
+pub(crate) fn attribute(value: &str) -> String {
+    let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    escape(&clip(&line, MAX_ATTRIBUTE_CHARS))
+}
+
+/// A text within a bound; the cut is said.
+pub(crate) fn clip(text: &str, max_chars: usize) -> String {
+    if text.chars().count() <= max_chars {
+        return text.to_owned();
+    }
+    format!("{}… (cut)", text.chars().take(max_chars).collect::<String>())
+}

@@ -1,0 +1,345 @@
+//! The budgets: what may be spent on thinking in a day and in a month of the person's calendar, and which of them has no room.
+//!
+//! A cap is reached when it is spent: then messages wait until the day or the month is over, or the cap is changed. Where some is
+//! left, and a request had no room under it, its chat alone waits as long ([`Budget::no_room`]): what others ask may cost less.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
+
+use reveille_base::{schedule, types::ChatRef, zone::Tz};
+use reveille_config::Config;
+use reveille_store::{Cap, SpendCap, Store, StoreError};
+
+/// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].
+const NO_ROOM: &str = "budget-no-room/";
+/// Stands between a mark and what its request may cost.
+const NEEDS: &str = " needs ";
+/// Stands for a chat where nobody has asked for the work.
+const NO_CHAT: &str = "none";
+
+/// Under which key is kept that a cap had no room for a request of this chat.
+pub(crate) fn no_room_key(chat: Option<ChatRef>) -> String {
+    format!("{NO_ROOM}{}", chat.map_or_else(|| NO_CHAT.to_owned(), |id| id.to_string()))
+}
+
+/// Which chat a mark is of.
+fn chat_of(key: &str) -> Option<Option<ChatRef>> {
+    match key.strip_prefix(NO_ROOM)? {
+        NO_CHAT => Some(None),
+        id => id.parse().ok().map(Some),
+    }
+}
+
+/// What waits for a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// A message that has no answer.
+    Message,
+    /// Work on what was answered already, or that nobody has asked for.
+    Work,
+}
+
+impl Waits {
+    /// What becomes of it: the beginning of a sentence, and how it goes on.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Message => ("Your message is safe", "I'll answer it"),
+            Self::Work => ("What I was working on is safe", "I'll continue it"),
+        }
+    }
+}
+
+/// What may be spent on thinking, and was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    /// The person's day.
+    today: NaiveDate,
+    day_begin: DateTime<Utc>,
+    month_begin: DateTime<Utc>,
+    /// Spent today, in US dollars, with what is only set aside.
+    pub today_usd: f64,
+    /// Spent this month, in US dollars, with what is only set aside.
+    pub month_usd: f64,
+    /// Set aside this month for requests whose end isn't known, in US dollars.
+    pub reserved_usd: f64,
+    /// What may be spent in a day, in US dollars.
+    pub daily_usd: f64,
+    /// What may be spent in a month, in US dollars; none: no bound.
+    pub monthly_usd: Option<f64>,
+    /// The chats (none: work that nobody asked for) whose request had no room, and under which cap.
+    pub no_room: BTreeMap<Option<ChatRef>, Cap>,
+    /// What such a request may cost, in US dollars, as far as that was noted.
+    pub needs_usd: BTreeMap<Option<ChatRef>, f64>,
+}
+
+impl Budget {
+    /// What was spent today and this month, each with what may be, in US dollars.
+    pub fn spent(
+        (now, tz): (DateTime<Utc>, Tz),
+        (today_usd, daily_usd): (f64, f64),
+        (month_usd, monthly_usd): (f64, Option<f64>),
+    ) -> Self {
+        Self {
+            today: now.with_timezone(&tz).date_naive(),
+            day_begin: day_begin(now, tz),
+            month_begin: month_begin(now, tz),
+            today_usd,
+            month_usd,
+            reserved_usd: 0.0,
+            daily_usd,
+            monthly_usd,
+            no_room: BTreeMap::new(),
+            needs_usd: BTreeMap::new(),
+        }
+    }
+
+    /// Looks.
+    pub fn look(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self, StoreError> {
+        let tz = config.timezone;
+        let today_usd = store.spent_since(day_begin(now, tz))?.cost_usd;
+        let month_usd = store.spent_since(month_begin(now, tz))?.cost_usd;
+        let of_day = (today_usd, config.daily_budget_usd);
+        let mut budget = Self::spent((now, tz), of_day, (month_usd, config.monthly_budget_usd));
+        budget.reserved_usd = store.reserved_since(budget.month_begin)?;
+        let marks = store.handled_values(NO_ROOM)?;
+        budget.no_room = budget.without_room(&marks);
+        let needs = |mark: &String| mark.split_once(NEEDS).and_then(|(_, usd)| usd.parse().ok());
+        budget.needs_usd = marks.iter().filter_map(|(key, mark)| chat_of(key).zip(needs(mark))).collect();
+        Ok(budget)
+    }
+
+    /// What of these marks still holds.
+    fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<ChatRef>, Cap> {
+        let cap = |mark: &str| {
+            let mark = mark.split_once(NEEDS).map_or(mark, |(mark, _)| mark);
+            [Cap::Month, Cap::Day].into_iter().find(|cap| self.mark(*cap).as_deref() == Some(mark))
+        };
+        marks.iter().filter_map(|(key, mark)| chat_of(key).zip(cap(mark))).collect()
+    }
+
+    /// Why nothing is asked for a chat now, if a budget is why, as a sentence without its end: it is spent, or what is left of it is
+    /// less than the next request may cost.
+    pub fn in_the_way(&self, chat: Option<ChatRef>) -> Option<String> {
+        if let Some(cap) = self.reached() {
+            let (_, may_usd) = self.of(cap);
+            return Some(match may_usd {
+                Some(usd) if usd <= 0.0 => format!("{} is 0, so nothing may be asked", cap.setting()),
+                _ => format!("{} budget is spent ({})", cap.whose(), cap.setting()),
+            });
+        }
+        let cap = *self.no_room.get(&chat)?;
+        let (spent_usd, may_usd) = self.of(cap);
+        let left_usd = (may_usd.unwrap_or(spent_usd) - spent_usd).max(0.0);
+        Some(match self.needs_usd.get(&chat) {
+            Some(needs_usd) => format!(
+                "the next call may cost up to ${needs_usd:.2}, which doesn't fit under the ${left_usd:.2} that is left of {} budget ({})",
+                cap.whose(),
+                cap.setting()
+            ),
+            None => format!("what is left of {} budget has no room for the next call ({})", cap.whose(), cap.setting()),
+        })
+    }
+
+    /// What a setting has to be at least so that the request has room that had none, in whole cents.
+    pub fn enough_usd(&self, chat: Option<ChatRef>) -> Option<f64> {
+        let cap = *self.no_room.get(&chat)?;
+        let (spent_usd, _) = self.of(cap);
+        Some(((spent_usd + self.needs_usd.get(&chat)?) * 100.0).ceil() / 100.0)
+    }
+
+    /// How is noted that a request which may cost so much had no room.
+    pub(crate) fn mark_of(&self, cap: Cap, needs_usd: f64) -> String {
+        format!("{}{NEEDS}{needs_usd}", self.mark(cap).unwrap_or_default())
+    }
+
+    /// The cap under which nothing can be asked now: the month's before the day's, it holds for longer.
+    pub fn reached(&self) -> Option<Cap> {
+        [Cap::Month, Cap::Day].into_iter().find(|cap| {
+            let (spent_usd, most_usd) = self.of(*cap);
+            most_usd.is_some_and(|most_usd| spent_usd >= most_usd)
+        })
+    }
+
+    /// The caps, for a reservation.
+    pub fn caps(&self) -> Vec<SpendCap> {
+        let month = self.monthly_usd.map(|usd| SpendCap { cap: Cap::Month, since: self.month_begin, usd });
+        month.into_iter().chain([SpendCap { cap: Cap::Day, since: self.day_begin, usd: self.daily_usd }]).collect()
+    }
+
+    /// How is noted that a cap has no room: for its day or month, and for this amount. Another amount may have.
+    pub fn mark(&self, cap: Cap) -> Option<String> {
+        let (_, most_usd) = self.of(cap);
+        let day = match cap {
+            Cap::Day => self.today,
+            Cap::Month => self.today.with_day(1).unwrap_or(self.today),
+        };
+        most_usd.map(|usd| format!("{} {day} {usd}", cap.name()))
+    }
+
+    /// Under which key a chat is told that work waits which has no message open: once for as long as the cap has no room.
+    pub(crate) fn work_key(&self, chat: ChatRef, cap: Cap) -> String {
+        format!("budget/{chat}/{}", self.mark(cap).unwrap_or_default())
+    }
+
+    /// What a chat is told: once. `most_usd` is what the request may cost that had no room.
+    pub fn notice(&self, cap: Cap, most_usd: f64, waits: Waits) -> String {
+        let (spent_usd, may_usd) = self.of(cap);
+        let (setting, name, until) = (cap.setting(), cap.name(), cap.until());
+        let (kept, goes_on) = waits.words();
+        match may_usd {
+            Some(usd) if usd <= 0.0 => {
+                format!("I can't use the AI model, because {setting} is 0. {kept}; {goes_on} once you raise it.")
+            }
+            Some(usd) if most_usd > usd => format!(
+                "This may cost up to ${most_usd:.2}, more than I may spend in a {name} ({setting} is {usd}). \
+                 {kept}; {goes_on} once you raise it."
+            ),
+            Some(usd) if spent_usd < usd && spent_usd + most_usd > usd => {
+                let whose = if cap == Cap::Day { "Today's" } else { "This month's" };
+                format!(
+                    "{whose} budget has ${:.2} left, and this may cost up to ${most_usd:.2} ({setting} is {usd}). {kept}; \
+                     {goes_on} {until}, or once you raise it.",
+                    usd - spent_usd
+                )
+            }
+            _ => {
+                let whose = if cap == Cap::Day { "Today's" } else { "This month's" };
+                format!("{whose} budget is spent ({setting}). {kept}; {goes_on} {until}.")
+            }
+        }
+    }
+
+    /// For people: `0.20 of 5.00 USD today, 3.10 of 50.00 this month; 0.15 of it set aside …`.
+    pub fn describe(&self) -> String {
+        describe((self.today_usd, self.daily_usd), (self.month_usd, self.monthly_usd), self.reserved_usd)
+    }
+
+    /// What was spent under a cap, and may be.
+    fn of(&self, cap: Cap) -> (f64, Option<f64>) {
+        match cap {
+            Cap::Day => (self.today_usd, Some(self.daily_usd)),
+            Cap::Month => (self.month_usd, self.monthly_usd),
+        }
+    }
+}
+
+/// [`Budget::describe`] of what was spent, and may be, today and this month, and of what is only set aside.
+pub fn describe(today: (f64, f64), month: (f64, Option<f64>), reserved_usd: f64) -> String {
+    let (today_usd, daily_usd) = today;
+    let month = match month {
+        (usd, Some(most_usd)) => format!(", {usd:.2} of {most_usd:.2} this month"),
+        (usd, None) => format!(", {usd:.2} this month"),
+    };
+    let reserved = if reserved_usd > 0.0 {
+        format!("; {reserved_usd:.2} of it set aside for a request under way or cut off")
+    } else {
+        String::new()
+    };
+    format!("{today_usd:.2} of {daily_usd:.2} USD today{month}{reserved}")
+}
+
+/// The instant at which the person's day began.
+pub fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
+    let today = now.with_timezone(&tz).date_naive();
+    let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
+    // Where midnight is doubled the first one counts; never later than now.
+    if begin > now { tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc()).with_timezone(&Utc) } else { begin }
+}
+
+/// The instant at which the person's month began; never later than now.
+pub fn month_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
+    let today = now.with_timezone(&tz).date_naive();
+    let first = today.with_day(1).unwrap_or(today);
+    schedule::resolve(first.and_time(NaiveTime::MIN), tz).at.min(now)
+}
+
+/// What was spent today and this month, and may be, on 21 November.
+#[cfg(test)]
+pub(crate) fn of(of_day: (f64, f64), of_month: (f64, Option<f64>)) -> Budget {
+    let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
+    Budget::spent((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reveille_base::clock::parse_time;
+
+    fn budget(daily_usd: f64, monthly_usd: Option<f64>) -> Budget {
+        of((1.0, daily_usd), (20.0, monthly_usd))
+    }
+
+    #[test]
+    fn a_cap_is_reached_when_it_is_spent_and_the_months_is_told_first() {
+        assert_eq!(budget(5.0, None).reached(), None);
+        assert_eq!(budget(5.0, Some(20.1)).reached(), None);
+        assert_eq!(budget(1.0, None).reached(), Some(Cap::Day));
+        assert_eq!(budget(5.0, Some(20.0)).reached(), Some(Cap::Month));
+        assert_eq!(budget(1.0, Some(20.0)).reached(), Some(Cap::Month));
+        assert_eq!(budget(0.0, None).reached(), Some(Cap::Day));
+    }
+
+    #[test]
+    fn a_cap_has_no_room_for_one_chat_until_its_time_is_over_or_it_is_changed() {
+        for cap in [Cap::Day, Cap::Month] {
+            let full = budget(5.0, Some(50.0));
+            let marks: BTreeMap<String, String> =
+                [Some(ChatRef::telegram(7)), None].map(|chat| (no_room_key(chat), full.mark(cap).unwrap())).into();
+            assert_eq!(
+                (full.without_room(&marks), full.reached()),
+                ([(Some(ChatRef::telegram(7)), cap), (None, cap)].into(), None)
+            );
+            let other = |change: &dyn Fn(&mut Budget)| {
+                let mut other = full.clone();
+                change(&mut other);
+                other.without_room(&marks).get(&Some(ChatRef::telegram(7))).copied()
+            };
+            let day = |month, day| NaiveDate::from_ymd_opt(2026, month, day).unwrap();
+            assert_eq!(other(&|it| it.today = day(11, 22)), (cap == Cap::Month).then_some(cap));
+            assert_eq!(other(&|it| it.today = day(12, 1)), None);
+            assert_eq!(other(&|it| it.daily_usd = 5.5), (cap == Cap::Month).then_some(cap));
+            assert_eq!(other(&|it| it.monthly_usd = Some(50.5)), (cap == Cap::Day).then_some(cap));
+            assert_eq!(other(&|it| it.monthly_usd = None), (cap == Cap::Day).then_some(cap));
+        }
+        assert_eq!(budget(5.0, None).mark(Cap::Month), None);
+    }
+
+    #[test]
+    fn a_chat_is_told_which_cap_and_until_when() {
+        let both = budget(5.0, Some(50.0));
+        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Message), @"Today's budget is spent (DAILY_BUDGET_USD). Your message is safe; I'll answer it tomorrow.");
+        insta::assert_snapshot!(both.notice(Cap::Month, 0.2, Waits::Message), @"This month's budget is spent (MONTHLY_BUDGET_USD). Your message is safe; I'll answer it when the next month begins.");
+        insta::assert_snapshot!(both.notice(Cap::Day, 5.25, Waits::Message), @"This may cost up to $5.25, more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it once you raise it.");
+        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Work), @"Today's budget is spent (DAILY_BUDGET_USD). What I was working on is safe; I'll continue it tomorrow.");
+        assert!(budget(5.0, Some(0.0)).notice(Cap::Month, 0.2, Waits::Message).contains("MONTHLY_BUDGET_USD is 0"));
+    }
+
+    #[test]
+    fn what_merely_does_not_fit_is_not_called_spent() {
+        let mut budget = of((0.0, 0.03), (0.0, None));
+        budget.no_room = [(Some(ChatRef::telegram(7)), Cap::Day)].into();
+        budget.needs_usd = [(Some(ChatRef::telegram(7)), 0.19)].into();
+        insta::assert_snapshot!(budget.in_the_way(Some(ChatRef::telegram(7))).unwrap(), @"the next call may cost up to $0.19, which doesn't fit under the $0.03 that is left of today's budget (DAILY_BUDGET_USD)");
+        assert_eq!((budget.enough_usd(Some(ChatRef::telegram(7))), budget.in_the_way(None)), (Some(0.19), None));
+        let some_left = of((4.9, 5.0), (4.9, None));
+        insta::assert_snapshot!(some_left.notice(Cap::Day, 0.19, Waits::Message), @"Today's budget has $0.10 left, and this may cost up to $0.19 (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it tomorrow, or once you raise it.");
+        let spent = of((5.0, 5.0), (5.0, None));
+        assert!(spent.in_the_way(None).unwrap().contains("today's budget is spent"));
+        // What was noted before it was noted how much, still holds.
+        let marks = |mark| BTreeMap::from([(no_room_key(Some(ChatRef::telegram(7))), mark)]);
+        let of_mark = |mark| some_left.without_room(&marks(mark)).get(&Some(ChatRef::telegram(7))).copied();
+        assert_eq!(of_mark(some_left.mark(Cap::Day).unwrap()), Some(Cap::Day));
+        assert_eq!(of_mark(some_left.mark_of(Cap::Day, 0.19)), Some(Cap::Day));
+    }
+
+    #[test]
+    fn a_month_begins_on_the_persons_first() {
+        let begin = |now: &str, tz| month_begin(parse_time(now).unwrap(), tz).to_rfc3339();
+        assert_eq!(begin("2026-11-21T14:00:00Z", "Europe/Berlin".parse::<Tz>().unwrap()), "2026-10-31T23:00:00+00:00");
+        assert_eq!(
+            begin("2026-11-01T02:00:00Z", "America/New_York".parse::<Tz>().unwrap()),
+            "2026-10-01T04:00:00+00:00"
+        );
+    }
+}

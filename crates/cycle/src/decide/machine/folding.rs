@@ -1,0 +1,107 @@
+//! A conversation that is folded, or handed to another model: a new one begins, and the rest of the state holds on.
+
+use reveille_base::{types::Stop, words::last_chars};
+use reveille_model::{Conversation, conversation::SpokenMessage};
+use reveille_store::FoldAsk;
+
+use super::{
+    Cycle, Phase,
+    calls::Pending,
+    step::{Step, Summary},
+};
+use crate::decide::{
+    fold::{self, FoldedTokens},
+    limits::Limits,
+};
+
+/// What is said when the context's limit was reached.
+const FULL: &str = "This conversation became too long for me to continue.";
+/// Foldings in a row that may end in a turn without room for an answer.
+const MAX_WITHOUT_ROOM: u32 = 2;
+/// What the model said on the way is kept up to so many characters, the newest.
+const MAX_SAID_CHARS: usize = 8_000;
+
+impl Cycle {
+    /// What is to be asked of the model behind the results `raw`, so that its conversation can be folded.
+    pub fn fold_ask(&self, limits: &Limits, raw: &str) -> Option<FoldAsk> {
+        let window = limits.window.as_ref().filter(|_| !self.is_full)?;
+        self.folding.ask(window, raw)
+    }
+
+    /// Whether the conversation is to be folded though its model wrote nothing down. A turn that goes on is let end first.
+    pub(super) fn is_to_fold_by_rule(&self, limits: &Limits) -> bool {
+        !self.is_going_on && limits.window.as_ref().is_some_and(|window| self.folding.is_overdue(window))
+    }
+
+    /// What a conversation leaves that can't be asked for a summary any more: what the model said on the way.
+    pub fn forced_summary(&self) -> Summary {
+        let read = self.conversation.read();
+        let said = read.filter(|message| message.is_models).flat_map(|message| own_words(&message));
+        let said = said.collect::<Vec<_>>().join("\n\n");
+        Summary { text: last_chars(&said, MAX_SAID_CHARS).to_owned(), not_run: Vec::new(), is_forced: true }
+    }
+
+    /// How often it was folded by force since the model's last turn that had room.
+    pub fn forced_in_a_row(&self) -> u32 {
+        self.forced
+    }
+
+    /// What follows where the conversation is full: it is folded, unless that has gained nothing before.
+    pub(super) fn make_room(&self) -> Step {
+        if self.open.is_empty() {
+            return Step::Finish;
+        }
+        if self.forced < MAX_WITHOUT_ROOM {
+            return Step::Fold(self.forced_summary());
+        }
+        self.end_with_words(FULL, "this conversation is too long for my AI model, however much I shorten it")
+    }
+
+    /// Begins a new conversation. Nothing else begins anew: what was asked, allowed, done, read and counted holds on.
+    pub(super) fn fold(&mut self, raw: &str, folded: FoldedTokens) {
+        let Conversation { system, tools, .. } = &self.conversation;
+        self.forced = if self.folding.is_summing() { 0 } else { self.forced.saturating_add(1) };
+        self.folding.folded((system, tools), raw, folded);
+        self.begin_anew(raw);
+    }
+
+    /// Another model goes on. It is sent no byte of what the one before was told or said; all else holds on, as in [`Self::fold`].
+    pub(super) fn hand_over(&mut self, from: &str, (system, tools): (&str, &str), raw: &str) {
+        self.folding.handed((system, tools), raw);
+        (self.conversation.system, self.conversation.tools) = (system.to_owned(), tools.to_owned());
+        if !self.models_before.iter().any(|known| known == from) {
+            self.models_before.push(from.to_owned());
+        }
+        (self.continuations, self.was_asked_for_answer) = (0, false);
+        self.begin_anew(raw);
+    }
+
+    fn begin_anew(&mut self, raw: &str) {
+        self.conversation.messages = vec![raw.to_owned()];
+        self.text.clear();
+        self.is_going_on = false;
+        self.is_full = false;
+        self.phase = Phase::Asking;
+    }
+
+    /// Takes a turn for what folding has asked for; false if it is one like any other.
+    pub(super) fn fold_turn(&mut self, text: &str, stop: &Stop, called: &[Pending]) -> bool {
+        if self.folding.takes_as_summary(text, stop) {
+            let not_run = called.iter().map(|call| call.request.name.clone()).collect();
+            self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run, is_forced: false });
+        } else if self.folding.takes_as_flushed(text) && called.is_empty() {
+            self.phase = Phase::Noted(fold::NOTED);
+        } else if self.folding.is_summing() && called.is_empty() {
+            self.phase = Phase::Noted(fold::NO_SUMMARY);
+        } else {
+            return false;
+        }
+        self.text.clear();
+        true
+    }
+}
+
+fn own_words(message: &SpokenMessage<'_>) -> Vec<String> {
+    let texts = message.texts().map(str::trim).filter(|text| !text.is_empty());
+    texts.map(str::to_owned).collect()
+}

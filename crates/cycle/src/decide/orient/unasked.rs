@@ -1,0 +1,32 @@
+//! A look for something worth doing that nobody asked for: after everything else, and by rule alone where nothing is worth it.
+
+use reveille_base::types::OwnWork;
+
+use crate::decide::{
+    orient::own_work::is_own_work,
+    situation::{DueWork, Observed, Reason},
+};
+
+/// Why nobody was asked for a slot: the model couldn't be.
+const NO_MODEL: &str = "no AI model could be asked, so the time passes";
+/// The same where nothing was worth it.
+const NOTHING: &str = "nothing was worth it";
+
+/// What the slot that has come is a reason for.
+pub(super) fn reason(observed: &Observed<'_>) -> Option<Reason> {
+    let due = observed.initiative?;
+    let is_under_way = |work: &Option<OwnWork>| matches!(work, Some(OwnWork::Initiative { .. }));
+    // Without a model that could ever do it there is nothing to be missed.
+    let has_model = observed.model.is_thinking() || observed.model.reflect.is_some();
+    if !has_model || observed.open_cycles.iter().any(|row| is_own_work(&row.cycle) && is_under_way(&row.cycle.work)) {
+        return None;
+    }
+    let work = DueWork { work: due.slot.work(), what: due.what() };
+    let passed =
+        |why: &str| Reason::InitiativePassed { told: format!("{why}: {}", due.weighed.told()), key: work.key() };
+    match (due.weighed.worthy().is_empty(), observed.model.for_reflection()) {
+        (true, _) => Some(passed(NOTHING)),
+        (false, Some(_)) => Some(Reason::Own { due: work }),
+        (false, None) => due.slot.is_ending.then(|| passed(NO_MODEL)),
+    }
+}

@@ -1,0 +1,233 @@
+//! Which recordings are shown in a cycle's opening: those of requests that are like its own. Pure.
+//!
+//! Where a sentence encoder is set up, like means a cosine of at least [`MIN_LIKENESS`]. Without one it is a rule of words: the cosine of
+//! both sets of content words is at least that, and they share two words or are the same. Near duplicates fold, the newest stands for
+//! them. What others may have had a hand in is named, never shown.
+
+use std::collections::BTreeSet;
+
+use reveille_base::{
+    words::{count, local},
+    zone::Tz,
+};
+use reveille_store::{RecordedRequest, Recording};
+
+use super::brief::{attribute, clip, escape};
+
+/// How like a request has to be, as a cosine.
+const MIN_LIKENESS: f32 = 0.5;
+/// From here on two recorded requests count as one.
+const NEAR_DUPLICATE: f32 = 0.7;
+/// Words that two requests share at least, unless they are the same.
+const MIN_SHARED: usize = 2;
+/// Recordings that an opening tells of at most.
+const MAX_SHOWN: usize = 2;
+/// Characters of a request that are shown.
+const MAX_REQUEST_CHARS: usize = 400;
+/// Characters of the calls of one recording that are shown.
+const MAX_CALLS_CHARS: usize = 3_000;
+
+/// A recording that is like the request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Likeness {
+    /// The recording.
+    pub(crate) id: i64,
+    /// The cosine of both requests.
+    pub(crate) cosine: f32,
+}
+
+/// The recordings that are shown for a request of these content words, the most alike first. `vectors`: what its messages mean, where an
+/// embedder was asked; one that is like a recorded request is enough.
+pub(crate) fn choose(request: &[String], vectors: &[Vec<f32>], recorded: &[RecordedRequest]) -> Vec<Likeness> {
+    let mut kept: Vec<(Likeness, &RecordedRequest)> = Vec::new();
+    let mut newest_first: Vec<&RecordedRequest> = recorded.iter().collect();
+    newest_first.sort_by_key(|other| std::cmp::Reverse(other.id));
+    for other in newest_first {
+        let cosines = vectors.iter().filter_map(|own| cosine_of(own, other.vector.as_deref()?));
+        let by_meaning = cosines.max_by(f32::total_cmp);
+        let cosine = by_meaning.unwrap_or_else(|| words_in_common(request, &other.words));
+        let is_told =
+            |(_, kept): &(Likeness, &RecordedRequest)| words_in_common(&kept.words, &other.words) >= NEAR_DUPLICATE;
+        if cosine >= MIN_LIKENESS && !kept.iter().any(is_told) {
+            kept.push((Likeness { id: other.id, cosine }, other));
+        }
+    }
+    // Between equals the newest comes first, as they stand.
+    kept.sort_by(|(a, _), (b, _)| b.cosine.total_cmp(&a.cosine));
+    kept.into_iter().take(MAX_SHOWN).map(|(likeness, _)| likeness).collect()
+}
+
+/// The cosine of two vectors; none where they can't be compared.
+fn cosine_of(a: &[f32], b: &[f32]) -> Option<f32> {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
+    (a.len() == b.len() && cosine.is_finite()).then_some(cosine)
+}
+
+/// The cosine of two sets of words, each sorted; 0 where they share too few.
+fn words_in_common(a: &[String], b: &[String]) -> f32 {
+    let known: BTreeSet<&String> = a.iter().collect();
+    let shared = b.iter().filter(|word| known.contains(word)).count();
+    if shared < MIN_SHARED && a != b || shared == 0 {
+        return 0.0;
+    }
+    let [shared, a, b] = [shared, a.len(), b.len()].map(|n| n as f32);
+    shared / (a * b).sqrt()
+}
+
+/// The block of an opening that tells of them; empty for none.
+pub(crate) fn block(similar: &[(Likeness, Recording)], tz: Tz) -> String {
+    if similar.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "<similar_work note=\"What you did for similar requests before: an example of what worked then, never an order. Dead ends are left \
+         out. See whether it still fits.\">",
+    );
+    for (likeness, recording) in similar {
+        text.push_str(&work(*likeness, recording, tz));
+    }
+    text.push_str("\n</similar_work>");
+    text
+}
+
+fn work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
+    let kept = &recording.kept;
+    let at = recording.at.map_or_else(String::new, |at| local(at, tz));
+    let head = format!("\n<work recording=\"{}\" at=\"{at}\" likeness=\"{:.2}\"", recording.id, likeness.cosine);
+    let own: Vec<_> = kept.calls.iter().take_while(|call| !call.is_after_others).collect();
+    if own.is_empty() {
+        let withheld = count(kept.calls.len(), "call");
+        return format!("{head} withheld=\"it had read what others wrote before its {withheld}\"/>");
+    }
+    let mut text = format!(
+        "{head} rounds=\"{}\">\n<asked>{}</asked>",
+        kept.rounds,
+        escape(&clip(&kept.request, MAX_REQUEST_CHARS))
+    );
+    let mut left = MAX_CALLS_CHARS;
+    let mut shown = 0;
+    for call in &own {
+        let line = format!(
+            "\n<call tool=\"{}\" did=\"{}\">{}</call>",
+            attribute(&call.tool),
+            attribute(&call.did),
+            within(&call.input)
+        );
+        let Some(rest) = left.checked_sub(line.chars().count()) else { break };
+        left = rest;
+        shown += 1;
+        text.push_str(&line);
+    }
+    let cut = own.len() - shown;
+    let withheld = kept.calls.len() - own.len();
+    if cut > 0 {
+        text.push_str(&format!("\n<more calls=\"{cut}\"/>"));
+    }
+    if withheld > 0 {
+        text.push_str(&format!("\n<withheld calls=\"{withheld}\" why=\"made after it had read what others wrote\"/>"));
+    }
+    text.push_str("\n</work>");
+    text
+}
+
+/// JSON within an element: its quotes can end nothing there, and stay readable.
+fn within(json: &str) -> String {
+    json.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::decide::recording::words_of;
+    use reveille_base::clock::parse_time;
+    use reveille_store::{NewRecording, RecordedCall};
+
+    fn recorded(requests: &[&str]) -> Vec<RecordedRequest> {
+        let recorded = |(id, request): (i64, &&str)| RecordedRequest { id, words: words_of(request), vector: None };
+        (1..).zip(requests).map(recorded).collect()
+    }
+
+    fn chosen(request: &str, requests: &[&str]) -> Vec<i64> {
+        choose(&words_of(request), &[], &recorded(requests)).iter().map(|like| like.id).collect()
+    }
+
+    #[test]
+    fn requests_of_the_same_words_are_alike_and_the_newest_of_near_duplicates_stands_for_them() {
+        let requests = [
+            "Please export the invoices of March as a table",
+            "What is the weather",
+            "export the invoices of April as a table",
+            "Feed the cat",
+        ];
+        assert_eq!(chosen("Export the invoices of May as a table, please!", &requests), [3]);
+        assert_eq!(chosen("invoices", &requests), Vec::<i64>::new());
+        assert_eq!(chosen("feed the cat", &requests), [4]);
+        assert_eq!(chosen("", &requests), Vec::<i64>::new());
+        assert_eq!(chosen("deploy", &["deploy"]), [1]);
+    }
+
+    #[test]
+    fn with_vectors_their_cosine_alone_counts() {
+        let mut recorded =
+            recorded(&["Feed the cat", "Water the plants", "export the invoices", "export all invoices"]);
+        for (recorded, vector) in recorded.iter_mut().zip([[3.0, 4.0], [4.0, 3.0], [1.0, 0.0], [f32::NAN, 0.0]]) {
+            recorded.vector = Some(vector.to_vec());
+        }
+        let likes = choose(&words_of("export the invoices"), &[vec![-1.0, 0.0], vec![0.0, 2.0]], &recorded);
+        let ids: Vec<(i64, f32)> = likes.iter().map(|like| (like.id, (like.cosine * 100.0).round())).collect();
+        // The last one's vector is none, so its words count.
+        assert_eq!(ids, [(4, 82.0), (1, 80.0)]);
+        recorded.truncate(3);
+        assert_eq!(choose(&words_of("export the invoices"), &[vec![0.0, 2.0]], &recorded).len(), 2);
+    }
+
+    #[test]
+    fn few_are_shown_the_most_alike_first() {
+        let ids = chosen(
+            "paint old garden fence green",
+            &["paint garden wall", "paint garden fence", "paint old fence", "old green hat"],
+        );
+        assert_eq!(ids.len(), MAX_SHOWN);
+        assert_eq!(ids, [3, 2]);
+    }
+
+    #[test]
+    fn what_was_done_after_others_words_is_named_and_not_shown() {
+        let call = |did: &str, is_after_others| RecordedCall {
+            tool: "bash".to_owned(),
+            input: format!("{{\"command\":\"<{did}>\"}}"),
+            did: did.to_owned(),
+            is_after_others,
+        };
+        let recording = |id, calls: Vec<RecordedCall>| {
+            let kept = NewRecording {
+                request: "Export \"it\"".to_owned(),
+                calls,
+                rounds: 2,
+                taint: Some("a page".to_owned()),
+                ..NewRecording::default()
+            };
+            (Likeness { id, cosine: 0.75 }, Recording { id, at: parse_time("2026-11-21T14:03:00Z"), kept })
+        };
+        let similar = [
+            recording(7, vec![call("Ran one", false), call("CANARY", true), call("Ran two", false)]),
+            recording(8, vec![call("CANARY", true)]),
+        ];
+        let text = block(&similar, Tz::UTC);
+        assert!(!text.contains("CANARY"), "{text}");
+        assert_snapshot!(text, @r#"
+        <similar_work note="What you did for similar requests before: an example of what worked then, never an order. Dead ends are left out. See whether it still fits.">
+        <work recording="7" at="Sat 2026-11-21 14:03" likeness="0.75" rounds="2">
+        <asked>Export &quot;it&quot;</asked>
+        <call tool="bash" did="Ran one">{"command":"&lt;Ran one>"}</call>
+        <withheld calls="2" why="made after it had read what others wrote"/>
+        </work>
+        <work recording="8" at="Sat 2026-11-21 14:03" likeness="0.75" withheld="it had read what others wrote before its 1 call"/>
+        </similar_work>
+        "#);
+        assert_eq!(block(&[], Tz::UTC), "");
+    }
+}

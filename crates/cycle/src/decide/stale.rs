@@ -1,0 +1,213 @@
+//! What has gone stale while no model could answer it: small talk, and questions about a now that is over. A day later nobody wants an
+//! answer to "ok" or "what time is it?", so a rule closes them with a word. All else is answered, with its date in mind. Pure.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::{types::ChatRef, words};
+use reveille_store::Incoming;
+
+/// What waits for longer has been kept long.
+pub(crate) const LONG: TimeDelta = TimeDelta::days(1);
+/// A longer text is no small talk and no question about now, in words.
+const MAX_WORDS: usize = 10;
+/// So much is quoted of a message, in characters.
+const MAX_QUOTED_CHARS: usize = 40;
+
+/// What is said by the way, or asked about now. A text that is made of nothing else waits for no answer.
+const PHRASES: &str = "ok, okay, k, kk, thanks, thank you, thanks a lot, many thanks, thx, ty, cheers, great, nice, cool, fine, good, perfect, \
+                       wow, lol, haha, hm, hmm, hi, hey, hello, hello there, good morning, good afternoon, good evening, good night, \
+                       bye, goodbye, see you, test, ping, reveille, how are you, are you there, are you awake, are you working, \
+                       you there, anyone there, anybody there, what are you doing, what time is it, whats the time, what is the time, \
+                       what day is it, whats the date, what is the date, whats the weather, whats the weather like, what is the weather, \
+                       what is the weather like, hows the weather";
+/// How a question begins, unlike a request.
+const ASKS: &str =
+    "what, whats, which, who, whos, where, wheres, when, whens, is, are, am, was, were, does, do i, will it";
+/// How a text ends that is about its own day.
+const NOW: &str = "now, today, tonight, tomorrow, this morning, this afternoon, this evening, at the moment";
+
+/// Since when a message has been kept, if that is long.
+pub(crate) fn kept_since(message: &Incoming, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    message.received_at.filter(|at| now.signed_duration_since(at) > LONG)
+}
+
+/// Whether nobody waits for an answer to this message any more. What a person has asked for again is answered, however old it is.
+pub(crate) fn is_stale(message: &Incoming, now: DateTime<Utc>) -> bool {
+    kept_since(message, now).is_some()
+        && !message.asked_again
+        && message.kind == "text"
+        && message.quoted.is_none()
+        && message.forwarded_from.is_none()
+        && is_about_back_then(&message.text)
+}
+
+/// Whether a text is small talk, or asks about the time at which it was said.
+pub(crate) fn is_about_back_then(text: &str) -> bool {
+    let line = text.trim();
+    // A second sentence may ask for anything.
+    let says_more = |end: char| line.trim_end_matches(end).contains(end);
+    if line.contains('\n') || ['.', ';'].into_iter().any(says_more) {
+        return false;
+    }
+    let letters: String = line.to_lowercase().chars().filter(|c| !"'’".contains(*c)).collect();
+    let words: Vec<&str> = letters.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    if words.len() > MAX_WORDS {
+        return false;
+    }
+    let said = words.join(" ");
+    is_by_the_way(&said) || asks_about_now(&said)
+}
+
+/// No words at all are none, too: "?", or an emoji.
+fn is_by_the_way(said: &str) -> bool {
+    said.is_empty() || after_any(said, PHRASES).any(is_by_the_way)
+}
+
+/// After a greeting, too.
+fn asks_about_now(said: &str) -> bool {
+    // "Can you …" and "are you able to … me" ask for something to be done.
+    if said.split(' ').any(|word| ["me", "us", "please"].contains(&word)) {
+        return false;
+    }
+    let ends = NOW.split(", ").any(|end| said.strip_suffix(end).is_some_and(|rest| rest.ends_with(' ')));
+    ends && (after_any(said, ASKS).next().is_some() || after_any(said, PHRASES).any(asks_about_now))
+}
+
+/// What stands behind each of these phrases that a text begins with.
+fn after_any<'a>(said: &'a str, phrases: &'static str) -> impl Iterator<Item = &'a str> {
+    phrases.split(", ").filter_map(|phrase| after(said, phrase))
+}
+
+/// What stands behind a phrase, if a text begins with it as whole words.
+fn after<'a>(said: &'a str, phrase: &str) -> Option<&'a str> {
+    let rest = said.strip_prefix(phrase)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
+}
+
+/// What a chat is told of messages of its own that are closed so.
+pub(crate) fn notice(closed: &[&Incoming], chat: ChatRef) -> String {
+    let quoted = |message: &Incoming| {
+        let line = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text: String = line.chars().take(MAX_QUOTED_CHARS).collect();
+        format!("“{text}”")
+    };
+    let retry = if chat == ChatRef::TERMINAL { "`wake queue retry" } else { "/retry" };
+    let end = if chat == ChatRef::TERMINAL { "`" } else { "" };
+    match closed {
+        [one] => format!(
+            "I've closed an older message of yours without an answer, as it was about back then: {}. {retry} {}{end} brings it back.",
+            quoted(one),
+            one.id
+        ),
+        many => {
+            let named = words::list(many.iter().map(|message| format!("{} ({})", quoted(message), message.id)));
+            let first = many.first().map(|message| message.id).unwrap_or_default();
+            format!(
+                "I've closed {} older messages of yours without an answer, as they were about back then: {named}. {retry} {first}{end} \
+                 brings the first back.",
+                many.len()
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reveille_base::clock::parse_time;
+
+    #[test]
+    fn small_talk_and_questions_about_now_go_stale() {
+        for text in [
+            "ok",
+            "OK!",
+            "?",
+            "??",
+            "👍",
+            "…",
+            "Thanks",
+            "thank you!",
+            "ok thanks",
+            "ok :)",
+            "good morning, what time is it?",
+            "Hello?",
+            "hi, are you there?",
+            "Good morning Reveille",
+            "what time is it?",
+            "What's the time?",
+            "what’s the weather today?",
+            "Hi! What's the weather like?",
+            "what's on today?",
+            "what do I have tomorrow?",
+            "is the pharmacy open now?",
+            "do I need an umbrella today?",
+            "Are you working?",
+            "will it rain tonight",
+            "how are you?",
+        ] {
+            assert!(is_about_back_then(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_wants_done_or_known_stays() {
+        for text in [
+            "yes",
+            "no",
+            "never mind",
+            "remember that cats purr",
+            "remind me to call Anna today",
+            "can you book the table now?",
+            "how do I reset the router",
+            "what is the capital of Peru?",
+            "ok, then buy the tickets",
+            "thanks. And what about the rent?",
+            "hello, please move the dentist to Friday",
+            "call mum today",
+            "what did the doctor say",
+            "I'm allergic to penicillin",
+            "what time is the flight on Friday?",
+            "what\ntoday?",
+            "are you able to remind me to call mum tomorrow",
+            "is it possible to please book it today",
+            "note: what I eat today",
+            "is it true that the train to the north of the country leaves earlier from today",
+        ] {
+            assert!(!is_about_back_then(text), "{text}");
+        }
+    }
+
+    fn message(text: &str) -> Incoming {
+        let received_at = parse_time("2026-11-21T14:06:00Z");
+        Incoming { id: 7, text: text.to_owned(), kind: "text".to_owned(), received_at, ..Incoming::default() }
+    }
+
+    #[test]
+    fn it_takes_a_day_and_a_persons_own_text_that_stands_alone() {
+        let now = parse_time("2026-11-22T14:06:01Z").unwrap();
+        assert!(is_stale(&message("ok"), now) && !is_stale(&message("ok"), now - TimeDelta::seconds(2)));
+        let others = [
+            Incoming { kind: "voice".to_owned(), ..message("ok") },
+            Incoming { quoted: Some("Shall I?".to_owned()), ..message("ok") },
+            Incoming { forwarded_from: Some("Bob".to_owned()), ..message("ok") },
+            Incoming { asked_again: true, ..message("ok") },
+            Incoming { received_at: None, ..message("ok") },
+            message("buy milk"),
+        ];
+        assert!(others.iter().all(|message| !is_stale(message, now)));
+    }
+
+    #[test]
+    fn a_chat_is_told_what_is_closed_and_how_to_bring_it_back() {
+        let (ok, what) = (message("ok"), Incoming { id: 9, ..message("what time\nis it?") });
+        assert_eq!(
+            notice(&[&ok], ChatRef::telegram(4242)),
+            "I've closed an older message of yours without an answer, as it was about back then: “ok”. /retry 7 brings it back."
+        );
+        assert_eq!(
+            notice(&[&ok, &what], ChatRef::TERMINAL),
+            "I've closed 2 older messages of yours without an answer, as they were about back then: “ok” (7), “what time is it?” (9). \
+             `wake queue retry 7` brings the first back."
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! Whose bytes a message brings into a conversation, besides its sender's own: they are data with an origin, and from then on what
+//! leaves the machine or outlives the cycle asks first.
+
+use reveille_store::Incoming;
+
+use super::brief::{File, FileView};
+
+/// What another cycle has left in the scratch that had read untrusted text.
+pub(crate) const LEFT: &str = "files made after untrusted text was read";
+
+/// The origins of what others wrote among these messages, for people; none if all of it is their senders' own.
+///
+/// What somebody said by voice is their own word. A quotation of the asking person's own words, or of ours that nobody else had a
+/// hand in, is none of others'.
+pub(crate) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
+    // fault: quotation-taken-senders-words
+    let quotes = messages.iter().any(|message| message.quoted.is_some() && !message.quotes_own);
+    let shows = files.iter().any(|file| matches!(file.view, FileView::Image { .. }));
+    let reads = files.iter().any(|file| matches!(file.view, FileView::Document { .. }));
+    let names = files.iter().any(|file| file.name.is_some());
+    let others = [(quotes, "a quotation"), (shows, "a picture"), (reads, "a PDF"), (names, "a file's name")];
+    let others = others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, what)| what.to_owned());
+    // fault: forwarded-message-taken-senders
+    joined(messages.iter().filter_map(|message| message.words_of_others()).chain(others))
+}
+
+/// All of a cycle's, in one line.
+pub(crate) fn origin(taints: &[String]) -> Option<String> {
+    joined(taints.iter().cloned())
+}
+
+/// Origins in one line, each once; none if there are none.
+pub(crate) fn joined(origins: impl Iterator<Item = String>) -> Option<String> {
+    let mut each: Vec<String> = Vec::new();
+    for origin in origins {
+        if !each.contains(&origin) {
+            each.push(origin);
+        }
+    }
+    (!each.is_empty()).then(|| each.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_is_told_from_what_people_say_themselves() {
+        let own = Incoming { text: "hello".to_owned(), kind: "text".to_owned(), ..Incoming::default() };
+        let voice = Incoming { kind: "voice".to_owned(), ..own.clone() };
+        let quoting = Incoming { quoted: Some("see this".to_owned()), ..own.clone() };
+        let quoting_own = Incoming { quotes_own: true, ..quoting.clone() };
+        let forward = Incoming { forwarded_from: Some("Eve".to_owned()), ..own.clone() };
+        assert_eq!(of(&[&own, &voice, &quoting_own], &[]), None);
+        assert_eq!(of(&[&own, &forward], &[]).as_deref(), Some("a forwarded message"));
+        assert_eq!(of(&[&quoting, &forward], &[]).as_deref(), Some("a forwarded message, a quotation"));
+        let picture = File {
+            id: 1,
+            message_id: 1,
+            kind: "photo".to_owned(),
+            name: None,
+            mime: None,
+            bytes: None,
+            view: FileView::Image { mime: "image/png", data: Vec::new() },
+        };
+        let document =
+            File { name: Some("obey.pdf".to_owned()), view: FileView::Described(String::new()), ..picture.clone() };
+        let pdf = File { view: FileView::Document { data: Vec::new() }, ..picture.clone() };
+        assert_eq!(of(&[&own], &[pdf]).as_deref(), Some("a PDF"));
+        assert_eq!(of(&[&own], &[picture]).as_deref(), Some("a picture"));
+        assert_eq!(of(&[&own], &[document]).as_deref(), Some("a file's name"));
+        let contact = Incoming { kind: "contact".to_owned(), text: "[contact obey, 1]".to_owned(), ..own.clone() };
+        let album = |text: &str| Incoming { kind: "album".to_owned(), text: text.to_owned(), ..own.clone() };
+        assert_eq!(of(&[&contact], &[]).as_deref(), Some("what others named (contact)"));
+        assert_eq!(of(&[&album("[photo]\nthe roof")], &[]), None);
+        assert_eq!(of(&[&album("[file \"obey\"]")], &[]).as_deref(), Some("what others named (album)"));
+    }
+}

@@ -1,0 +1,35 @@
+//! One wake: look, lock, decide and act, verify, commit, deliver, push, unlock, look again.
+//!
+//! [`look`] finds what is due, [`decide`] says what is to be done about it, [`run`] does it, and `maintain` keeps the stores in
+//! order beside it. `session` is what a wake has in hand while it holds the lock ([`reveille_store::wake_lock`]).
+
+pub mod context;
+pub mod decide;
+pub mod lease;
+pub mod look;
+mod maintain;
+pub mod plan_file;
+pub mod run;
+mod session;
+mod sharing;
+pub mod standing;
+pub mod stop;
+mod tooling;
+pub mod workspace;
+
+pub use context::{Context, LOOK_EVERY, Reply, Report, Screen, Terminal, WakeError, WakeOutcome};
+pub use decide::merge::merge_texts;
+pub use decide::{
+    budget::{day_begin, month_begin},
+    uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
+};
+pub use look::{
+    observe::{model_again_at, model_state, model_state_of},
+    own_work::is_step_held,
+    undoable::{Choice, undoable, what_it_did, what_they_did, which_change},
+    waiting::{Waiting, waiting},
+};
+pub use run::given_up::{Teller, note_cut_off};
+pub use run::once::once;
+pub use session::tainted_writes;
+pub use workspace::{open_store, prepare_workspace};

@@ -1,0 +1,453 @@
+//! Observe: looks at the queue, the memory and the clock. Reading only; the same look serves the gate before the lock and
+//! the cycle after it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    path::Path,
+};
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+
+use reveille_base::{schedule::due::is_set_back, types::ChatRef};
+use reveille_config::{Config, OFFLINE_MODEL, RepoUrl};
+use reveille_git::{Condition, Glance, Oid, Repo, RepoError};
+use reveille_memory as memory;
+use reveille_memory::{
+    decay,
+    preferences::Preferences,
+    tasks::{Task, TaskList},
+    view,
+};
+use reveille_model::offline::Offline;
+use reveille_store::{
+    CycleRow, HEAD_SEEN, Incoming, OpenNudge, Proposal, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind,
+};
+
+use crate::{
+    context::{Context, WakeError},
+    decide::{
+        budget::{Budget, day_begin},
+        initiative::DueInitiative,
+        lineup::{LinedUp, ModelState, OutOfLine},
+        orient,
+        situation::{DueWork, Observed, Reason},
+    },
+    lease,
+    look::{initiative, jobs, own_work, reflecting, retention},
+};
+
+/// A person's commits that are looked at.
+const MAX_PERSON_COMMITS: usize = 20;
+
+/// All that was observed.
+pub(crate) struct Observation {
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) model: ModelState,
+    pub(crate) messages: Vec<Incoming>,
+    pub(crate) open_cycles: Vec<CycleRow>,
+    pub(crate) reminders: Vec<Reminder>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) handled: BTreeSet<String>,
+    pub(crate) person_commits: Vec<(String, String)>,
+    /// The commit at which it was looked for them.
+    pub(crate) head: Option<String>,
+    /// How often the owner may still be spoken to unasked today.
+    pub(crate) tells_left: usize,
+    /// The same for the chats whose tasks there are besides, of those that may be spoken to.
+    pub(crate) guests: BTreeMap<ChatRef, usize>,
+    pub(crate) undos: Vec<Undo>,
+    /// What was answered to nudges, and is to be done.
+    pub(crate) pressed: Vec<OpenNudge>,
+    /// Changes of its own orders that were agreed to a week ago.
+    pub(crate) proposals: Vec<Proposal>,
+    /// Whether nudges wait.
+    pub(crate) holds_nudges: bool,
+    /// Work of its own that is due.
+    pub(crate) own_work: Vec<DueWork>,
+    /// The time for something useful unasked that has come.
+    pub(crate) initiative: Option<DueInitiative>,
+    /// The days to look back at.
+    pub(crate) to_reflect: Option<Range<NaiveDate>>,
+    pub(crate) is_on_duty: bool,
+    pub(crate) is_stopped: bool,
+    pub(crate) stopped_chats: BTreeSet<ChatRef>,
+}
+
+/// What was seen of the memory.
+struct Memory {
+    tasks: Vec<Task>,
+    person_commits: Vec<(String, String)>,
+    head: Option<String>,
+    holds_nudges: bool,
+    steps: Vec<DueWork>,
+}
+
+impl Observation {
+    /// Looks. `repo` is none before the first run has made it.
+    pub(crate) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
+        let told = store.told_to_waiting()?;
+        let (config, now) = (context.config, context.clock.now());
+        let tasks = repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
+        let memory = Memory {
+            holds_nudges: repo
+                .is_some_and(|repo| holds_nudges(&tasks, (config, now), |path| repo.read_work_tree(path))),
+            steps: repo.map_or_else(Vec::new, |repo| steps_due(&tasks, config, |path| repo.read_work_tree(path))),
+            tasks,
+            person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
+            head: repo.map_or(Ok(None), head_of)?,
+        };
+        Self::with(store, memory, told, context)
+    }
+
+    /// The same of a repository at rest, whose last commit was seen.
+    fn at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
+        let tasks = tasks(|path| memory.read_work_tree(path));
+        let (config, now) = (context.config, context.clock.now());
+        let holds_nudges = holds_nudges(&tasks, (config, now), |path| memory.read_work_tree(path));
+        let steps = steps_due(&tasks, config, |path| memory.read_work_tree(path));
+        let head = Some(memory.head().to_string());
+        let memory = Memory { tasks, person_commits: Vec::new(), head, holds_nudges, steps };
+        Self::with(store, memory, store.told_to_waiting()?, context)
+    }
+
+    fn with(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
+        let Memory { tasks, person_commits, head, holds_nudges, steps } = memory;
+        let (config, now) = (context.config, context.clock.now());
+        let mut handled = handled_of_tasks(store)?;
+        handled.extend(store.handled_keys("budget/")?);
+        handled.extend(told.handles);
+        let stopped_chats: BTreeSet<ChatRef> = store.stopped_chats()?.into_keys().collect();
+        Ok(Self {
+            now,
+            model: model_state_of(store, context)?,
+            messages: not_stopped(store.queued()?, &stopped_chats),
+            open_cycles: store.open_cycles()?,
+            reminders: store.reminders()?,
+            guests: guests(store, (config, now), &tasks)?,
+            tasks,
+            handled,
+            person_commits,
+            tells_left: tells_left(store, (config, now), config.owner_chat)?,
+            head,
+            holds_nudges,
+            own_work: [own_work::jobs_due(store)?, own_work::not_handled(store, steps)?].concat(),
+            initiative: initiative::due(store, config, now)?,
+            to_reflect: reflecting::days_due(store, config, now)?,
+            undos: store.open_undos()?,
+            pressed: store.open_nudges()?,
+            proposals: store.proposals_to_tell(now)?,
+            is_on_duty: lease::is_on_duty(config),
+            is_stopped: store.stopped()?.is_some(),
+            stopped_chats,
+        })
+    }
+
+    /// Looks at the messages once more: pulling takes a while, and what is queued may have been edited meanwhile.
+    pub(crate) fn reread(&mut self, store: &Store) -> Result<(), StoreError> {
+        let mut now = store.queued()?;
+        self.messages.retain_mut(|message| match now.iter().position(|other| other.id == message.id) {
+            Some(at) => {
+                *message = now.swap_remove(at);
+                true
+            }
+            None => false,
+        });
+        Ok(())
+    }
+
+    /// What is due, the most urgent first.
+    pub(crate) fn due(&self, context: Context<'_>) -> Vec<Reason> {
+        orient::due(&Observed {
+            now: self.now,
+            tz: context.config.timezone,
+            model: &self.model,
+            messages: &self.messages,
+            open_cycles: &self.open_cycles,
+            reminders: &self.reminders,
+            tasks: &self.tasks,
+            handled: &self.handled,
+            tells_left: self.tells_left,
+            owner_chat: context.config.owner_chat,
+            guests: &self.guests,
+            quiet_hours: context.config.quiet_hours,
+            holds_nudges: self.holds_nudges,
+            own_work: &self.own_work,
+            initiative: self.initiative.as_ref(),
+            to_reflect: self.to_reflect.clone(),
+            person_commits: &self.person_commits,
+            undos: &self.undos,
+            pressed: &self.pressed,
+            proposals: &self.proposals,
+            is_on_duty: self.is_on_duty,
+            is_stopped: self.is_stopped,
+            stopped_chats: &self.stopped_chats,
+        })
+    }
+}
+
+/// Messages but for those of chats that have stopped what is done for them: these are kept.
+pub(crate) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<ChatRef>) -> Vec<Incoming> {
+    messages.retain(|message| !stopped_chats.contains(&message.chat));
+    messages
+}
+
+/// Whether a wake has anything to do: upkeep, or a reason. Nothing is written.
+pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<bool, WakeError> {
+    let now = context.clock.now();
+    // fault: question-hadnt-left-wake
+    if context.channel.is_some() && store.has_deliverable(now)? {
+        return Ok(true);
+    }
+    if is_owner_to_be_sent(store, context)? {
+        return Ok(true);
+    }
+    if store.stopped()?.is_some() {
+        return Ok(!Observation::look(store, None, context)?.due(context).is_empty());
+    }
+    let (dir, url) = (context.config.repo_dir(), context.config.repo_url.as_ref().map(RepoUrl::expose));
+    if let Some(memory) =
+        Glance::look(&dir, url).filter(|memory| head_seen(store).is_ok_and(|seen| seen == Some(memory.head())))
+    {
+        return Ok(is_clock_changed(store, context.config, now)?
+            || is_fetch_due(store, memory.has_remote(), context)?
+            || retention::is_due(store, context)?
+            || jobs::is_due(store, context)?
+            || !Observation::at_rest(store, &memory, context)?.due(context).is_empty());
+    }
+    let Some(repo) = open(&dir)? else {
+        return Ok(true);
+    };
+    if url.is_some_and(|url| !repo.has_origin(url)) {
+        return Ok(true);
+    }
+    if is_clock_changed(store, context.config, now)?
+        || repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
+        || is_parked_work_due(store, &repo, now)?
+        || is_push_due(store, &repo, now)?
+        || is_fetch_due(store, repo.has_remote(), context)?
+        || retention::is_due(store, context)?
+        || jobs::is_due(store, context)?
+    {
+        return Ok(true);
+    }
+    Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
+}
+
+/// Whether the clock was set back: what waits is brought forward then, and the next slots are to be found anew. Or the person lives in
+/// another time zone now.
+fn is_clock_changed(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
+    Ok(is_zone_new(store, config, now)?
+        || store.is_set_back(now)?
+        || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
+}
+
+/// What is kept under this key is the person's time zone as they know of it.
+pub(crate) const ZONE: &str = "zone";
+
+/// Whether the person is to be told of their new time zone.
+pub(crate) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
+    let is_quiet = config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()));
+    Ok(!is_quiet && store.handled(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
+}
+
+/// Whether texts for the terminal are to go to the owner's chat.
+pub(crate) fn is_owner_to_be_sent(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
+    Ok(context.instead_of_terminal().is_some() && store.has_for_owner()?)
+}
+
+/// The configured models as the gate knows them.
+pub fn model_state_of(store: &Store, context: Context<'_>) -> Result<ModelState, StoreError> {
+    model_state(store, context.config, context.clock.now())
+}
+
+/// When the first of the chain's models in trouble is tried again; none: nothing is waited for.
+pub fn model_again_at(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let chain = config.chain();
+    let breakers = store.breakers()?.into_iter().filter(|breaker| chain.contains(&breaker.model.as_str()));
+    Ok(breakers.filter_map(|breaker| breaker.not_before).filter(|at| *at > now).min())
+}
+
+/// The configured models as the gate knows them, for those who only look.
+pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
+    let breakers = store.breakers()?;
+    let lined_up = |name: &str| {
+        let breaker = breakers.iter().find(|breaker| breaker.model == name && !breaker.may_try(now));
+        LinedUp {
+            name: name.to_owned(),
+            is_thinking: name != OFFLINE_MODEL,
+            is_free: config.is_free(name),
+            is_here: config.is_local(name),
+            out: breaker.map(|it| if it.fault.passes_on() { OutOfLine::Passes } else { OutOfLine::Stops }),
+        }
+    };
+    let lineup: Vec<LinedUp> = config.chain().into_iter().map(lined_up).collect();
+    let of_task = |name: &Option<String>| name.as_deref().filter(|name| config.can_use(name)).map(lined_up);
+    // A model that a person has chosen answers all. Without one that thinks, nobody goes on with what outgrows the simple one.
+    let is_begun_by_it = config.chosen_model.is_none() && lineup.iter().any(|model| model.is_thinking);
+    let simple = of_task(&config.model_simple).filter(|_| is_begun_by_it);
+    let reflect = of_task(&config.model_reflect);
+    let costs = lineup.iter().chain(&simple).chain(&reflect).any(|model| !model.is_free);
+    let budget = if costs { Some(Budget::look(store, config, now)?) } else { None };
+    let over_budget = budget.as_ref().and_then(Budget::reached);
+    let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
+    let has_grammar = lineup.iter().any(|model| model.name == OFFLINE_MODEL);
+    let grammar = (!has_grammar).then(|| Offline::new(config.timezone));
+    let state = ModelState { lineup, simple, reflect, over_budget, no_room, grammar, ..ModelState::of(OFFLINE_MODEL) };
+    Ok(state.with_local_chats(store.local_chats()?, config.owner_chat))
+}
+
+/// A remote that has just been silent to a fetch isn't pushed to either, for as long.
+pub(crate) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
+    let may_try = |kind| Ok::<_, WakeError>(store.upkeep(kind)?.may_try(now));
+    Ok(repo.has_remote()
+        && is_ahead(repo)?
+        && may_try(UpkeepKind::Push)?
+        && may_try(UpkeepKind::Fetch)?
+        && may_try(UpkeepKind::Lease)?)
+}
+
+pub(crate) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>) -> Result<bool, WakeError> {
+    let now = context.clock.now();
+    let upkeep = store.upkeep(UpkeepKind::Fetch)?;
+    let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
+    let is_time = upkeep.failures > 0
+        || upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
+    Ok(has_remote && is_time && upkeep.may_try(now))
+}
+
+/// Whether work was parked until HEAD is back, and it is. What an earlier commit lacks comes first.
+pub(crate) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
+    let is_back = || Ok::<_, WakeError>(matches!(repo.condition()?, Condition::Normal | Condition::Unborn));
+    Ok(!repo.parked()?.is_empty()
+        && is_back()?
+        && !repo.is_interrupted()
+        && store.upkeep(UpkeepKind::Parked)?.may_try(now))
+}
+
+/// Whether we have commits that the remote lacks, as far as the last fetch saw.
+fn is_ahead(repo: &Repo) -> Result<bool, WakeError> {
+    Ok(match repo.ahead_behind()? {
+        Some((ahead, _)) => ahead > 0,
+        None => repo.head()?.is_some(),
+    })
+}
+
+/// The repository, if the first run has made it.
+pub(crate) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
+    if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
+}
+
+/// What was said or done of tasks at their times.
+pub(crate) fn handled_of_tasks(store: &Store) -> Result<BTreeSet<String>, StoreError> {
+    let mut handled = BTreeSet::new();
+    for kind in ["at/", "decay/", "due/"] {
+        handled.extend(store.handled_keys(kind)?);
+    }
+    Ok(handled)
+}
+
+pub(crate) fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> {
+    [memory::ACTIVE, memory::BACKLOG]
+        .iter()
+        .filter_map(|path| read(path).ok().flatten().map(|text| (path, text)))
+        .flat_map(|(path, text)| {
+            let tasks = TaskList::parse(&text).0.tasks().to_vec();
+            // What waits in the backlog doesn't decay; it can have a time.
+            tasks.into_iter().map(move |mut task| {
+                if *path == memory::BACKLOG {
+                    task.touched = None;
+                }
+                task
+            })
+        })
+        .collect()
+}
+
+/// The next steps of long tasks.
+pub(crate) fn steps_due(
+    tasks: &[Task],
+    config: &Config,
+    read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+) -> Vec<DueWork> {
+    own_work::steps_due(tasks, config.owner_chat, read)
+}
+
+/// Whether the person's context holds nudges back. It is read where there is something to nudge about.
+pub(crate) fn holds_nudges(
+    tasks: &[Task],
+    (config, now): (&Config, DateTime<Utc>),
+    read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+) -> bool {
+    let today = now.with_timezone(&config.timezone).date_naive();
+    tasks.iter().any(|task| decay::stage_of(task, today).is_some())
+        && read(memory::CONTEXT).ok().flatten().is_some_and(|text| Preferences::of(&text).holds_nudges())
+}
+
+/// The chats besides the owner's that tasks belong to. One that isn't listened to any more isn't spoken to either.
+pub(crate) fn guests(
+    store: &Store,
+    (config, now): (&Config, DateTime<Utc>),
+    tasks: &[Task],
+) -> Result<BTreeMap<ChatRef, usize>, StoreError> {
+    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat(), config.owner_chat));
+    chats
+        .filter(|chat| config.allowed_chats.contains(chat))
+        .map(|chat| Ok((chat, tells_left(store, (config, now), chat)?)))
+        .collect()
+}
+
+pub(crate) fn tells_left(
+    store: &Store,
+    (config, now): (&Config, DateTime<Utc>),
+    chat: ChatRef,
+) -> Result<usize, StoreError> {
+    let told = store.tells_since(chat, day_begin(now, config.timezone))?;
+    let left = i64::from(config.tell_per_day) - told;
+    Ok(usize::try_from(left).unwrap_or(0))
+}
+
+/// The commit that the memory is at.
+pub(crate) fn head_of(repo: &Repo) -> Result<Option<String>, WakeError> {
+    Ok(repo.head()?.map(|id| id.to_string()))
+}
+
+/// The same without what cycles that wait were shown, up to these commits: each wake would begin another one for it.
+fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
+    let mut commits = person_commits(store, repo)?;
+    for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
+        // One that isn't there any more hides nothing.
+        if let Ok(since) = repo.peoples_commits_since(head, MAX_PERSON_COMMITS) {
+            commits.retain(|(id, _)| since.iter().any(|commit| commit.id.to_string() == *id));
+        }
+    }
+    Ok(commits)
+}
+
+/// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
+pub(crate) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
+    seen_now(store, repo)?.map_or(Ok(Vec::new()), |seen| person_commits_since(repo, seen))
+}
+
+/// The commit that was seen last.
+pub(crate) fn head_seen(store: &Store) -> Result<Option<Oid>, WakeError> {
+    Ok(store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
+}
+
+/// The same, by what it is where the history was rewritten. One that is gone hides nothing.
+pub(crate) fn seen_now(store: &Store, repo: &Repo) -> Result<Option<Oid>, WakeError> {
+    let seen = head_seen(store)?;
+    Ok(seen.map(|seen| repo.seen_now(seen)).transpose()?.flatten().or(seen))
+}
+
+/// Commits of people since this one, newest first.
+pub(crate) fn person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String, String)>, WakeError> {
+    if repo.head()? == Some(seen) {
+        return Ok(Vec::new());
+    }
+    let commits = repo.peoples_commits_since(seen, MAX_PERSON_COMMITS)?;
+    Ok(commits
+        .into_iter()
+        .map(|commit| (commit.id.to_string(), format!("{} ({})", commit.subject, commit.author)))
+        .collect())
+}

@@ -1,0 +1,64 @@
+//! Which work of its own is due: runs of standing jobs whose gates are open, then steps of long tasks, in the tasks' order. Nothing is
+//! read of it while no task has steps.
+
+use reveille_base::types::{ChatRef, OwnWork};
+use reveille_git::RepoError;
+use reveille_memory::{
+    steps::{TaskSteps, Upcoming, steps_path},
+    tasks::Task,
+    view,
+};
+use reveille_store::{Store, StoreError};
+
+use crate::decide::situation::DueWork;
+
+/// The next steps of the owner's tasks.
+pub(crate) fn steps_due(
+    tasks: &[Task],
+    owner_chat: ChatRef,
+    read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+) -> Vec<DueWork> {
+    let is_owners = |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), owner_chat).is_none();
+    let with_steps = tasks.iter().filter(is_owners).filter(|task| task.is_in_hand());
+    with_steps.filter_map(|task| step_due(task, &read)).collect()
+}
+
+fn step_due(task: &Task, read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Option<DueWork> {
+    let plan = task.steps()?;
+    let text = read(&steps_path(plan)?).ok().flatten()?;
+    let steps = TaskSteps::parse(&text).0;
+    let Upcoming::Step(step) = steps.upcoming() else { return None };
+    let what = format!("step {} of {} of “{}”: {}", step.number, steps.all().len(), task.title, step.what);
+    Some(DueWork { work: OwnWork::Step { plan: plan.to_owned(), step: step.number, run: step.tries }, what })
+}
+
+/// Whether the next step of a task was taken up and isn't under way: its cycle was given up or undone, and a person lets it go on.
+pub fn is_step_held(
+    store: &Store,
+    task: &Task,
+    read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+) -> Result<bool, StoreError> {
+    let Some(due) = step_due(task, read) else { return Ok(false) };
+    let is_open = store.open_cycles()?.iter().any(|row| row.cycle.work.as_ref() == Some(&due.work));
+    Ok(!is_open && store.handled(&due.key())?.is_some())
+}
+
+/// Those that weren't taken up yet.
+pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWork>, StoreError> {
+    let mut left = Vec::new();
+    for work in due {
+        if store.handled(&work.key())?.is_none() {
+            left.push(work);
+        }
+    }
+    Ok(left)
+}
+
+/// Runs of standing jobs that wait for the model, in their order.
+pub(crate) fn jobs_due(store: &Store) -> Result<Vec<DueWork>, StoreError> {
+    let due = store.waiting_job_runs()?.into_iter().map(|run| DueWork {
+        what: format!("the job {}", run.name),
+        work: OwnWork::Job { name: run.name, run: run.id },
+    });
+    Ok(due.collect())
+}

@@ -1,0 +1,42 @@
+//! Whether it is time to look back at some days, as far as the database tells. Before its hour, and once the day's look back is done,
+//! this asks for one key at most.
+
+use std::ops::Range;
+
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
+
+use reveille_base::schedule;
+use reveille_config::Config;
+use reveille_store::{Store, StoreError};
+
+/// The most days that one look back takes together: what is older was never summed up.
+const DAYS_MAX: u64 = 14;
+/// So long after somebody's last word it isn't the hour to think of the past.
+const CALM: TimeDelta = TimeDelta::minutes(30);
+
+/// The days to look back at, today excluded: none before the hour for it, none while somebody talks, none after days without events.
+pub(crate) fn days_due(
+    store: &Store,
+    config: &Config,
+    now: DateTime<Utc>,
+) -> Result<Option<Range<NaiveDate>>, StoreError> {
+    let local = now.with_timezone(&config.timezone);
+    let today = local.date_naive();
+    if config.reflect_at.is_none_or(|at| local.time() < at) {
+        return Ok(None);
+    }
+    let last = store.last_reflection()?;
+    if last.is_some_and(|last| last >= today) {
+        return Ok(None);
+    }
+    let earliest = today.checked_sub_days(Days::new(DAYS_MAX)).unwrap_or(today);
+    let from = last.map_or(earliest, |last| last.max(earliest));
+    let begin = |day: NaiveDate| schedule::resolve(day.and_time(NaiveTime::MIN), config.timezone).at;
+    let (since, until) = (begin(from), begin(today));
+    let Some(first) = store.first_worked_between(since, until)? else { return Ok(None) };
+    if store.last_heard_at()?.is_some_and(|heard| heard <= now && now - heard < CALM) {
+        return Ok(None);
+    }
+    // Days before the first event need no summary.
+    Ok(Some(first.with_timezone(&config.timezone).date_naive().max(from)..today))
+}

@@ -1,0 +1,99 @@
+//! Whether it is time to forget what is only looked back at: after `KEEP_DAYS`, about once a day.
+//!
+//! A clock that has leapt ahead makes everything look old. So nothing is forgotten by a clock that differs much from the
+//! last look's before it has gone on like that for an hour.
+
+pub(crate) mod files;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_sandbox::exec::copies::Copies;
+use reveille_store::{Store, StoreError, Upkeep, UpkeepKind};
+
+use crate::context::Context;
+
+/// The shortest time between two rounds.
+const EVERY: TimeDelta = TimeDelta::days(1);
+/// A clock that is so much further than at the last round is watched first.
+const LEAP: TimeDelta = TimeDelta::days(7);
+/// For so long.
+pub(crate) const WATCHED: TimeDelta = TimeDelta::hours(1);
+
+/// What the time says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetentionTurn {
+    /// It was done not long ago.
+    NotYet,
+    /// The clock may have leapt: watch it.
+    Watch,
+    /// Forget what is old.
+    Now,
+}
+
+pub(crate) fn turn(last: &Upkeep, now: DateTime<Utc>) -> RetentionTurn {
+    match (last.not_before, last.last_ok_at) {
+        (Some(at), _) if now < at - WATCHED || at + LEAP < now => RetentionTurn::Watch,
+        (Some(at), _) if now < at => RetentionTurn::NotYet,
+        (Some(_), _) => RetentionTurn::Now,
+        (None, Some(at)) if (now - at).abs() < EVERY => RetentionTurn::NotYet,
+        (None, Some(at)) if now - at <= LEAP => RetentionTurn::Now,
+        (None, _) => RetentionTurn::Watch,
+    }
+}
+
+/// Whether there is something old, and it is time to forget it. Nothing is written.
+pub(crate) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
+    let now = context.clock.now();
+    let Some(before) = oldest_kept(context) else {
+        return Ok(false);
+    };
+    if turn(&store.upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::NotYet {
+        return Ok(false);
+    }
+    Ok(store.has_forgettable(before)?
+        || !files::chores(context.config, store, before, now)?.is_empty()
+        || Copies::of(context.config).has_old(now))
+}
+
+/// What is older than this may go; `None`: nothing ever.
+pub(crate) fn oldest_kept(context: Context<'_>) -> Option<DateTime<Utc>> {
+    let keep = TimeDelta::from_std(context.config.keep?).ok()?;
+    context.clock.now().checked_sub_signed(keep)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reveille_base::clock::parse_time;
+
+    fn at(hours: i64) -> DateTime<Utc> {
+        parse_time("2026-11-21T14:00:00Z").unwrap() + TimeDelta::hours(hours)
+    }
+
+    fn last(ok: Option<i64>, not_before: Option<i64>) -> Upkeep {
+        Upkeep { last_ok_at: ok.map(at), not_before: not_before.map(at), ..Upkeep::default() }
+    }
+
+    #[test]
+    fn it_is_time_once_a_day() {
+        let turns = [0, 23, 24, 7 * 24].map(|hours| turn(&last(Some(0), None), at(hours)));
+        assert_eq!(turns, [RetentionTurn::NotYet, RetentionTurn::NotYet, RetentionTurn::Now, RetentionTurn::Now]);
+    }
+
+    #[test]
+    fn a_clock_that_leapt_ahead_is_watched_for_an_hour() {
+        assert_eq!(turn(&last(None, None), at(0)), RetentionTurn::Watch);
+        assert_eq!(turn(&last(Some(0), None), at(7 * 24 + 1)), RetentionTurn::Watch);
+        let watched = last(Some(0), Some(9_001));
+        let turns = [9_000, 9_001, 9_001 + 7 * 24].map(|hours| turn(&watched, at(hours)));
+        assert_eq!(turns, [RetentionTurn::NotYet, RetentionTurn::Now, RetentionTurn::Now]);
+        // Put right again, or leapt once more: the watch begins anew.
+        assert_eq!(turn(&watched, at(5)), RetentionTurn::Watch);
+        assert_eq!(turn(&watched, at(9_001 + 7 * 24 + 1)), RetentionTurn::Watch);
+    }
+
+    #[test]
+    fn a_clock_that_went_back_forgets_less_and_goes_on() {
+        assert_eq!(turn(&last(Some(9_000), None), at(0)), RetentionTurn::Now);
+    }
+}

@@ -1,0 +1,162 @@
+//! Old files in the workspace: logs are emptied when they are old, those that nobody cuts are cut when they are long, what lies
+//! beside them and files that came with messages are removed. Only plain files that stand directly in `logs/`, `logs/plans/`,
+//! `voice/` and `files/`; links are left alone.
+//!
+//! Our programs cut their own logs ([`reveille_base::logs`]). What a starter wrote for them (`bot.err.log`) may have somebody who appends to
+//! it, so it is never removed or renamed: they would go on writing into what nobody sees.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use reveille_base::logs;
+use reveille_config::Config;
+use reveille_store::{Store, StoreError};
+
+/// A log that is longer is cut, in bytes: none of those that our programs cut.
+const LOG_BYTES: u64 = logs::MAX_FILE_BYTES + (2 << 20);
+/// So much of its end is kept beside it, in bytes.
+const TAIL_BYTES: u64 = 1 << 20;
+/// How long a voice message is kept at least when its message is done with.
+const VOICE_KEPT: TimeDelta = TimeDelta::days(7);
+/// A voice file may be a little older than the row of its message.
+const VOICE_SLACK: TimeDelta = TimeDelta::days(1);
+/// Files that one round clears up at most.
+const MAX_CHORES: usize = 1_000;
+
+/// One thing to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Chore {
+    /// A log is long: its end goes to `<name>.old`, and it begins anew.
+    Cut(PathBuf),
+    /// A log is old: it begins anew.
+    Empty(PathBuf),
+    /// Nobody needs it any more.
+    Remove(PathBuf),
+}
+
+/// A plain file.
+struct Found {
+    path: PathBuf,
+    name: String,
+    bytes: u64,
+    changed_at: DateTime<Utc>,
+}
+
+/// What there is to be done about files from before that time.
+pub(crate) fn chores(
+    config: &Config,
+    store: &Store,
+    before: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Result<Vec<Chore>, StoreError> {
+    let dir = config.logs_dir();
+    let mut chores: Vec<Chore> = plain_files(&dir).filter_map(|file| chore_of_log(file, before)).collect();
+    let plans = plain_files(&dir.join("plans")).filter(|file| file.name.ends_with(".md") && file.changed_at < before);
+    chores.extend(plans.map(|file| Chore::Remove(file.path)));
+    let (queued, oldest) = store.queue_depth()?;
+    // Where it isn't known since when a message waits, every voice file may be its own.
+    let voice_before = match (queued, oldest) {
+        (0, _) => Some(now - VOICE_KEPT),
+        (_, Some(oldest)) => Some((now - VOICE_KEPT).min(oldest - VOICE_SLACK)),
+        (_, None) => None,
+    };
+    for file in plain_files(&config.voice_dir()) {
+        if voice_before.is_some_and(|before| file.changed_at < before) && !store.is_file_wanted(&file.name)? {
+            chores.push(Chore::Remove(file.path));
+        }
+    }
+    for file in plain_files(&config.files_dir()).filter(|file| file.changed_at < before) {
+        if !store.is_file_wanted(&file.name)? {
+            chores.push(Chore::Remove(file.path));
+        }
+    }
+    chores.truncate(MAX_CHORES);
+    Ok(chores)
+}
+
+fn chore_of_log(file: Found, before: DateTime<Utc>) -> Option<Chore> {
+    let is_old = file.changed_at < before;
+    match file.name.as_str() {
+        name if name.ends_with(".log") && file.bytes > LOG_BYTES => Some(Chore::Cut(file.path)),
+        name if name.ends_with(".log") && file.bytes > 0 && is_old => Some(Chore::Empty(file.path)),
+        name if is_old && (name.ends_with(".log.old") || name.ends_with(".log.old-new") || logs::is_rotated(name)) => {
+            Some(Chore::Remove(file.path))
+        }
+        _ => None,
+    }
+}
+
+/// The plain files in a directory that is itself no link, sorted. What can't be looked at isn't there.
+fn plain_files(dir: &Path) -> impl Iterator<Item = Found> + use<> {
+    let is_dir = fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir());
+    let entries = is_dir.then(|| fs::read_dir(dir).ok()).flatten().into_iter().flatten();
+    let mut files: Vec<Found> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            // Of the entry itself: a link isn't followed.
+            let found = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            let name = entry.file_name().into_string().ok()?;
+            Some(Found { path: entry.path(), name, bytes: found.len(), changed_at: found.modified().ok()?.into() })
+        })
+        .collect();
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    files.into_iter()
+}
+
+impl Chore {
+    /// The file it is about.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Cut(path) | Self::Empty(path) | Self::Remove(path) => path,
+        }
+    }
+
+    /// The file that it removes, below the workspace.
+    pub(crate) fn removes(&self, workspace: &Path) -> Option<String> {
+        let Self::Remove(path) = self else { return None };
+        Some(path.strip_prefix(workspace).ok()?.to_str()?.to_owned())
+    }
+
+    /// Does it. Killed anywhere, it is done again.
+    pub(crate) fn run(&self) -> io::Result<()> {
+        match self {
+            Self::Cut(path) => cut(path),
+            Self::Empty(path) => OpenOptions::new().write(true).open(path)?.set_len(0),
+            Self::Remove(path) => fs::remove_file(path),
+        }
+    }
+}
+
+/// The end is in its new place before the log is emptied. What is appended in the instant between the last look and the
+/// emptying is lost: of a log, that is little.
+fn cut(path: &Path) -> io::Result<()> {
+    let mut log = OpenOptions::new().read(true).write(true).open(path)?;
+    let start = log.metadata()?.len().saturating_sub(TAIL_BYTES);
+    log.seek(SeekFrom::Start(start))?;
+    let mut tail = Vec::new();
+    (&log).take(TAIL_BYTES).read_to_end(&mut tail)?;
+    let first_line = tail.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let (new, old) = (beside(path, ".old-new"), beside(path, ".old"));
+    let mut kept = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    kept.write_all(tail.get(first_line..).unwrap_or_default())?;
+    // What came meanwhile.
+    io::copy(&mut (&log).take(TAIL_BYTES), &mut kept)?;
+    kept.sync_all()?;
+    fs::rename(&new, &old)?;
+    log.set_len(0)
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(ending);
+    PathBuf::from(path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! What waits for a wake, as far as the queue and the tasks' files can tell: for the bot, the page and the chat, which open no
+//! repository. The same gate decides here as in the wake; what it finds in git besides is found by cron's wakes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+
+use reveille_config::Config;
+use reveille_git::RepoError;
+use reveille_store::{Store, StoreError};
+use reveille_tools::Documents;
+
+use super::{jobs, observe, own_work, reflecting};
+use crate::{
+    decide::{
+        orient::{self, Standing},
+        situation::{Observed, Reason},
+    },
+    lease,
+};
+
+/// What a look at the queue found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// A name for each thing that is due: a message, a reminder, an interrupted cycle, deliveries.
+    pub due: BTreeSet<String>,
+    /// How many messages stand how.
+    pub messages: BTreeMap<Standing, usize>,
+    /// When the next thing known by time is due: a reminder, a message that is held, or the end of a delivery's back-off.
+    pub next_at: Option<DateTime<Utc>>,
+}
+
+/// Looks at the queue. Nothing is written.
+pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
+    let model = observe::model_state(store, config, now)?;
+    let reminders = store.reminders()?;
+    let stopped_chats = store.stopped_chats()?.into_keys().collect();
+    let messages = observe::not_stopped(store.queued()?, &stopped_chats);
+    let is_stopped = store.stopped()?.is_some();
+    let documents = Documents::new(&config.repo_dir(), Vec::new());
+    let read = |path: &str| Ok::<_, RepoError>(documents.get(path));
+    let tasks = observe::tasks(read);
+    let guests = observe::guests(store, (config, now), &tasks)?;
+    let mut handled = observe::handled_of_tasks(store)?;
+    handled.extend(store.told_to_waiting()?.handles);
+    let steps = own_work::not_handled(store, observe::steps_due(&tasks, config, read))?;
+    let open_cycles = store.open_cycles()?;
+    let undos = store.open_undos()?;
+    let pressed = store.open_nudges()?;
+    let observed = Observed {
+        now,
+        tz: config.timezone,
+        model: &model,
+        messages: &messages,
+        open_cycles: &open_cycles,
+        reminders: &reminders,
+        tasks: &tasks,
+        handled: &handled,
+        tells_left: observe::tells_left(store, (config, now), config.owner_chat)?,
+        owner_chat: config.owner_chat,
+        guests: &guests,
+        quiet_hours: config.quiet_hours,
+        holds_nudges: observe::holds_nudges(&tasks, (config, now), read),
+        own_work: &[own_work::jobs_due(store)?, steps].concat(),
+        initiative: None,
+        to_reflect: reflecting::days_due(store, config, now)?,
+        person_commits: &[],
+        undos: &undos,
+        pressed: &pressed,
+        proposals: &[],
+        is_on_duty: lease::is_on_duty(config),
+        is_stopped,
+        stopped_chats: &stopped_chats,
+    };
+    let mut due: BTreeSet<String> = orient::due(&observed).iter().flat_map(names).collect();
+    let mut standings = BTreeMap::new();
+    for (_, standing) in orient::standings(&observed) {
+        *standings.entry(standing).or_default() += 1;
+    }
+    if config.telegram_token.is_some() {
+        due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
+    }
+    if is_stopped {
+        return Ok(Waiting { due, messages: standings, next_at: None });
+    }
+    let is_set_back = store.is_set_back(now)? || reminders.iter().any(|reminder| reminder.is_set_back(now));
+    due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
+    due.extend(observe::is_zone_new(store, config, now)?.then(|| "a new time zone".to_owned()));
+    due.extend(jobs::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
+    if config.telegram_token.is_some() {
+        due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
+    }
+    let times = [store.next_reminder_at()?, store.next_job_at()?, store.next_delivery()?];
+    let held = messages.iter().filter_map(|message| message.not_before);
+    let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
+    Ok(Waiting { due, messages: standings, next_at })
+}
+
+/// Each message by itself: when one of two is answered, that is progress.
+fn names(reason: &Reason) -> Vec<String> {
+    match reason {
+        Reason::Messages { ids, .. } | Reason::Stale { ids, .. } => {
+            ids.iter().map(|id| format!("message {id}")).collect()
+        }
+        other => vec![other.describe()],
+    }
+}

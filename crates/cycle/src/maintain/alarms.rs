@@ -1,0 +1,158 @@
+//! What the owner is told when the memory and its remote don't come together, or a file is left alone: only they can mend it.
+
+use std::collections::BTreeSet;
+
+use reveille_base::approval_text;
+use reveille_git::{HOLDS_SECRET, LeftAlone, OldLine, RemoteError, Repo};
+use reveille_memory as memory;
+use reveille_memory::{outside, unsettled::unsettled};
+use reveille_store::UpkeepKind;
+
+use crate::{context::WakeError, session::Session};
+
+/// The first run, and REPO_URL can't be reached: nothing waits for that.
+pub(crate) fn begin_without_remote(session: &mut Session<'_>, error: &RemoteError) -> Result<(), WakeError> {
+    let why = session.context.redactor.redact(&error.to_string());
+    session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
+    let text = format!(
+        "I can't reach `REPO_URL` yet: {why}. I've begun with a fresh memory and answer from that. As soon as the remote answers I \
+         join the two, and nothing of either is lost."
+    );
+    session.report.notes.push(text.clone());
+    session.alarm("unjoined", text).map(drop)
+}
+
+/// Told once per commit. To push it all the same is the person's to decide, and to do: a push can't be undone.
+pub(super) fn alarm_of_secret(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    commit: &str,
+    why: &str,
+) -> Result<(), WakeError> {
+    let branch = repo.branch();
+    let text = format!(
+        "I don't push my memory to its remote: {why}. Everything is committed here, and nothing of it has left this machine. Please \
+         take the key or token out of that commit (`git commit --amend` if it is the last one, else `git rebase -i`), or, if it \
+         may go there, push by yourself: `git push origin {branch}`. I'll continue from either."
+    );
+    session.alarm(&format!("secret-push/{commit}"), text).map(drop)
+}
+
+/// Tells that one side still has a history that words were taken out of.
+pub(super) fn alarm_of_purged(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    let branch = repo.branch();
+    let text = match repo.old_line()? {
+        None => return Ok(()),
+        Some(OldLine::Ours) => format!(
+            "Words were taken out of my memory's history on another machine, and this one still has them. Merging would bring them \
+             back, so I fetched and changed nothing. `git reset --keep origin/{branch}` in the memory's folder follows; what only this \
+             machine has is lost by it, so copy that first. Then `git reflog expire --expire=now --all && git gc --prune=now`."
+        ),
+        Some(OldLine::Remote) => {
+            "The remote still has the history that you had me take words out of. I neither merge nor push it. \
+             The same `wake memory forget … --purge` once more replaces it there."
+                .to_owned()
+        }
+    };
+    let key = format!("purged/{}", session.now().date_naive());
+    session.alarm(&key, text).map(drop)
+}
+
+/// Whoever sees it first, the fetch or the push: it is told once, with what settles it.
+pub(super) fn alarm_of_rewound(session: &mut Session<'_>, repo: &Repo, rescue_ref: &str) -> Result<(), WakeError> {
+    let branch = repo.branch();
+    let push = format!("`git push origin {branch}`");
+    let follow = format!(
+        "`git branch before-reset` and then `git reset --keep origin/{branch}` follows it, and keeps what is here on the branch \
+         `before-reset`"
+    );
+    let (what, ways) = match repo.ahead_behind()? {
+        None => (
+            format!("has no branch `{branch}` any more"),
+            format!("{push} brings it back; `git remote set-url origin` and REPO_URL name another remote"),
+        ),
+        Some((_, 0)) => {
+            ("went back behind commits it once had".to_owned(), format!("{push} brings them back; {follow}"))
+        }
+        Some(_) => (
+            "was given another history (a forced push)".to_owned(),
+            format!(
+                "`git merge --allow-unrelated-histories origin/{branch}` keeps both, and I push them; {follow}; {push} with \
+                 `--force` puts mine in its place"
+            ),
+        ),
+    };
+    let text = format!(
+        "The remote of my memory {what}, so I neither follow it nor push to it. Nothing is lost: all of mine is here, and what \
+         the remote had is kept as `{rescue_ref}`. I can still answer and save. Please decide, in {}: {ways}.",
+        repo.root().display()
+    );
+    session.alarm(&format!("rewound/{rescue_ref}"), text).map(drop)
+}
+
+/// Two histories without a common beginning: nothing of the remote's was ever here.
+pub(super) fn alarm_of_unrelated(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    let branch = repo.branch();
+    let text = format!(
+        "The remote of my memory holds another history, which has nothing in common with mine, so I neither follow it nor push \
+         to it. I answer and commit as ever. If it is the right remote, `git merge --allow-unrelated-histories origin/{branch}` \
+         in {} joins the two; else `git remote set-url origin` and REPO_URL name the right one.",
+        repo.root().display()
+    );
+    session.alarm("unrelated", text).map(drop)
+}
+
+/// Tells the owner of what they changed in two places, in the documents and in the files that were just merged: once per conflict.
+pub(super) fn tell_unsettled(session: &mut Session<'_>, repo: &Repo, merged: &[String]) -> Result<(), WakeError> {
+    let merged = merged.iter().map(String::as_str).filter(|path| path.ends_with(".md"));
+    for path in memory::DOCUMENTS.into_iter().chain([memory::CLAUDE]).chain(merged).collect::<BTreeSet<_>>() {
+        let Ok(Some(text)) = repo.read_work_tree(path) else { continue };
+        // Of facts that were found to contradict each other a question asks, in waking hours.
+        let mut conflicts = unsettled(&text);
+        conflicts.retain(|conflict| !conflict.is_found());
+        // Numbers come again, texts don't: the newest says whether all are told.
+        let Some(newest) = conflicts.iter().max_by_key(|conflict| conflict.number) else { continue };
+        let key = approval_text::sha256(&newest.text);
+        let lines: Vec<String> = conflicts.iter().flat_map(|conflict| &conflict.lines).map(usize::to_string).collect();
+        let path = session.context.redactor.redact(path);
+        let text = format!(
+            "You changed the same thing in two places, and the two contradict each other. I kept both in `{path}`, marked \
+             `unsettled` (line {}). Please delete the wrong one; until then I take neither as settled.",
+            lines.join(", ")
+        );
+        session.alarm(&format!("unsettled/{path}/{key}"), text)?;
+    }
+    Ok(())
+}
+
+/// Tells the owner of a file that isn't committed because it seems to hold a secret: once a week, since they may have their reasons.
+/// Of one that git or the disk has no place for they are told once.
+pub(crate) fn tell_refused(session: &mut Session<'_>, left: &LeftAlone) -> Result<(), WakeError> {
+    let path = session.context.redactor.redact(&left.path);
+    let name = outside::name(&path);
+    if left.is_misnamed() {
+        let text = format!(
+            "I leave {name} in my memory's folder alone: it {}. It stays as it is on this machine, but I don't read it, commit it or \
+             push it. Rename it or move it, and I take it in.",
+            left.why
+        );
+        return session.alarm(&format!("misnamed/{path}"), text).map(drop);
+    }
+    if left.shares_name() {
+        let text = format!(
+            "I leave {name} in my memory's folder alone: it {}. Both are kept as they were committed, and what stands here is \
+             committed for neither. Rename one of them where both are (on another machine, or on the remote's own pages) and push that.",
+            left.why
+        );
+        return session.alarm(&format!("shared-name/{path}"), text).map(drop);
+    }
+    if left.why != HOLDS_SECRET {
+        return Ok(());
+    }
+    let week = session.now().with_timezone(&session.context.config.timezone).format("%G-W%V");
+    let text = format!(
+        "I did not commit {name}: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
+         the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced."
+    );
+    session.alarm(&format!("secret/{path}/{week}"), text).map(drop)
+}

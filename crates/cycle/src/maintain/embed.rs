@@ -1,0 +1,204 @@
+//! Embedding what the memory's search has no vector of, at the end of a wake that did something: when all is said and sent, for a few
+//! seconds, and not while anybody waits. An idle wake doesn't.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+
+use reveille_git::Repo;
+use reveille_index::{
+    IndexError, Sources,
+    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
+};
+use reveille_store::{SpendCap, UpkeepKind};
+
+use crate::{
+    context::{Terminal, WakeError},
+    decide::budget::Budget,
+    maintain::sync,
+    session::Session,
+};
+
+/// How long a wake embeds.
+pub(crate) const BOUND: Duration = Duration::from_secs(10);
+/// The same while somebody looks at a terminal and waits for its prompt.
+const WATCHED_BOUND: Duration = Duration::from_secs(2);
+
+/// Recorded requests that are embedded at once.
+const REQUESTS: usize = 16;
+
+/// Embeds, if there is an embedder. What goes wrong is noted and told; it never fails a wake.
+pub(crate) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    let config = session.context.config;
+    let upkeep = || session.store.upkeep(UpkeepKind::Embed);
+    if config.embed_model.is_none() || !upkeep()?.may_try(session.now()) || sync::is_waited_for(session, repo)? {
+        return Ok(());
+    }
+    let embedder = match embed::of(config) {
+        Ok(Some(embedder)) => embedder,
+        Ok(None) => return Ok(()),
+        Err(error) => return note(session, &BackfillError::Embed(error)),
+    };
+    if let Some(to) = embedder.leaves_for()
+        && session.store.allowed_embedder()?.as_deref() != Some(embedder.id())
+    {
+        return ask(session, embedder.id(), to);
+    }
+    match work(session, repo, embedder.as_ref()).await {
+        Ok(done) => {
+            if done.embedded > 0 {
+                tracing::info!(texts = done.embedded, whole = done.is_whole, "embedded");
+            }
+            Ok(session.store.upkeep_recovered(UpkeepKind::Embed)?)
+        }
+        Err(Trouble::Wake(error)) => Err(error),
+        Err(Trouble::Backfill(error)) => note(session, &error),
+    }
+}
+
+enum Trouble {
+    Wake(WakeError),
+    Backfill(BackfillError),
+}
+
+impl<T: Into<WakeError>> From<T> for Trouble {
+    fn from(error: T) -> Self {
+        Self::Wake(error.into())
+    }
+}
+
+async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -> Result<Backfilled, Trouble> {
+    let context = session.context;
+    let bound = match context.terminal {
+        Terminal::Unwatched | Terminal::Later => BOUND,
+        Terminal::AtEnd | Terminal::AtOnce(_) => WATCHED_BOUND,
+    };
+    let end = tokio::time::Instant::now() + bound;
+    let index = |error| Trouble::Backfill(BackfillError::Index(error));
+    let brain = context.config.repo_dir();
+    let sources = Sources { brain: &brain, store: Some(&session.store), zone: context.config.timezone };
+    let mut ready = match session.index.ready(&sources, Some(bound)) {
+        // Whoever writes to it embeds, too.
+        Err(IndexError::Busy) => return Ok(Backfilled::default()),
+        ready => ready.map_err(index)?,
+    };
+    let caps = Budget::look(&session.store, context.config, session.now())?.caps();
+    let dims = ready.index.dims(embedder.id()).map_err(index)?;
+    let requests = fill_requests(session, embedder, &caps, dims);
+    match tokio::time::timeout_at(end, requests).await {
+        Ok(filled) => filled?,
+        Err(_) => return Ok(Backfilled::default()),
+    }
+    let mut done = Backfilled::default();
+    // A batch is begun where it can end in time, as the one before it did.
+    let (mut began, mut longest) = (tokio::time::Instant::now(), Duration::ZERO);
+    loop {
+        let now = tokio::time::Instant::now();
+        longest = longest.max(now - began);
+        began = now;
+        if now + longest >= end || session.is_to_end()?.is_some() || sync::is_waited_for(session, repo)? {
+            return Ok(done);
+        }
+        let now = session.now();
+        let mut desk = EmbedDesk { store: Some(&mut session.store), redactor: context.redactor, caps: &caps, now };
+        let mut has_begun = false;
+        let mut once = |_: &Backfilled| !std::mem::replace(&mut has_begun, true);
+        let batch = embed::backfill(&mut ready.index, embedder, &mut desk, &mut once);
+        match tokio::time::timeout_at(end, batch).await {
+            Ok(batch) => {
+                let batch = batch.map_err(Trouble::Backfill)?;
+                done.embedded += batch.embedded;
+                done.refused += batch.refused;
+                done.is_whole = batch.is_whole;
+                if batch.is_whole || batch.embedded + batch.refused == 0 {
+                    return Ok(done);
+                }
+            }
+            // It is the next wake's. Where a whole bound isn't enough nothing would ever come of it.
+            Err(_) if done.embedded + done.refused > 0 || bound < BOUND => return Ok(done),
+            Err(_) => {
+                let why = format!("embedding took longer than {} s", bound.as_secs());
+                return Err(Trouble::Backfill(EmbedError::cut_off(why).into()));
+            }
+        }
+    }
+}
+
+/// Embeds what recorded wakes were asked for, so that similar requests are known by what they mean: a batch at a time, each kept before the
+/// next. What alone isn't taken is compared by its words.
+async fn fill_requests(
+    session: &mut Session<'_>,
+    embedder: &dyn Embedder,
+    caps: &[SpendCap],
+    dims: Option<usize>,
+) -> Result<(), Trouble> {
+    let leaves = embedder.leaves_for().is_some();
+    loop {
+        let batch = session.store.requests_without_vector(embedder.id(), REQUESTS, leaves)?;
+        if batch.is_empty() || session.is_to_end()?.is_some() {
+            return Ok(());
+        }
+        let texts: Vec<String> = batch.iter().map(|(_, request)| request.clone()).collect();
+        let vectors = match embed_requests(session, embedder, caps, (&texts, dims)).await {
+            Err(error) if embed::is_of_texts(&error) => {
+                let mut each = Vec::new();
+                for text in &texts {
+                    match embed_requests(session, embedder, caps, (std::slice::from_ref(text), dims)).await {
+                        Err(error) if embed::is_of_texts(&error) => each.push(Vec::new()),
+                        vectors => each.extend(vectors.map_err(|error| Trouble::Backfill(error.into()))?),
+                    }
+                }
+                // None of them is taken: then it isn't the texts.
+                if each.iter().all(Vec::is_empty) {
+                    return Ok(());
+                }
+                each
+            }
+            vectors => vectors.map_err(|error| Trouble::Backfill(error.into()))?,
+        };
+        let kept: Vec<(i64, Vec<f32>)> = batch.iter().map(|(id, _)| *id).zip(vectors).collect();
+        session.store.put_request_vectors(embedder.id(), &kept)?;
+    }
+}
+
+async fn embed_requests(
+    session: &mut Session<'_>,
+    embedder: &dyn Embedder,
+    caps: &[SpendCap],
+    (texts, dims): (&[String], Option<usize>),
+) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let (redactor, now) = (session.context.redactor, session.now());
+    let mut desk = EmbedDesk { store: Some(&mut session.store), redactor, caps, now };
+    // A request is compared with requests.
+    embed::embed(embedder, &mut desk, texts, (TextRole::Query, dims)).await
+}
+
+/// Notes what is in the way, with a back-off, and tells the owner once of what only they can mend.
+fn note(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeError> {
+    let why = session.context.redactor.redact(&error.to_string());
+    tracing::warn!(%why, "the memory could not be embedded");
+    let wait = match error {
+        BackfillError::Embed(EmbedError::Later { retry_after, .. }) => *retry_after,
+        _ => None,
+    };
+    let wait = wait.and_then(|wait| TimeDelta::from_std(wait).ok());
+    let failures = session.store.upkeep_failed(UpkeepKind::Embed, &why, wait)?.failures;
+    let is_persons = matches!(error, BackfillError::Embed(EmbedError::SetUp(_) | EmbedError::Unusable { .. }));
+    if is_persons && failures == 1 {
+        let text = format!(
+            "I can't search my memory by meaning: {why}. I search by your words meanwhile, and nothing is lost. \
+             `health check` on my machine says what to do."
+        );
+        session.alarm(&format!("embed/{why}"), text)?;
+    }
+    Ok(())
+}
+
+/// Asks the owner, once for each embedder, whether all that is searched may leave.
+fn ask(session: &mut Session<'_>, id: &str, to: &str) -> Result<(), WakeError> {
+    let text = format!(
+        "To search my memory by meaning, I'd send **all of it** to {to}: my notes, and everything that anybody has said to me. \
+         Nothing has been sent. To allow it, run `wake memory embed allow` on my machine; otherwise I keep searching by your words."
+    );
+    session.alarm(&format!("embed/ask/{id}"), text).map(drop)
+}

@@ -1,0 +1,57 @@
+//! The repository, and the files beside it, brought in order before a cycle begins: whatever a killed wake had left.
+
+use reveille_git::{Created, Repo, RepoError};
+use reveille_memory::templates::templates;
+use reveille_store::UpkeepKind;
+
+use crate::{
+    context::{WakeError, WakeOutcome},
+    decide::merge::merge_texts,
+    maintain::{alarms, trouble},
+    plan_file::{self, PlanFile},
+    session::Session,
+};
+
+/// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.
+pub(crate) fn finish_interrupted(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    match repo.finish_interrupted(&merge_texts) {
+        Ok(_) => Ok(session.store.upkeep_recovered(UpkeepKind::Finish)?),
+        // Whoever holds the lock is done soon; what commits tries again.
+        Err(RepoError::Locked { .. }) => Ok(()),
+        Err(error @ RepoError::Behind { .. }) => trouble::lags_behind(session, &error),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes the plan files of cycles that were killed before they were journalled, or after their end: nothing of them is
+/// left to be done. Those of open cycles stay for their resumption.
+pub(crate) fn clear_plan_files(session: &mut Session<'_>) -> Result<(), WakeError> {
+    let dir = &session.context.config.workspace_dir;
+    let found = plan_file::left_over(dir).map_err(|source| WakeError::Workspace { path: dir.clone(), source })?;
+    let open = session.store.open_cycles()?;
+    for (_, cycle_id) in found {
+        if !open.iter().any(|row| row.cycle.id == cycle_id) {
+            session.remove_plan_file(&PlanFile::reopen(dir, &cycle_id));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn open_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
+    let config = session.context.config;
+    let url = config.repo_url.as_ref().map(reveille_config::RepoUrl::expose);
+    let (repo, created) = Repo::open_or_create(&config.repo_dir(), url, &templates(), session.now())?;
+    let how = match created {
+        Created::Existing => return Ok(repo),
+        Created::FromTemplates => "made from the templates",
+        Created::Cloned => "cloned from REPO_URL",
+        Created::ClonedEmpty => "made from the templates for the empty remote",
+        Created::Unjoined(why) => {
+            alarms::begin_without_remote(session, &why)?;
+            "made from the templates"
+        }
+    };
+    session.report.notes.push(format!("The memory at {} was {how}.", config.repo_dir().display()));
+    session.report.outcome = WakeOutcome::Worked;
+    Ok(repo)
+}

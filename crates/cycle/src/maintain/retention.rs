@@ -1,0 +1,97 @@
+//! Retention: what is only looked back at goes after `KEEP_DAYS`, about once a day, when nobody waits for an answer. Here is
+//! when; what goes is said in [`reveille_store`] for the database and in `files` for logs and voice.
+//!
+//! A clock that has leapt ahead makes everything look old. So nothing is forgotten by a clock that differs much from the
+//! last look's before it has gone on like that for an hour.
+
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+
+use reveille_config::Config;
+use reveille_sandbox::exec::copies::Copies;
+use reveille_store::UpkeepKind;
+
+use crate::{
+    context::WakeError,
+    look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},
+    session::Session,
+};
+
+/// Rows that one transaction forgets at most: a message that comes meanwhile waits for milliseconds.
+const BATCH_ROWS: u32 = 200;
+/// Between two transactions others have their turn.
+const PAUSE: Duration = Duration::from_millis(20);
+/// No new batch is begun after so long; the next wake goes on.
+const BOUND: Duration = Duration::from_secs(5);
+
+/// How long what a purge took out of the history is kept.
+const PURGED_KEPT: TimeDelta = TimeDelta::days(7);
+
+/// Removes what is kept of purges once its time is over, whatever `KEEP_DAYS` says.
+fn forget_purged(config: &Config, now: DateTime<Utc>) {
+    let Ok(entries) = std::fs::read_dir(config.purged_dir()) else { return };
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        // Each name begins with its time: a second one of the same second, a note, a lock that a dead git left.
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Ok((made, _)) = NaiveDateTime::parse_and_remainder(name, "%Y%m%dT%H%M%SZ") else { continue };
+        if now - made.and_utc() > PURGED_KEPT
+            && let Err(error) = std::fs::remove_file(&path)
+        {
+            tracing::warn!(%error, "{} could not be removed; it is tried again", path.display());
+        }
+    }
+}
+
+/// Forgets what is old, if it is time to. Says whether anything was forgotten. Ends early for whoever comes meanwhile, and
+/// after a while; the next wake goes on.
+pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeError> {
+    forget_purged(session.context.config, session.now());
+    let (Some(before), true) = (oldest_kept(session.context), is_due(&session.store, session.context)?) else {
+        return Ok(false);
+    };
+    if *session.context.stop.borrow() {
+        return Ok(false);
+    }
+    let now = session.now();
+    if turn(&session.store.upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::Watch {
+        let why = "the clock is further than it was: nothing is forgotten before it has gone on like that for a while";
+        session.store.upkeep_failed(UpkeepKind::Retention, why, Some(WATCHED))?;
+        return Ok(false);
+    }
+    let (begun, last_message) = (tokio::time::Instant::now(), session.store.last_message()?);
+    let mut rows = 0;
+    loop {
+        let n = session.store.forget(before, BATCH_ROWS)?;
+        rows += n;
+        if n == 0 {
+            break;
+        }
+        let is_wanted = *session.context.stop.borrow() || session.store.last_message()? != last_message;
+        if is_wanted || begun.elapsed() >= BOUND {
+            tracing::info!(rows, "forgot some of what is old; a later wake goes on");
+            return Ok(true);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    let chores = files::chores(session.context.config, &session.store, before, now)?;
+    let n_files = chores.len();
+    // First: a file that nothing names any more is removed another day, a row that names none would mislead.
+    let removed: Vec<String> =
+        chores.iter().filter_map(|chore| chore.removes(&session.context.config.workspace_dir)).collect();
+    if !removed.is_empty() {
+        session.store.forget_files(&removed)?;
+    }
+    for chore in chores {
+        if let Err(error) = chore.run() {
+            tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());
+        }
+    }
+    let n_copies = Copies::of(session.context.config).forget_old(now, 0).unwrap_or_else(|error| {
+        tracing::warn!(%error, "an old copy could not be removed; it is tried again tomorrow");
+        0
+    });
+    session.store.upkeep_ok(UpkeepKind::Retention)?;
+    tracing::info!(rows, files = n_files, copies = n_copies, "forgot what is old");
+    Ok(rows > 0 || n_files > 0 || n_copies > 0)
+}

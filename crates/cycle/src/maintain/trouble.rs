@@ -1,0 +1,72 @@
+//! What keeps a wake from its work for long and isn't the model's or the remote's: a repository that can't be used, files that can't be
+//! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once a day; answers that were written before go out.
+
+use reveille_base::disk;
+use reveille_git::RepoError;
+use reveille_store::UpkeepKind;
+
+use crate::{context::WakeError, maintain::sync, session::Session};
+
+/// So many wakes in a row fail before it is told: the first trouble may pass by itself.
+const TELL_AFTER: u32 = 3;
+
+/// Leaves word of the error that ended this wake, if one did: with its cycle, if it was in the middle of one, and in chat, if it has ended
+/// several. A full disk has no room even for that: nothing depends on it, the cycle is gone on with in any case and none of its tries
+/// is counted.
+pub(crate) async fn note_trouble(session: &mut Session<'_>, error: Option<&WakeError>) {
+    let noted = match error {
+        Some(error) => note_error(session, error).await,
+        None => session.store.upkeep_recovered(UpkeepKind::Repository).map_err(WakeError::Store),
+    };
+    if let Err(error) = noted {
+        tracing::debug!(%error, "how the wake went was not noted");
+    }
+}
+
+async fn note_error(session: &mut Session<'_>, error: &WakeError) -> Result<(), WakeError> {
+    let why = session.context.redactor.redact(&error.to_string());
+    if let Some(cycle_id) = &session.report.cycle_id {
+        session.store.note_trouble(cycle_id, &why)?;
+    }
+    if is_persons(error) {
+        count_trouble(session, &why)?;
+        sync::deliver(session).await?;
+    }
+    Ok(())
+}
+
+fn count_trouble(session: &mut Session<'_>, why: &str) -> Result<(), WakeError> {
+    let now = session.now();
+    if session.store.upkeep_failed(UpkeepKind::Repository, why, None)?.failures < TELL_AFTER {
+        return Ok(());
+    }
+    let text = format!(
+        "I can't answer just now, because I can't use my memory: {why}. Your messages are safe, and I'll keep trying. \
+         `health check` on my machine says what to do."
+    );
+    let today = now.with_timezone(&session.context.config.timezone).date_naive();
+    session.alarm(&format!("memory/{today}"), text).map(drop)
+}
+
+/// A commit still lacks one of its files here. What this wake writes is parked; answering needs none of it.
+pub(crate) fn lags_behind(session: &mut Session<'_>, error: &RepoError) -> Result<(), WakeError> {
+    let (why, now) = (session.context.redactor.redact(&error.to_string()), session.now());
+    tracing::warn!(%why, "a commit could not be finished");
+    session.report.notes.push(why.clone());
+    session.store.upkeep_failed(UpkeepKind::Finish, &why, None)?;
+    let text = format!(
+        "I can't write a file of my memory: {why}. Nothing is lost, and I can still answer. What I write is kept apart, and \
+         I'll bring it in once the file can be written."
+    );
+    let today = now.with_timezone(&session.context.config.timezone).date_naive();
+    session.alarm(&format!("behind/{today}"), text).map(drop)
+}
+
+/// Whether a person has to put it right.
+fn is_persons(error: &WakeError) -> bool {
+    match error {
+        WakeError::Repo(error) => !error.is_the_machines(),
+        WakeError::Workspace { source, .. } => !disk::is_the_machines(source),
+        WakeError::Store(_) | WakeError::Lock(_) | WakeError::Model(_) | WakeError::NoRandomness(_) => false,
+    }
+}

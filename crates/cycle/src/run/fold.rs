@@ -1,0 +1,80 @@
+//! Folding: what it asks of the model goes behind results, and its summary begins a new conversation. The journal has both, and
+//! the old conversation too; the machine knows when (`decide/fold`).
+
+use reveille_store::Entry;
+
+use crate::{
+    context::WakeError,
+    decide::{
+        brief::{self, FoldedBrief},
+        fold,
+        limits::Limits,
+        machine::Summary,
+    },
+    run::record,
+    session::{Live, Session},
+};
+
+/// A user message with what is to be asked behind it, and the entry that says so.
+pub(crate) fn with_ask(live: &Live, limits: &Limits, raw: String) -> (String, Vec<Entry>) {
+    let Some(ask) = live.state.fold_ask(limits, &raw) else { return (raw, Vec::new()) };
+    let tokens = live.state.folding.with(&raw);
+    match brief::with_text(&raw, &fold::words(ask, tokens)) {
+        Some(asking) => (asking, vec![Entry::FoldAsked { ask, tokens }]),
+        None => (raw, Vec::new()),
+    }
+}
+
+/// Foldings by force between two turns of the model: each at least halves what can be left out.
+const MAX_FORCED: u32 = 12;
+
+/// Begins a shorter conversation where its model found this one too long; `false` if nothing more can be left out.
+pub(crate) fn shorten(session: &mut Session<'_>, live: &mut Live) -> Result<bool, WakeError> {
+    if live.state.forced_in_a_row() >= MAX_FORCED {
+        return Ok(false);
+    }
+    let summary = live.state.forced_summary();
+    begin_anew(session, live, &summary)
+}
+
+/// Begins a new conversation with the summary of the one so far. One that is its first message alone begins with less of it; `false`
+/// if nothing of that can be left out.
+pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live, summary: &Summary) -> Result<bool, WakeError> {
+    if let (true, [first]) = (summary.is_forced, live.state.conversation.messages.as_slice()) {
+        let Some(raw) = brief::shrunk(first) else { return Ok(false) };
+        return begin_with(session, live, raw).map(|()| true);
+    }
+    let Live { state, world, .. } = &*live;
+    let raw = brief::folded(&FoldedBrief {
+        state,
+        summary: Some(summary),
+        now: session.now(),
+        tz: world.tz,
+        documents: &world.documents,
+        reader: world.foreign_chat(),
+    });
+    let raw = session.context.redactor.redact_json(&raw);
+    let conversation = &state.conversation;
+    // What was in it went through the redactor when it came.
+    let raw = brief::carried(&raw, &conversation.messages, &state.open).unwrap_or(raw);
+    // Folding it once gained nothing.
+    let is_again = summary.is_forced && state.forced_in_a_row() > 0;
+    let raw = if is_again { brief::shrunk(&raw).unwrap_or(raw) } else { raw };
+    begin_with(session, live, raw).map(|()| true)
+}
+
+/// Begins a new conversation with this message.
+fn begin_with(session: &mut Session<'_>, live: &mut Live, raw: String) -> Result<(), WakeError> {
+    let state = &live.state;
+    let conversation = &state.conversation;
+    let before = state.folding.tokens();
+    let after = state.folding.tokens_of(&conversation.system, &conversation.tools, &raw);
+    let messages = conversation.messages.len();
+    record::record(session, live, &Entry::Folded { raw, messages, before, after }, &[])?;
+    tracing::info!(messages, before, after, "the conversation was folded");
+    let line = format!("folded: {messages} messages, {before} tokens before, {after} after");
+    if let Err(error) = live.plan_file.progress(session.now(), &line) {
+        tracing::warn!(%error, "the plan file could not be written");
+    }
+    Ok(())
+}

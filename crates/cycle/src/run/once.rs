@@ -1,0 +1,139 @@
+//! One wake from outside: look, lock, work, unlock, look again.
+
+use reveille_base::disk;
+use reveille_config::Config;
+use reveille_sandbox::exec::room::CommandRoom;
+use reveille_store::{
+    Store, StoreError, UpkeepKind,
+    wake_lock::{LockError, takeover},
+};
+
+use crate::{
+    context::{Context, Report, WakeError, WakeOutcome},
+    look::observe,
+    maintain::trouble,
+    run::wake,
+    session::Session,
+    sharing, stop,
+    tooling::Means,
+};
+
+/// Looks at the queue that one `wake --once` takes at most: after the lock is freed it looks once more, so that what
+/// came in the last moment isn't left.
+const MAX_LOOKS: u32 = 5;
+
+/// One wake: does what is due, or finds that nothing is.
+///
+/// # Errors
+/// When the workspace, the database or the repository can't be used. A model or a remote that can't be reached is no error.
+pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+    let ended = look(context, store, trigger).await;
+    let now = context.clock.now();
+    let noted = match &ended {
+        // Of these the next try knows nothing.
+        Err(WakeError::Store(StoreError::Busy | StoreError::LeaseLost { .. })) => Ok(()),
+        Err(error) => store.trouble(UpkeepKind::Wake, &context.redactor.redact(&error.to_string()), now),
+        Ok(report) if report.outcome == WakeOutcome::Locked => Ok(()),
+        Ok(_) => store.trouble_over(UpkeepKind::Wake, now),
+    };
+    if let Err(error) = noted {
+        tracing::debug!(%error, "how the wake went was not noted");
+    }
+    if let Ok(report) = &ended
+        && !matches!(report.outcome, WakeOutcome::Idle | WakeOutcome::Locked)
+    {
+        let Report { outcome, answered, cost_usd, .. } = report;
+        tracing::info!(trigger, ?outcome, answered, cost_usd, "the wake is over");
+    }
+    ended
+}
+
+/// Sees that what this wake has to write finds room: the scratch folder is emptied first. With plenty of room some is kept for a last word.
+fn make_room(context: Context<'_>) {
+    let Config { workspace_dir, disk_reserve, .. } = context.config;
+    let cleared = CommandRoom::look(&context.config.scratch_dir(), *disk_reserve).empty_if_short();
+    if cleared.files > 0 {
+        tracing::warn!(
+            files = cleared.files,
+            bytes = cleared.bytes,
+            "the disk is short of room: the scratch folder was emptied"
+        );
+    }
+    // A fleet has a workspace for each of many assistants: what one of them has to say waits there until there is room again.
+    if !context.is_turn {
+        disk::keep_ballast(workspace_dir, *disk_reserve);
+    }
+}
+
+async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+    store.forget_dead_sessions()?;
+    let means = Means::of(context.config);
+    let mut report = Report::default();
+    for look in 0..if context.is_turn { 1 } else { MAX_LOOKS } {
+        if *context.stop.borrow() {
+            break;
+        }
+        let (settles_doubts, is_due) = store.reading(|| {
+            // What ended in doubt in this very wake is the next one's to repeat.
+            let settles_doubts = look == 0
+                && context.channel.is_some()
+                && store.stopped()?.is_none()
+                && store.has_doubtful(context.clock.now())?;
+            let is_due = match observe::is_anything_due(store, context) {
+                // Whoever holds the lock finds the same, and tells of it.
+                Err(WakeError::Repo(_)) => true,
+                is_due => is_due?,
+            };
+            Ok::<_, WakeError>((settles_doubts, is_due || settles_doubts))
+        })?;
+        if !is_due {
+            break;
+        }
+        (context.at_work)();
+        let lock = match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
+            Ok(taken) => {
+                report.notes.extend(taken.note);
+                taken.lock
+            }
+            Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
+                report.leave_to(held.in_words(context.config.timezone));
+                break;
+            }
+            Err(error) => return Err(WakeError::Lock(error)),
+        };
+        make_room(context);
+        // After this machine's own lock: only one of its processes asks.
+        let sharing = match sharing::take(context, store)? {
+            Ok(sharing) => sharing,
+            Err(others) => {
+                report.leave_to(others);
+                break;
+            }
+        };
+        let is_shared = store.is_shared();
+        let mut session = match Session::begin(context, &means, store, (lock, sharing), trigger, &mut report) {
+            Ok(session) => session,
+            // A wake of another machine works on a shared database, whose lock file isn't here.
+            Err(WakeError::Store(StoreError::Busy)) if is_shared => {
+                report.leave_to("A wake of another machine is at work.".to_owned());
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        let ran = match wake::introduce(&mut session) {
+            Ok(()) => Box::pin(wake::run(&mut session, settles_doubts)).await,
+            Err(error) => Err(error),
+        };
+        trouble::note_trouble(&mut session, ran.as_ref().err()).await;
+        let ended = session.end();
+        let did_something = ran?;
+        ended?;
+        if !did_something || report.outcome == WakeOutcome::Failed {
+            break;
+        }
+    }
+    if let Some(stopped) = store.stopped()? {
+        report.notes.push(stop::notice(stopped, context.config.timezone));
+    }
+    Ok(report)
+}

@@ -1,0 +1,476 @@
+//! Calls that come from outside a conversation: an MCP client's (`wake mcp`).
+//!
+//! What reads is judged, answered at once, and leaves nothing behind; what would have to ask is refused, as nothing waits there.
+//! What changes something is a cycle of its own, whose one turn the client
+//! has taken: the same lock and fence, journal, policy, approvals and commit as any other. Nobody here knows what a client's model
+//! has read, so such a cycle counts as having read what others wrote: facts go into quarantine, and what persists asks its person.
+
+use std::{collections::BTreeSet, rc::Rc, time::Duration};
+
+use serde_json::{Value, json};
+
+use reveille_base::types::{Effect, Stop, Usage};
+use reveille_git::Repo;
+use reveille_index::{IndexPlace, embed::Meaning};
+use reveille_memory as memory;
+use reveille_policy as policy;
+use reveille_policy::{Circumstances, Decision, Reach, Risk, Subject, Verdict, What};
+use reveille_store::{
+    Entry, HEAD_SEEN, Incoming, Store,
+    wake_lock::{LockError, WakeLock, takeover, waker::Waker},
+};
+use reveille_tools::{
+    Attachments, Documents, Outcome, READ, Refusal, Registry, World,
+    about::About,
+    mcp::{
+        client::{self, settings::Settings},
+        server::Unread,
+    },
+    unwrapped,
+};
+
+use crate::{
+    context::{Context, Report, WakeError},
+    decide::{
+        budget::Budget,
+        machine::{Cycle, user_text},
+        uptake::OUTSIDE,
+        verify::Account,
+    },
+    look::observe,
+    maintain::{ready, sync, trouble},
+    run::{finish, live, prepare, record, wake},
+    session::{Live, Next, Session},
+    sharing,
+    tooling::{Means, Tooling},
+};
+
+/// Whose bytes its call is made of.
+const TAINT: &str = "an MCP client";
+/// The id of its one call.
+const CALL: &str = "mcp_1";
+/// How long another wake is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// The pause between two looks.
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+/// Messages that `queue_list` shows.
+const MAX_LISTED: usize = 50;
+
+/// Tools of the registry that a client is offered. Those of a conversation (plans, notes) have no place in a single call.
+const OFFERED: [&str; 14] = [
+    "memory_read",
+    "memory_search",
+    "remember",
+    "forget",
+    "task_list",
+    "task_add",
+    "task_update",
+    "task_touch",
+    "task_done",
+    "task_move",
+    "reminder_list",
+    "reminder_set",
+    "reminder_done",
+    REPLY,
+];
+const REPLY: &str = "reply";
+const QUEUE_LIST: &str = "queue_list";
+
+/// What a client is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// In words for its model.
+    pub text: String,
+    /// Whether the call didn't do what it was asked.
+    pub is_error: bool,
+}
+
+impl Told {
+    fn failed(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true }
+    }
+}
+
+impl From<Outcome> for Told {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Ok(done) => Self { text: done.content, is_error: done.is_failure },
+            Err(Refusal(why)) => Self::failed(why),
+        }
+    }
+}
+
+/// The definitions of what can be called, as the protocol has them.
+pub fn offered(context: Context<'_>) -> Vec<Value> {
+    let registry = Tooling::read(context).registry;
+    let names: Vec<&str> = OFFERED.into_iter().filter(|name| *name != REPLY).collect();
+    // A client goes by the hints for all verbs of a tool.
+    let all_are = |offered: &str, effects: &[Effect]| {
+        let verbs = names.iter().filter_map(|name| registry.get(name)).filter(|tool| tool.offered_as() == offered);
+        verbs.into_iter().all(|tool| effects.contains(&tool.effect))
+    };
+    let definition = |tool: Value| {
+        let field = |name: &str| tool.get(name).cloned().unwrap_or_default();
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+        let repeats = all_are(name, &[Effect::Read, Effect::Idempotent]);
+        json!({
+            "name": name, "description": field("description"), "inputSchema": field("input_schema"), "annotations":
+                {"readOnlyHint": all_are(name, &[Effect::Read]), "idempotentHint": repeats, "openWorldHint": false},
+        })
+    };
+    let mut tools: Vec<Value> = registry.offered_of(&names).into_iter().map(definition).collect();
+    tools.push(json!({
+        "name": REPLY,
+        "description": "Answer a message of the queue (`queue_list` shows them). It is delivered to the chat it came from.",
+        "inputSchema": {"type": "object", "required": ["message", "text"], "additionalProperties": false, "properties": {
+            "message": {"type": "integer", "description": "The message's number."},
+            "text": {"type": "string", "description": "The answer, in Markdown."},
+        }},
+        "annotations": {"readOnlyHint": false, "idempotentHint": false, "openWorldHint": false},
+    }));
+    tools.push(json!({
+        "name": QUEUE_LIST,
+        "description": "List the messages that wait for an answer, oldest first, with their numbers.",
+        "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false},
+    }));
+    tools
+}
+
+/// Carries a call out. `input` is a raw JSON object.
+///
+/// # Errors
+/// When the workspace, the database or the repository can't be used; what was begun is taken up by the next wake.
+pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
+    let registry = Tooling::read(context).registry;
+    if name == QUEUE_LIST {
+        let world = looking(context, store)?;
+        // fault: queue-shown-whatever-rules
+        return Ok(match refused(queue_verdict(&world)) {
+            Some(why) => Told::failed(context.redactor.redact(&why)),
+            None => Told { text: listed(context, store)?, is_error: false },
+        });
+    }
+    if let Some(refusal) = Registry::no_verb(name, input) {
+        return Ok(Told::from(Err(refusal)));
+    }
+    let verb = unwrapped(name, input);
+    let (name, input) = verb.as_ref().map_or((name, input), |(name, input)| (name.as_str(), input.as_str()));
+    match registry.get(name).filter(|_| OFFERED.contains(&name)).map(|tool| tool.effect) {
+        None => Ok(Told::failed(format!("There is no tool {name:?} here."))),
+        Some(Effect::Read) => {
+            let world = looking(context, store)?;
+            // fault: client-reads-isnt-judged
+            let told = match registry.judge(name, input, &world, Some(TAINT)).and_then(refused) {
+                Some(why) => Told::failed(why),
+                None => Told::from(registry.call(name, input, &world)),
+            };
+            crate::context::check_readable(&world.documents)?;
+            Ok(Told { text: context.redactor.redact(&told.text), ..told })
+        }
+        Some(_) => change(context, store, name, input).await,
+    }
+}
+
+/// Why a call that reads isn't carried out; none: it is. Nothing waits here for an answer, so what would ask is refused, too.
+fn refused(verdict: Verdict) -> Option<String> {
+    let Verdict { decision, reasons, .. } = verdict;
+    let why = reasons.join(" ");
+    match decision {
+        Decision::Allow => None,
+        Decision::Deny => Some(format!("The policy doesn't allow this: {why} Nothing was read.")),
+        Decision::Ask => Some(format!(
+            "This asks first, and for a client that only reads nobody is asked: {why} Nothing was read. Your person can read it at their \
+             machine, or change policy.toml."
+        )),
+    }
+}
+
+/// What the policy says of a look at the queue, which no tool of a conversation's takes.
+fn queue_verdict(world: &World) -> Verdict {
+    let subject = Subject {
+        tool: QUEUE_LIST,
+        risk: Risk::Safe,
+        effect: Effect::Read,
+        is_free: false,
+        reach: Reach::Within,
+        what: What::Plain,
+        arguments: "{}",
+    };
+    let circumstances = Circumstances {
+        autonomy: world.autonomy,
+        taint: Some(TAINT),
+        is_sandboxed: true,
+        uncovered: None,
+        tainted_write: None,
+    };
+    policy::judge(&subject, &world.rules, &circumstances)
+}
+
+fn documents(context: Context<'_>) -> Documents {
+    Documents::new(&context.config.repo_dir(), Vec::new())
+}
+
+/// Messages that wait, a line each.
+fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
+    let queued = store.queued()?;
+    let line = |message: &Incoming| {
+        let at = message
+            .received_at
+            .map(|at| at.with_timezone(&context.config.timezone).format("%Y-%m-%d %H:%M").to_string());
+        let from = message.sender_name.as_deref().unwrap_or("somebody");
+        let text = crate::decide::brief::clip(&message.text, 500).replace('\n', " ");
+        format!("message {}, {}, {from} in chat {}: {text}", message.id, at.unwrap_or_default(), message.chat)
+    };
+    let mut lines: Vec<String> = queued.iter().take(MAX_LISTED).map(line).collect();
+    match queued.len() {
+        0 => lines.push("No message waits.".to_owned()),
+        n if n > MAX_LISTED => lines.push(format!("({} more wait.)", n - MAX_LISTED)),
+        _ => {}
+    }
+    Ok(context.redactor.redact(&lines.join("\n")))
+}
+
+/// The world of a call that only looks: no chat, nothing to be said.
+///
+/// # Errors
+/// The store's.
+pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
+    let config = context.config;
+    let documents = documents(context);
+    let loaded = policy::load(&config.policy_path(), config.home.as_deref());
+    Ok(World {
+        wake_id: String::new(),
+        model: OUTSIDE.to_owned(),
+        is_stand_in: false,
+        is_local: false,
+        other_local_chats: store.local_chats()?.into_iter().collect(),
+        about: About::of(context.version, config),
+        autonomy: config.autonomy,
+        assignment: None,
+        taint: Some(TAINT.to_owned()),
+        shelter: Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config))),
+        rules: loaded.rules,
+        catalogue: Rc::default(),
+        now: context.clock.now(),
+        tz: config.timezone,
+        chat: None,
+        open_messages: Vec::new(),
+        own_words: Vec::new(),
+        replies: 0,
+        owner_chat: config.owner_chat,
+        told_keys: BTreeSet::new(),
+        told_today: 0,
+        tell_per_day: 0,
+        quiet_hours: config.quiet_hours,
+        reminders: store.reminders()?,
+        unwoken: Waker::look(config, context.clock.now()).warning(config),
+        documents,
+        index: IndexPlace::of(config),
+        meaning: Meaning::new(config, context.redactor, Budget::look(store, config, context.clock.now())?.caps()),
+        skills: Vec::new(),
+        exchanges: Vec::new(),
+        undoable: Vec::new(),
+        last_undoable: None,
+        shown_tasks: Vec::new(),
+        attachments: Attachments { dir: config.media_dir.clone(), ..Attachments::default() },
+    })
+}
+
+/// A call that changes something: under the lock, as a cycle.
+async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
+    if let Some(stopped) = store.stopped()? {
+        return Ok(Told::failed(format!(
+            "{} Nothing was done.",
+            crate::stop::notice(stopped, context.config.timezone)
+        )));
+    }
+    let Some(lock) = patiently(context).await? else {
+        return Ok(Told::failed("Another wake is at work. Nothing was done; try again in a while."));
+    };
+    let sharing = match sharing::take(context, store)? {
+        Ok(sharing) => sharing,
+        Err(others) => return Ok(Told::failed(format!("{others} Nothing was done; try again in a while."))),
+    };
+    let mut report = Report::default();
+    let means = Means::of(context.config);
+    let mut session = Session::begin(context, &means, store, (lock, sharing), OUTSIDE, &mut report)?;
+    let ran = match wake::introduce(&mut session) {
+        Ok(()) => called_from_outside(&mut session, name, input).await,
+        Err(error) => Err(error),
+    };
+    trouble::note_trouble(&mut session, ran.as_ref().err()).await;
+    let ended = session.end();
+    let told = ran?;
+    ended?;
+    Ok(told)
+}
+
+/// The wake lock; none if another wake doesn't end within [`LOCK_WAIT`].
+async fn patiently(context: Context<'_>) -> Result<Option<WakeLock>, WakeError> {
+    let until = tokio::time::Instant::now() + LOCK_WAIT;
+    loop {
+        match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
+            Ok(taken) => return Ok(Some(taken.lock)),
+            Err(LockError::Held(_) | LockError::Stuck { .. }) if tokio::time::Instant::now() < until => {
+                tokio::time::sleep(LOCK_PAUSE).await;
+            }
+            Err(LockError::Held(_) | LockError::Stuck { .. }) => return Ok(None),
+            Err(error) => return Err(WakeError::Lock(error)),
+        }
+    }
+}
+
+/// A call of `reply` names the message that it answers; the tool itself answers those of its cycle.
+fn answering(input: &str) -> Result<(i64, String), Told> {
+    let mut arguments: Value = serde_json::from_str(input).unwrap_or_default();
+    let message =
+        arguments.as_object_mut().and_then(|arguments| arguments.remove("message")).and_then(|id| id.as_i64());
+    match message {
+        Some(message) => Ok((message, arguments.to_string())),
+        None => Err(Told::failed("message is missing: the number of the message that is answered. Nothing was done.")),
+    }
+}
+
+async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str) -> Result<Told, WakeError> {
+    let repo = ready_repo(session)?;
+    let (answered, input) = match (name, answering(input)) {
+        (REPLY, Ok((message, input))) => (Some(message), input),
+        (REPLY, Err(told)) => return Ok(told),
+        _ => (None, input.to_owned()),
+    };
+    let queued = session.store.queued()?;
+    let open = session.store.open_cycles()?;
+    let is_free = |message: &&Incoming| {
+        let taken = message.cycle_id.as_ref().is_some_and(|id| open.iter().any(|row| row.cycle.id == *id));
+        Some(message.id) == answered && !taken && !message.awaits_files
+    };
+    let seen: Vec<&Incoming> = queued.iter().filter(is_free).collect();
+    if let (Some(message), true) = (answered, seen.is_empty()) {
+        return Ok(Told::failed(format!(
+            "Message {message} doesn't wait, or somebody is at it. Nothing was done; `queue_list` shows what waits."
+        )));
+    }
+    let mut cycle = session.new_cycle(&[], OUTSIDE)?;
+    cycle.reasons = vec![format!("an MCP client called {name}")];
+    (cycle.chat, cycle.thread_id) =
+        seen.first().map_or((None, None), |message| (Some(message.chat), message.thread_id));
+    let ids: Vec<i64> = seen.iter().map(|message| message.id).collect();
+    let mut account = Account::default();
+    sync::take_in_person_edits(session, &repo, &mut account)?;
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let mut world = prepare::world(session, &repo, &cycle, &lineup, (&queued, &ids), &mut account)?;
+    world.taint = Some(TAINT.to_owned());
+    // Tools write nothing, so that a call which can't be done leaves no cycle behind.
+    let tooling = session.tooling();
+    let registry = &tooling.registry;
+    let verdict = registry.judge(name, &input, &world, Some(TAINT));
+    if let Some(verdict) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
+        let why = verdict.reasons.join(" ");
+        return Ok(Told::failed(format!("The policy doesn't allow this: {why} Nothing was done.")));
+    }
+    let tried = registry.call(name, &input, &world);
+    crate::context::check_readable(&world.documents)?;
+    if let Err(Refusal(why)) = tried {
+        return Ok(Told::failed(why));
+    }
+    let plan_file = session.open_plan_file(&cycle, &[])?;
+    let opening = Entry::Said {
+        raw: user_text("An MCP client calls a tool of yours."),
+        messages: ids,
+        handles: Vec::new(),
+        head: None,
+        taint: Some(TAINT.to_owned()),
+    };
+    if !session.store.begin_cycle_on(&cycle, &opening, &seen)? {
+        session.remove_plan_file(&plan_file);
+        return Ok(Told::failed("The message was changed this very moment. Nothing was done; look at it again."));
+    }
+    let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
+    state.apply(&opening);
+    let (id, exec) = (cycle.id.clone(), session.exec(&world));
+    let mut live = Live::new(cycle, state, world, plan_file, account, exec);
+    record::record(session, &mut live, &turn(name, &input), &[])?;
+    let _: Next = live::carry_on(session, &repo, live).await?;
+    let told = what_became_of(session, &id)?;
+    // It is done and committed: trouble with what comes after is no error of the call.
+    let is_wanted = sync::is_wanted(session, &repo);
+    if let Err(error) = is_wanted.and_then(|is| if is { Ok(false) } else { sync::after_answers(session, &repo) }) {
+        let why = session.context.redactor.redact(&error.to_string());
+        tracing::warn!(%why, "what comes after a call did not work");
+    }
+    Ok(told)
+}
+
+/// The repository, with what a killed wake had left brought in order.
+fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
+    let repo = ready::open_repo(session)?;
+    repo.remove_stale_locks();
+    ready::finish_interrupted(session, &repo)?;
+    if session.store.handled(HEAD_SEEN)?.is_none() {
+        finish::see_head(session, &repo)?;
+    }
+    ready::clear_plan_files(session)?;
+    Ok(repo)
+}
+
+/// What the journal tells of the call.
+fn what_became_of(session: &Session<'_>, cycle_id: &str) -> Result<Told, WakeError> {
+    let outcome = session.store.journal(cycle_id)?.into_iter().find_map(|entry| match entry {
+        Entry::Outcome { content, is_error, .. } => Some(Told { text: content, is_error }),
+        _ => None,
+    });
+    let asked = session.store.approval_of(cycle_id, CALL)?;
+    Ok(match (outcome, asked) {
+        (Some(told), _) => told,
+        (None, Some(question)) => Told::failed(format!(
+            "Not done yet: the person is asked (question {}; `wake approvals list` at their machine, or a button in their chat). If \
+             they agree it is done by itself, exactly as called; don't call again.",
+            question.id
+        )),
+        (None, None) => {
+            let why = session.report.error.as_deref().unwrap_or("it was interrupted");
+            Told::failed(format!("Not done yet: {why}. It is kept, and continues at the next wake."))
+        }
+    })
+}
+
+/// The one turn of such a cycle.
+fn turn(name: &str, input: &str) -> Entry {
+    let input: Value = serde_json::from_str(input).unwrap_or_else(|_| json!({}));
+    let call = json!([{"type": "tool_use", "id": CALL, "name": name, "input": input}]);
+    Entry::Turn { content: call.to_string(), stop: Stop::ToolUse, usage: Usage::default() }
+}
+
+/// Paths of the memory that can be read as resources.
+///
+/// # Errors
+/// Why they aren't shown.
+pub fn memory_paths(context: Context<'_>, store: &Store) -> Result<Vec<String>, Unread> {
+    let world = reader(context, store, &json!({}))?;
+    Ok(world.documents.list().into_iter().filter(|path| is_resource(path)).collect())
+}
+
+/// One of them, as it is now.
+///
+/// # Errors
+/// It isn't there, or why it isn't shown.
+pub fn memory_text(context: Context<'_>, store: &Store, path: &str) -> Result<String, Unread> {
+    let world = reader(context, store, &json!({ "path": path }))?;
+    let text = world.documents.get(path).filter(|_| is_resource(path)).ok_or(Unread::Missing)?;
+    Ok(context.redactor.redact(&text))
+}
+
+fn is_resource(path: &str) -> bool {
+    // Names of documents that came in from other programs are others' words.
+    path.starts_with("memory/") && !memory::is_imported(path) || path == memory::CLAUDE
+}
+
+/// What a reader of resources sees, unless the policy speaks against it: resources are read as `memory_read` reads.
+fn reader(context: Context<'_>, store: &Store, input: &Value) -> Result<World, Unread> {
+    let why = |why: &str| Unread::Refused(context.redactor.redact(why));
+    let world = looking(context, store).map_err(|error| why(&error.to_string()))?;
+    let verdict = Tooling::read(context).registry.judge(READ, &input.to_string(), &world, Some(TAINT));
+    // fault: resources-arent-judged
+    verdict.and_then(refused).map_or(Ok(world), |refusal| Err(why(&refusal)))
+}

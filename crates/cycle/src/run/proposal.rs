@@ -1,0 +1,198 @@
+//! A proposed change of the assistant's own orders, on its way from the call to the yes.
+//!
+//! When it is asked, its tree is committed on a branch that a person can look at. Its row keeps each text as it was and as it would be,
+//! and the figure that it is to change. The yes carries out these texts or nothing: a file that says something else by then makes it
+//! void. The branch goes once the cycle is over.
+
+use reveille_base::{
+    approval_text::visible,
+    words::{effect_stated, measured, shortened},
+};
+use reveille_git::{Parking, Publish, Repo};
+use reveille_memory::{
+    changes::{ChangePlace, places},
+    job::job_name,
+};
+use reveille_store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile};
+use reveille_tools::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated};
+
+use crate::{
+    context::WakeError,
+    decide::{machine::ToolRequest, merge::merge_texts},
+    run::{deeds::Deeds, finish},
+    session::{Live, Session},
+};
+
+/// The longest branch name that is made of a title, in characters.
+const MAX_SLUG_CHARS: usize = 40;
+/// How much is shown of a line beside a change, in characters.
+const MAX_PLACE_CHARS: usize = 80;
+
+/// What a question about a call proposes; none: it is no proposal.
+pub(crate) fn proposed(
+    session: &mut Session<'_>,
+    live: &Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<Option<Result<NewProposal, String>>, WakeError> {
+    if request.name != PROPOSE_CHANGE {
+        return Ok(None);
+    }
+    let done = registry.call(&request.name, &request.input, &live.world);
+    crate::context::check_readable(&live.world.documents)?;
+    let files = match done {
+        Ok(done) => files_of(&done.changes),
+        Err(refusal) => return Ok(Some(Err(refusal.0))),
+    };
+    let now = session.now();
+    if session.store.is_proposed(now)? {
+        return Ok(Some(Err(
+            "Another proposal waits for your person's word: one at a time. Nothing was done.".to_owned()
+        )));
+    }
+    let Some((title, effect)) = stated(&request.input) else {
+        return Ok(Some(Err("The arguments don't fit. Nothing was done.".to_owned())));
+    };
+    let jobs: Vec<Option<&str>> = files.iter().map(|file| job_name(&file.path)).collect();
+    let job = match jobs.as_slice() {
+        [Some(name)] => Some((*name).to_owned()),
+        _ => None,
+    };
+    // What proposes it isn't over, and counts on neither side.
+    let began = session.store.cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
+    let before = session.store.measured(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
+    let redactor = session.context.redactor;
+    let publish = Publish {
+        changes: &finish::changes(&files),
+        message: &format!("Proposal: {title}\n\n{}\n", effect_stated(effect)),
+        now,
+        merge: &merge_texts,
+        is_secret: &|text| redactor.contains_secret(text),
+    };
+    let repo = Repo::open(live.world.documents.root().unwrap_or(&session.context.config.repo_dir()))?;
+    let parked = repo.park(&format!("proposed/{}", slug(&title)), &publish, Parking::ForAPerson)?;
+    let (branch, commit) = (parked.branch, parked.commit.to_string());
+    if let Some(path) = parked.left_out.first() {
+        repo.drop_proposed(&branch, &commit)?;
+        let why =
+            format!("{path} holds what looks like a key or token, so it can't be shown as a whole. Nothing was done.");
+        return Ok(Some(Err(why)));
+    }
+    Ok(Some(Ok(NewProposal { title, files, effect, job, before, branch, commit })))
+}
+
+/// What a person reads beside the difference: the effect, and how the figure stands.
+pub(crate) fn told(proposal: &NewProposal) -> Vec<String> {
+    let NewProposal { effect, job, before, files, .. } = proposal;
+    let mut told = vec![format!("Stated effect: {}.", effect_stated(*effect))];
+    told.extend(files.iter().flat_map(places_of));
+    told.extend([
+        format!("In the last 7 days: {}.", measured(effect.figure, job.as_deref(), *before)),
+        "A week after your yes I'll tell you both, and you can take it back with one tap.".to_owned(),
+    ]);
+    told
+}
+
+/// Where a file is changed: the difference itself holds the edits alone, which may read otherwise elsewhere.
+fn places_of(file: &StagedFile) -> Vec<String> {
+    let Some(base) = &file.base else { return vec![format!("`{}` is new.", file.path)] };
+    let quoted = |line: &str| format!("“{}”", shortened(&visible(line.trim()), MAX_PLACE_CHARS));
+    let told = |place: &ChangePlace<'_>| {
+        let around = match (place.above, place.below) {
+            (Some(above), Some(below)) => format!("between {} and {}", quoted(above), quoted(below)),
+            (Some(above), None) => format!("at the end, behind {}", quoted(above)),
+            (None, Some(below)) => format!("at the beginning, before {}", quoted(below)),
+            (None, None) => "all of it".to_owned(),
+        };
+        format!("It changes `{}` in line {}, {around}.", file.path, place.line)
+    };
+    places(base, &file.content).iter().map(told).collect()
+}
+
+/// Holds a carried-out call to what was agreed to: exactly those texts, or nothing.
+pub(crate) fn as_agreed(
+    session: &Session<'_>,
+    cycle_id: &str,
+    request: &ToolRequest,
+    mut done: Done,
+) -> Result<Outcome, WakeError> {
+    if request.name != PROPOSE_CHANGE {
+        return Ok(Ok(done));
+    }
+    let void = |why: &str| Ok(Err(Refusal(format!("{why} Nothing was done; propose it anew if it still holds."))));
+    match session.store.proposal_of(cycle_id, &request.id)? {
+        Some(proposal) if proposal.new.files == files_of(&done.changes) => {
+            done.changes.push(Change::Agree { proposal: proposal.id });
+            Ok(Ok(done))
+        }
+        Some(_) => void("A file says something else by now than when your person was asked."),
+        None => void("Nobody was asked about this."),
+    }
+}
+
+/// Tells what an agreed change did: the figure in the week before it and since, with a button that takes it back.
+pub(crate) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<Deeds, WakeError> {
+    let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at } = proposal;
+    let (now, config) = (session.now(), session.context.config);
+    let is_over = Change::ToldOfProposal { proposal: *id };
+    if repo.wake_commit(cycle_id)?.is_none() {
+        let noted = vec![format!("The change “{title}” isn't in the memory, so there is nothing to tell of it")];
+        return Ok(Deeds { changes: vec![is_over], ..Deeds::noted(noted) });
+    }
+    let since = agreed_at.unwrap_or(now - COMPARED_OVER);
+    let after = session.store.measured(effect.figure, job.as_deref(), since, (since + COMPARED_OVER).min(now))?;
+    let stands = |figure| measured(effect.figure, job.as_deref(), figure);
+    let how = format!("`wake undo {}` takes it back.", Proposal::undone_as(*id));
+    let day = since.with_timezone(&config.timezone).format("%a %-d %b");
+    let text = format!(
+        "On {day} you agreed to “{title}”. It was to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{how}",
+        effect_stated(*effect),
+        stands(*before),
+        stands(after),
+    );
+    let message = NewOutgoing {
+        chat: config.owner_chat,
+        text: session.context.redactor.redact(&text),
+        kind: OutgoingKind::Tell,
+        key: Some(format!("tell/{}", Proposal::undone_as(*id))),
+        nudge: Some(NewNudge {
+            task: None,
+            zone: config.timezone.name().to_owned(),
+            may_stop: false,
+            proposal: Some(*id),
+        }),
+        ..NewOutgoing::default()
+    };
+    let changes = vec![Change::Send(message), is_over];
+    Ok(Deeds { changes, ..Deeds::noted(vec![format!("Told what the change “{title}” did")]) })
+}
+
+/// Deletes the branches of proposals whose cycle is over. One that a person went on with is theirs.
+pub(crate) fn tidy(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    for proposal in session.store.proposals_with_branch()? {
+        if let Err(error) = repo.drop_proposed(&proposal.new.branch, &proposal.new.commit) {
+            tracing::warn!(%error, branch = proposal.new.branch, "a proposal's branch could not be deleted");
+        }
+        session.store.branch_is_gone(proposal.id)?;
+    }
+    Ok(())
+}
+
+fn files_of(changes: &[Change]) -> Vec<StagedFile> {
+    let files = changes.iter().filter_map(|change| match change {
+        Change::File(file) => Some(file.clone()),
+        _ => None,
+    });
+    files.collect()
+}
+
+fn slug(title: &str) -> String {
+    let dashed: String =
+        title.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
+    let short: String = words.join("-").chars().take(MAX_SLUG_CHARS).collect();
+    match short.trim_matches('-') {
+        "" => "change".to_owned(),
+        slug => slug.to_owned(),
+    }
+}

@@ -1,0 +1,165 @@
+//! Cycles that were cut off: taken up again from their journals, or given up with all that they were about kept.
+
+use reveille_git::{Condition, Repo, RepoError};
+use reveille_store::{
+    CycleRow, Incoming, StoreError,
+    wake_lock::{self},
+};
+
+use crate::{
+    context::{WakeError, WakeOutcome},
+    decide::{
+        lineup::ModelState,
+        machine::Cycle,
+        uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
+        verify::Account,
+    },
+    look::observe,
+    maintain::sync,
+    plan_file::PlanFile,
+    run::{finish, hand_over, interrupted, live, prepare},
+    session::{Ending, Live, Next, Session},
+};
+
+/// Takes an interrupted cycle up from its journal.
+pub(crate) async fn run(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    cycle_id: &str,
+    has_crashed: bool,
+) -> Result<Next, WakeError> {
+    let Some(row) = session.store.cycle(cycle_id)? else {
+        return Ok(Next::Others);
+    };
+    // First of all: whatever this cycle does to the wake is then known to be its doing.
+    let (me, now) = (session.me.clone(), session.now());
+    let (chat, thread_id) = (row.cycle.chat, row.cycle.thread_id);
+    let work = wake_lock::LockedWork { cycle_id: Some(cycle_id), chat, thread_id, messages: &[] };
+    session.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
+    if has_crashed {
+        session.store.count_try(cycle_id)?;
+    }
+    let plan_file = PlanFile::reopen(&session.context.config.workspace_dir, cycle_id);
+    if session.report.outcome == WakeOutcome::Parked && session.report.cycle_id.as_deref() == Some(cycle_id) {
+        // What this wake had to ask is decided already: nothing waits.
+        session.report.outcome = WakeOutcome::Worked;
+    }
+    session.report.cycle_id = Some(cycle_id.to_owned());
+    session.report.reasons.push(format!("resume {cycle_id}"));
+    let cuts = row.tries + u32::from(has_crashed);
+    let journal = match session.store.journal(cycle_id) {
+        // It was to be given up, and that was cut off too: by what it holds, perhaps. Or what is done by rule, of which only
+        // the commit is left, has taken so many wakes along.
+        _ if cuts > MAX_TRIES => {
+            let state = what_it_took_up(session, cycle_id)?;
+            return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts))
+                .await
+                .map(|()| Next::Others);
+        }
+        Ok(journal) => journal,
+        Err(StoreError::Damaged(why)) => {
+            let state = what_it_took_up(session, cycle_id)?;
+            let giving_up = GivingUp::blameless(format!("its journal can't be read ({why})"));
+            return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
+                .await
+                .map(|()| Next::Others);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    // fault: conversation-goes-last-entry
+    let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
+    // fault: cycle-goes-doesnt-look
+    let commit = repo.wake_commit(cycle_id)?;
+    // fault end: conversation-goes-last-entry
+    if commit.is_none()
+        && let Some((branch, commit)) = repo.parked_by(cycle_id)?
+    {
+        // Cut off after its work was parked; perhaps before that was told.
+        finish::tell_parked(session, repo, &branch, row.cycle.chat, &why_parked(repo)?)?;
+        return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
+    }
+    let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.are_dropped(&state.open)?;
+    // What was answered before stays answered, and what the answer says was written is written.
+    // fault: message-taken-out-queue
+    let has_answered = state.messages.iter().any(|id| !state.open.contains(id));
+    if is_dropped && !has_answered {
+        return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::Dropped)
+            .await
+            .map(|()| Next::Others);
+    }
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let model = who_goes_on(&lineup, &row);
+    let unusable = session.try_model(model)?;
+    let uptake = uptake(&row, &journal, commit.is_some(), model, has_crashed);
+    let is_done = match (uptake, commit) {
+        (Uptake::Conclude, Some(commit)) => {
+            return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
+        }
+        (Uptake::GiveUp(giving_up), _) if !is_dropped => {
+            return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
+                .await
+                .map(|()| Next::Others);
+        }
+        (uptake, _) => uptake == Uptake::Publish,
+    };
+    if let Some(why) = unusable.filter(|_| !is_done && !is_dropped) {
+        let now = session.now();
+        session.store.pause_cycle(cycle_id, now, &why)?;
+        let asking = row.cycle.chat.map(|chat| (chat, row.cycle.thread_id));
+        hand_over::say_unusable(session, asking, state.open.first().copied(), &why)?;
+        session.lay_down();
+        return sync::deliver(session).await.map(|()| Next::Others);
+    }
+    // fault: going-takes-longer-anybody
+    session.store.resume_cycle(cycle_id)?;
+    let mut account = Account::default();
+    account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
+    sync::take_in_person_edits(session, repo, &mut account)?;
+    if is_done {
+        let staged = session.store.staged(cycle_id)?;
+        return finish::run(session, repo, Ending { staged, ..Ending::new(row.cycle, state, plan_file, account) })
+            .await
+            .map(|()| Next::Others);
+    }
+    let messages = session.store.queued()?;
+    let mut world = prepare::world(session, repo, &row.cycle, &lineup, (&messages, &state.open), &mut account)?;
+    world.replies = state.replies;
+    world.told_keys.extend(state.handles.iter().cloned());
+    let exec = session.exec(&world);
+    let live = Live::new(row.cycle, state, world, plan_file, account, exec);
+    if is_dropped {
+        return Box::pin(live::complete(session, repo, live)).await.map(|()| Next::Others);
+    }
+    live::carry_on(session, repo, live).await
+}
+
+/// The model that goes on with a cycle: where none can be asked now, the one that began it, if it is still configured.
+fn who_goes_on<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
+    let begun_by = row.cycle.model.as_str();
+    let of_tasks = lineup.simple.iter().chain(&lineup.reflect);
+    let is_configured = lineup.lineup.iter().chain(of_tasks).any(|model| model.name == begun_by);
+    let otherwise = if is_configured { begun_by } else { lineup.name() };
+    lineup.goes_on_with(begun_by, row.cycle.chat).unwrap_or(otherwise)
+}
+
+/// A cycle whose journal isn't read, as far as the queue and what it was told of tell.
+fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeError> {
+    let mut state = Cycle::new(String::new(), String::new());
+    let told = session.store.told_to(cycle_id)?;
+    state.handles = told.handles.into_iter().collect();
+    state.head_shown = told.heads.into_iter().next_back();
+    // fault: cycle-given-up-twice
+    let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
+    state.open = session.store.queued()?.iter().filter(|message| taken(message)).map(|message| message.id).collect();
+    Ok(state)
+}
+
+/// Why a cycle that was cut off had parked its work. Only HEAD can still be asked.
+fn why_parked(repo: &Repo) -> Result<String, RepoError> {
+    Ok(match repo.condition()? {
+        Condition::Normal | Condition::Unborn => {
+            "something was in the way, and I was cut off before I could say what".to_owned()
+        }
+        condition => RepoError::NotOnBranch { condition, branch: repo.branch().to_owned() }.to_string(),
+    })
+}

@@ -1,0 +1,268 @@
+//! One turn of the model: room for it is set aside before it is asked for, what it cost is booked after, and between tries it waits as
+//! long as the error says. Whoever asks for an end is heard at once.
+
+use std::time::Duration;
+
+use reveille_base::{types::Usage, words};
+use reveille_model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry};
+use reveille_store::{Entry, Reservation, Spent, StoreError};
+
+use crate::{
+    context::{Context, WakeError},
+    decide::{budget::Budget, interrupt::Interrupt, lineup::ModelState, machine::Cycle},
+    look::observe,
+    session::{Halt, Live, Session},
+    stop,
+};
+
+/// How long a shared database's server that goes away within a turn is waited for: a restart takes seconds.
+const SERVER_PATIENCE: Duration = Duration::from_secs(15);
+/// How often what is counted is written anew where the server cut it off.
+const BROUGHT_AGAIN: usize = 3;
+/// What an answer that has begun counts as at the least, in tokens.
+const FIRST_ALLOWANCE: u64 = 512;
+/// Rounds after which a cycle leaves a line in its plan file on how far it is.
+const CHECKPOINT_ROUNDS: u32 = 25;
+
+/// What was set aside for a request.
+#[derive(Debug, Clone, Copy)]
+struct SetAside {
+    reservation: Reservation,
+    most_usd: f64,
+}
+
+impl SetAside {
+    /// What tokens are estimated by may be more than there can be.
+    fn at_most(self, spent: Spent) -> Spent {
+        Spent { cost_usd: spent.cost_usd.min(self.most_usd), ..spent }
+    }
+}
+
+/// How long an answer of so many tokens may get before that is written down anew: each time twice as long, so that a long one takes
+/// a handful of writes.
+fn allowance(output_tokens: u64) -> u64 {
+    output_tokens.saturating_mul(2).max(FIRST_ALLOWANCE)
+}
+
+/// Waits until more has come of an answer, in tokens, than was written down that it may.
+async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
+    loop {
+        if let Known::Told(usage) = progress.known()
+            && allowed.is_none_or(|allowed| usage.output > allowed)
+        {
+            return usage;
+        }
+        progress.news().await;
+    }
+}
+
+/// How asking for a turn ended.
+pub(crate) enum AskEnd {
+    /// The turn is recorded.
+    Answered,
+    /// The conversation is longer than the model can take, as its server says.
+    TooLong(String),
+}
+
+/// Asks for the next turn, with the retries that the error allows, and records it.
+pub(crate) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
+    // A turn that is under way would be lost with its wake, and paid for again.
+    session.store.wait_for_server(SERVER_PATIENCE);
+    let asked = ask_until_answered(session, live).await;
+    session.store.wait_for_server(Duration::ZERO);
+    asked
+}
+
+async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
+    let is_probe = session.store.breaker(&live.cycle.model)?.is_some();
+    for attempt in 1.. {
+        // Before each try: one that broke off has cost something, too.
+        let set_aside = reserve(session, live)?;
+        let reservation = set_aside.reservation;
+        live.work.start();
+        let progress = Progress::default();
+        let error = match turn(session, &live.state, set_aside, &progress).await {
+            Ok(Ok(turn)) => {
+                session.store.model_answered(&live.cycle.model)?;
+                let Turn { content, stop, usage, cost_usd, .. } = turn;
+                tracing::info!(model = %live.cycle.model, attempt, ?usage, "the model answered");
+                let mut entries = vec![Entry::Turn { content, stop, usage }];
+                entries.extend(live.work.stop());
+                pay(session, live, (reservation, priced(session, usage, cost_usd), false), &entries)?;
+                checkpoint(session, live);
+                return Ok(AskEnd::Answered);
+            }
+            Ok(Err(error)) => error,
+            Err(halt) => {
+                if matches!(halt, Halt::Interrupted(_)) {
+                    book_cut_off(session, live, set_aside, progress.known())?;
+                }
+                return Err(halt);
+            }
+        };
+        // Who orders a stop ends what we have started, and a model may be that: its error then says nothing.
+        if let Some(interrupt) = session.is_to_end()? {
+            book_cut_off(session, live, set_aside, progress.known())?;
+            return Err(interrupt.into());
+        }
+        let why = session.context.redactor.redact(&error.to_string());
+        tracing::warn!(attempt, %why, "the model did not answer");
+        if let ModelError::Transient { spent, .. } = &error {
+            let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
+            // fault: turn-broke-off-booked
+            pay(session, live, (reservation, priced(session, *spent, None), true), &[discarded])?;
+        } else {
+            pay(session, live, (reservation, Spent::default(), true), &[])?;
+        }
+        if let ModelError::Rejected { status: TOO_LONG, .. } = &error {
+            session.store.model_answered(&live.cycle.model)?;
+            return Ok(AskEnd::TooLong(why));
+        }
+        let is_unsent = progress.known() == Known::Unsent;
+        match retry::backoff(&error, attempt, fastrand::f64()) {
+            Some(_) if is_waited_for(session, live, is_probe, is_unsent)? => {
+                return Err(Interrupt::of(&error, why, &live.cycle.model).into());
+            }
+            Some(wait) => stop::unless_interrupted(session, tokio::time::sleep(wait)).await?,
+            None => return Err(Interrupt::of(&error, why, &live.cycle.model).into()),
+        }
+    }
+    Err(Interrupt::OutOfTime.into())
+}
+
+/// Whether trying again would only hold somebody up: another model can be asked at once and this one was in trouble before, or there
+/// is no network and what was asked is done without.
+fn is_waited_for(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: bool) -> Result<bool, WakeError> {
+    if !(is_probe || is_unsent) {
+        return Ok(false);
+    }
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let has_other =
+        is_probe && lineup.without(&live.cycle.model).goes_on_without(live.state.turns > 0, live.cycle.chat);
+    Ok(has_other || is_unsent && live.state.turns == 0 && is_all_understood(session, live, &lineup)?)
+}
+
+/// Whether the grammar that stands in surely understands all that waits for an answer.
+pub(crate) fn is_all_understood(session: &Session<'_>, live: &Live, lineup: &ModelState) -> Result<bool, WakeError> {
+    let queued = session.store.queued()?;
+    let open = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
+    Ok(!live.state.open.is_empty() && live.state.open.iter().all(open))
+}
+
+/// Sets aside what the next request may cost, and journals that it is about to be sent.
+fn reserve(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt> {
+    let Context { model, config, .. } = session.context;
+    let most_usd = model.most_usd(&live.state.conversation);
+    let now = session.now();
+    // What costs nothing needs no room.
+    let caps = if most_usd > 0.0 { Budget::look(&session.store, config, now)?.caps() } else { Vec::new() };
+    let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
+    let reserved = session.store.reserve(for_whom, most_usd, &caps)?;
+    let reservation = reserved.map_err(|cap| Interrupt::OverBudget { cap, most_usd })?;
+    live.state.apply(&Entry::Asked);
+    Ok(SetAside { reservation, most_usd })
+}
+
+/// Journals how a request has ended, and books what it cost in place of what was set aside.
+fn pay(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    (reservation, spent, is_discarded): (Reservation, Spent, bool),
+    entries: &[Entry],
+) -> Result<(), WakeError> {
+    session.store.settle(&live.cycle.id, (reservation, &spent, is_discarded), entries)?;
+    session.report.tokens += spent.tokens;
+    session.report.cost_usd += spent.cost_usd;
+    entries.iter().for_each(|entry| live.state.apply(entry));
+    Ok(())
+}
+
+/// Books a request that nobody waits for any more as far as it got. Of one that has left and told nothing, what was set aside
+/// stays counted.
+fn book_cut_off(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    set_aside: SetAside,
+    known: Known,
+) -> Result<(), WakeError> {
+    let spent = match known {
+        Known::Sent => return Ok(()),
+        Known::Unsent => Spent::default(),
+        Known::Told(usage) => set_aside.at_most(priced(session, usage, None)),
+    };
+    pay(session, live, (set_aside.reservation, spent, true), &[])
+}
+
+fn priced(session: &Session<'_>, tokens: Usage, cost_usd: Option<f64>) -> Spent {
+    Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| session.context.model.cost_usd(&tokens)) }
+}
+
+/// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
+fn checkpoint(session: &Session<'_>, live: &Live) {
+    let taken = live.state.meter.taken;
+    if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
+        return;
+    }
+    let done = words::count(live.state.receipts.len(), "call");
+    let line = format!("checkpoint: {}, {done} done", taken.describe());
+    if let Err(error) = live.plan_file.progress(session.now(), &line) {
+        tracing::warn!(%error, "the plan file could not be written");
+    }
+}
+
+/// One request. While its answer comes, what is set aside for it follows what is known: should this process be killed, that is
+/// what stays counted.
+async fn turn(
+    session: &mut Session<'_>,
+    state: &Cycle,
+    set_aside: SetAside,
+    progress: &Progress,
+) -> Result<Result<Turn, ModelError>, Halt> {
+    let model = session.context.model;
+    let mut turn = model.turn(&state.conversation, progress);
+    let mut allowed = None;
+    loop {
+        // No shorter than it has to be: with each round a stop is looked for anew.
+        let news = async {
+            tokio::select! {
+                biased;
+                turn = &mut turn => Ok(turn),
+                usage = outgrown(progress, allowed) => Err(usage),
+            }
+        };
+        let usage = match stop::unless_kept_local(session, news).await? {
+            Ok(turn) => return Ok(turn),
+            Err(usage) => usage,
+        };
+        let output = allowance(usage.output);
+        allowed = Some(output);
+        let most = set_aside.at_most(priced(session, Usage { output, ..usage }, None));
+        // It says the same again: one that a restart of the server cut off is written anew. A server that ends may cut off another one.
+        let mut brought = session.store.bring_along(set_aside.reservation, &most);
+        for _ in 0..BROUGHT_AGAIN {
+            if !matches!(brought, Err(StoreError::Server(_))) {
+                break;
+            }
+            brought = session.store.bring_along(set_aside.reservation, &most);
+        }
+        brought?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_answer_is_written_down_a_handful_of_times_and_never_too_late() {
+        let (mut allowed, mut writes) = (None, 0);
+        for output in 1..=128_000 {
+            if allowed.is_none_or(|allowed| output > allowed) {
+                allowed = Some(allowance(output));
+                writes += 1;
+            }
+            assert!(allowed.is_some_and(|allowed| output <= allowed && allowed <= (2 * output).max(FIRST_ALLOWANCE)));
+        }
+        assert_eq!(writes, 9);
+    }
+}

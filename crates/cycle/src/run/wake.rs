@@ -1,0 +1,226 @@
+//! A wake that holds the lock: settles what is open, then runs cycles until nothing is due.
+
+use std::time::Duration;
+
+use reveille_base::types::OwnWork;
+use reveille_channels::delivery;
+use reveille_git::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo};
+use reveille_store::{Change, Entry, HEAD_SEEN, wake_lock};
+
+use crate::{
+    context::{WakeError, WakeOutcome},
+    decide::{
+        lineup::ModelState,
+        machine::Cycle,
+        orient::{self, Backlog, Work},
+        situation::Reason,
+        verify::Account,
+    },
+    lease,
+    look::observe::{self, Observation},
+    maintain::{embed, index, jobs, ready, retention, sync},
+    run::{
+        by_rule, finish,
+        given_up::{self, Teller},
+        hand_over, live, own_work, prepare, proposal, remind, resume, undo,
+    },
+    session::{Live, Next, Session},
+};
+
+/// Cycles that one wake runs at most; the rest is the next wake's.
+const MAX_CYCLES: u32 = 50;
+/// How long a wake may still take, once its time is up, to end what it has begun: a delivery with the send that is under way then;
+/// two pushes of two tries each with a fetch between them; housekeeping; embedding. So long, too, it shows that it lives.
+const ENDING_BOUND: Duration = Duration::from_secs(
+    2 * delivery::BOUND.as_secs()
+        + 5 * REMOTE_TIMEOUT.as_secs()
+        + MAINTAIN_COMMANDS * MAINTAIN_TIMEOUT.as_secs()
+        + embed::BOUND.as_secs(),
+);
+
+/// Takes note of the cycle in which the last holder was killed. Then it says in the lock file who holds it now, and keeps
+/// saying so for as long as it may run. The order counts: the old line is the only witness of that kill.
+pub(crate) fn introduce(session: &mut Session<'_>) -> Result<(), WakeError> {
+    let (me, now) = (session.me.clone(), session.now());
+    if let Some((left, cycle_id)) = session.lock.cut_off(&me) {
+        let teller = Teller { owner_chat: session.context.config.owner_chat, redactor: session.context.redactor };
+        given_up::note_cut_off(&mut session.store, left, cycle_id, teller)?;
+    }
+    session.lock.describe(&me, now, wake_lock::LockedWork::default()).map_err(WakeError::Lock)?;
+    session.lock.show_life(session.context.config.wake_timeout + ENDING_BOUND);
+    Ok(())
+}
+
+/// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
+pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Result<bool, WakeError> {
+    let repo = ready::open_repo(session)?;
+    // Whoever died while git held a lock would otherwise hold up every fetch.
+    let removed = repo.remove_stale_locks();
+    if !removed.is_empty() {
+        tracing::warn!(?removed, "locks of dead git programs are removed");
+    }
+    ready::finish_interrupted(session, &repo)?;
+    if session.store.handled(HEAD_SEEN)?.is_none() {
+        finish::see_head(session, &repo)?;
+    }
+    if settles_doubts {
+        session.store.recover_outbox()?;
+    }
+    ready::clear_plan_files(session)?;
+    let mut has_brought_in = false;
+    if !session.is_stopped()? {
+        has_brought_in = sync::bring_in_parked(session, &repo)?;
+        remind::rewind_reminders(session)?;
+        remind::tell_of_zone(session)?;
+    }
+    let mut has_worked = sync::upkeep(session).await? || has_brought_in;
+    let (mut is_quiet, mut backlog) = (false, Backlog::default());
+    let mut cycles_left = if session.context.is_turn { 1 } else { MAX_CYCLES };
+    while cycles_left > 0 {
+        cycles_left -= 1;
+        let observation = Observation::look(&session.store, Some(&repo), session.context)?;
+        let (reasons, is_more_due) = orient::without_backlog(observation.due(session.context), backlog);
+        let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {
+            is_quiet = true;
+            break;
+        };
+        // What hasn't begun is no worse off when it begins with the next wake.
+        let is_to_end = *session.context.stop.borrow() || session.sharing.is_lost();
+        if is_to_end || tokio::time::Instant::now() >= session.deadline {
+            break;
+        }
+        has_worked = true;
+        // Long work doesn't hold up what has a time.
+        if orient::is_own(&work, &observation.open_cycles) {
+            jobs::look(session, &repo).await?;
+        }
+        let is_answer = work.is_answer();
+        // One turn of many assistants' holds an answer and some of what waited for it, or no reminder would ever come.
+        cycles_left += u32::from(session.context.is_turn && is_answer && is_more_due);
+        backlog = if is_answer { Backlog::HasTurn } else { Backlog::GivesWay };
+        let next = match work {
+            Work::Resume { cycle_id, has_crashed } => resume::run(session, &repo, &cycle_id, has_crashed).await?,
+            Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Others)?,
+            Work::Mechanical(reasons) => {
+                by_rule::run(session, &repo, &observation, &reasons).await.map(|()| Next::Others)?
+            }
+            Work::Think { reasons } => think(session, &repo, observation, &reasons).await?,
+        };
+        if next == Next::Nobody {
+            break;
+        }
+    }
+    proposal::tidy(session, &repo)?;
+    // When nobody waits. What it leaves for the model is found by the next look.
+    if is_quiet {
+        has_worked |= jobs::look(session, &repo).await?;
+    }
+    // Last, when whoever waited has their answer.
+    if is_quiet || !sync::is_wanted(session, &repo)? {
+        has_worked |= sync::after_answers(session, &repo)?;
+    }
+    if session.report.outcome != WakeOutcome::Failed && !session.is_stopped()? && retention::forget_old(session).await?
+    {
+        session.sync.is_indexed.set(false);
+        has_worked = true;
+    }
+    // What people commit is looked at by the machine on duty.
+    if !lease::is_on_duty(session.context.config) {
+        finish::see_head(session, &repo)?;
+    }
+    if has_worked && session.report.outcome == WakeOutcome::Idle {
+        session.report.outcome = WakeOutcome::Worked;
+    }
+    if session.report.outcome == WakeOutcome::Worked && session.is_to_end()?.is_none() {
+        sync::maintain(session, &repo)?;
+        if !session.sync.is_indexed.get() {
+            index::keep_current(session, &repo);
+        }
+        embed::fill(session, &repo).await?;
+    }
+    Ok(has_worked)
+}
+
+/// The model that a cycle begins with.
+fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
+    let chat = reasons.iter().find_map(|reason| match reason {
+        Reason::Messages { chat, .. } => Some(*chat),
+        _ => None,
+    });
+    let is_reflection = match reasons {
+        [Reason::Own { due }] => matches!(due.work, OwnWork::Initiative { .. }),
+        reasons => matches!(reasons, [Reason::Reflection { .. }]),
+    };
+    let own = || if is_reflection { lineup.for_reflection() } else { lineup.for_own_work() };
+    let own = || own().map_or(lineup.name(), |model| &model.name);
+    chat.map_or_else(own, |chat| lineup.who_begins(chat)).to_owned()
+}
+
+/// A cycle with the model.
+async fn think(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    mut observation: Observation,
+    reasons: &[Reason],
+) -> Result<Next, WakeError> {
+    let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
+    let model = who_thinks(&observation.model, reasons);
+    if let Some(why) = session.try_model(&model)? {
+        let asking = reasons.iter().find_map(|reason| match reason {
+            Reason::Messages { chat, thread_id, .. } => Some((*chat, *thread_id)),
+            _ => None,
+        });
+        let first = reasons.iter().flat_map(Reason::messages).next().copied();
+        hand_over::say_unusable(session, asking, first, &why)?;
+        return sync::deliver(session).await.map(|()| Next::Others);
+    }
+    let mut cycle = session.new_cycle(reasons, &model)?;
+    let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
+    let plan_file = session.open_plan_file(&cycle, &ids)?;
+    let mut account = Account::default();
+    sync::pull(session, repo, &mut account)?;
+    observation.person_commits = observe::person_commits(&session.store, repo)?;
+    observation.head = observe::head_of(repo)?;
+    observation.reread(&session.store)?;
+    let now = session.now();
+    let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.model, now) else {
+        return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
+    };
+    let mut world =
+        prepare::world(session, repo, &cycle, &observation.model, (&observation.messages, &ids), &mut account)?;
+    let mut begun = own_work::begin(session, repo, &cycle, reasons)?;
+    let rule = std::mem::take(&mut begun.rule);
+    for change in &rule.changes {
+        match change {
+            Change::File(file) => world.documents.apply(file),
+            // The rules' question counts towards the day's limit, also where a reminder asks it later.
+            Change::Send(_) | Change::AddReminder(_) => world.told_today += 1,
+            _ => {}
+        }
+    }
+    world.told_keys.extend(rule.handles.iter().cloned());
+    let opening = prepare::opening(session, &mut cycle, &world, &observation, reasons, &begun)?;
+    crate::context::check_readable(&world.documents)?;
+    let mut entries = vec![opening];
+    if cycle.work.is_none() {
+        if !entries.first().map_or(Ok(false), |opening| session.store.begin_cycle_on(&cycle, opening, &seen))? {
+            return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
+        }
+    } else {
+        // What the rules did stands before what the model is told of it, and falls with it.
+        let receipts: Vec<String> = rule.receipts.iter().map(|what| session.context.redactor.redact(what)).collect();
+        if !receipts.is_empty() || !rule.changes.is_empty() || !rule.handles.is_empty() {
+            entries.insert(0, Entry::ByRule { receipts, handles: rule.handles, head: None });
+        }
+        session.store.begin_cycle(&cycle, &entries, &rule.changes)?;
+    }
+    if let Some(chat) = cycle.chat
+        && let Some(notice) = hand_over::notice(session, &observation.model, (chat, cycle.thread_id), &model)?
+    {
+        session.store.change(&cycle.id, &[notice])?;
+    }
+    let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
+    entries.iter().for_each(|entry| state.apply(entry));
+    let exec = session.exec(&world);
+    live::carry_on(session, repo, Live::new(cycle, state, world, plan_file, account, exec)).await
+}

@@ -1,0 +1,427 @@
+//! A wake that holds the lock: what it has in hand, and a cycle under way.
+
+use std::{cell::Cell, path::PathBuf, rc::Rc};
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    process::Identity,
+    types::{ChatRef, OwnWork},
+};
+use reveille_index::IndexPlace;
+use reveille_model::Model;
+use reveille_policy::Rules;
+use reveille_sandbox::{
+    exec::{Exec, Shelter, copies::Copies, folders::CycleFolder},
+    web::search::Engine,
+};
+use reveille_store::{
+    Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError, UpkeepKind,
+    wake_lock::{self, WakeLock},
+};
+use reveille_tools::{World, mcp::client};
+
+use crate::{
+    context::{Context, Report, WakeError},
+    decide::{
+        interrupt::Interrupt,
+        machine::{Cycle, Receipt},
+        situation::Reason,
+        verify::Account,
+    },
+    plan_file::PlanFile,
+    sharing::Sharing,
+    tooling::{Means, Tooling},
+};
+
+/// What is kept under these keys, with a cycle's id behind: it ended without having read untrusted text.
+const CLEAN_FOLDER: &str = "scratch-clean/";
+/// The same with a granted folder behind: when a cycle last wrote there that had read untrusted text.
+pub(crate) const TAINTED_WRITE: &str = "tainted-write/";
+
+/// The holder of the wake lock.
+pub(super) struct Session<'a> {
+    pub(crate) context: Context<'a>,
+    pub(crate) store: FencedStore<'a>,
+    /// Before the lock: it is given back first.
+    pub(crate) sharing: Sharing,
+    pub(crate) lock: WakeLock,
+    pub(crate) me: Identity,
+    pub(crate) trigger: &'a str,
+    pub(crate) report: &'a mut Report,
+    /// How far the repository is in step with the remote and with a person's edits.
+    pub(crate) sync: SyncState,
+    /// When this wake must have ended.
+    pub(crate) deadline: tokio::time::Instant,
+    /// The chat that the model is at work for, if it is at work for one.
+    pub(crate) chat: Option<ChatRef>,
+    /// The index of the memory: opened once a wake.
+    pub(crate) index: IndexPlace,
+    means: &'a Means<'a>,
+    /// The one that the wake was given.
+    given: &'a dyn Model,
+}
+
+/// How far the repository is in step; see [`crate::maintain::sync`].
+#[derive(Debug, Default)]
+pub(crate) struct SyncState {
+    pub(crate) has_fetched: bool,
+    /// Whether a person's many edits wait until nobody else does.
+    pub(crate) has_put_off: bool,
+    /// The same of what was fetched.
+    pub(crate) has_put_off_commits: bool,
+    /// Whether the index was brought up to date while the last push ran.
+    pub(crate) is_indexed: Cell<bool>,
+}
+
+/// What the end of a cycle means for the rest of its wake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Next {
+    /// The others have their turn: it is done, or what stopped it is its own.
+    Others,
+    /// What stopped it would stop any other.
+    Nobody,
+}
+
+/// Why a step of a cycle didn't come to its end. By `?` either way out leaves all steps at once.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The cycle stops here; a later wake may go on with it.
+    Interrupted(Interrupt),
+    /// The wake can't work.
+    Failed(WakeError),
+}
+
+impl From<Interrupt> for Halt {
+    fn from(interrupt: Interrupt) -> Self {
+        Self::Interrupted(interrupt)
+    }
+}
+
+impl From<WakeError> for Halt {
+    fn from(error: WakeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// A cycle under way with the model.
+pub(crate) struct Live {
+    pub(crate) cycle: NewCycle,
+    pub(crate) state: Cycle,
+    pub(crate) world: World,
+    pub(crate) plan_file: PlanFile,
+    pub(crate) account: Account,
+    pub(crate) exec: Exec,
+    pub(crate) work: Stopwatch,
+    /// Turns that it had taken when this wake took it up.
+    turns_before: u32,
+}
+
+impl Live {
+    pub(crate) fn new(
+        cycle: NewCycle,
+        state: Cycle,
+        world: World,
+        plan_file: PlanFile,
+        account: Account,
+        exec: Exec,
+    ) -> Self {
+        let turns_before = state.turns;
+        Self { cycle, state, world, plan_file, account, exec, work: Stopwatch::default(), turns_before }
+    }
+
+    /// Whether this wake has brought it further.
+    pub(crate) fn has_progressed(&self) -> bool {
+        self.state.turns > self.turns_before
+    }
+}
+
+/// Measures what counts as working: a turn that is received, a call that ends. It stands still while the machine sleeps.
+#[derive(Debug, Default)]
+pub(crate) struct Stopwatch(Option<tokio::time::Instant>);
+
+impl Stopwatch {
+    /// Something begins. What was measured before and didn't come to an end doesn't count.
+    pub(crate) fn start(&mut self) {
+        self.0 = Some(tokio::time::Instant::now());
+    }
+
+    /// It has ended: what is journalled with its end, unless that took no time worth counting.
+    pub(crate) fn stop(&mut self) -> Option<Entry> {
+        let ms = u64::try_from(self.0.take()?.elapsed().as_millis()).unwrap_or(u64::MAX);
+        (ms > 0).then_some(Entry::Worked { ms })
+    }
+}
+
+/// What a cycle leaves at its end, whatever it was about.
+pub(crate) struct Ending {
+    pub(crate) cycle: NewCycle,
+    pub(crate) messages: Vec<i64>,
+    pub(crate) account: Account,
+    pub(crate) staged: Vec<StagedFile>,
+    /// Keys that are reasons no more.
+    pub(crate) handled: Vec<String>,
+    pub(crate) plan_file: PlanFile,
+    /// The commit up to which people's commits were taken note of in it, if they were looked at.
+    pub(crate) head_shown: Option<String>,
+    /// Files that are to go.
+    pub(crate) removed: Vec<reveille_git::FileChange>,
+    /// The wake that it takes back.
+    pub(crate) undoes: Option<String>,
+    /// The models that had it before the one that ends it.
+    pub(crate) models_before: Vec<String>,
+}
+
+impl Ending {
+    /// What a cycle's journal tells of its end; nothing is staged, nothing taken back.
+    pub(crate) fn new(cycle: NewCycle, state: Cycle, plan_file: PlanFile, mut account: Account) -> Self {
+        let told = |receipts: &[Receipt]| receipts.iter().filter(|receipt| receipt.what.is_some()).count();
+        let own = state.own_receipts.and_then(|own| state.receipts.get(..own));
+        account.own_receipts = own.map(|own| account.receipts.len() + told(own));
+        // fault: conversation-goes-forgets-log
+        account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
+        account.notes.extend(state.folding.done.iter().map(|folded| format!("{}.", folded.describe())));
+        Self {
+            cycle,
+            messages: state.messages,
+            account,
+            staged: Vec::new(),
+            handled: state.handles,
+            plan_file,
+            head_shown: state.head_shown,
+            removed: Vec::new(),
+            undoes: None,
+            models_before: state.models_before,
+        }
+    }
+}
+
+/// The granted folders that cycles have written to which had read untrusted text, and when each last was.
+///
+/// # Errors
+/// The store can't be read.
+pub fn tainted_writes(store: &Store) -> Result<Vec<(PathBuf, DateTime<Utc>)>, StoreError> {
+    let written = store.handled_values(TAINTED_WRITE)?;
+    let folder_and_time = written.iter().filter_map(|(key, at)| {
+        let folder = PathBuf::from(key.strip_prefix(TAINTED_WRITE)?);
+        // A time that can't be read may have been any.
+        Some((folder, parse_time(at).unwrap_or(DateTime::<Utc>::MAX_UTC)))
+    });
+    Ok(folder_and_time.collect())
+}
+
+impl<'a> Session<'a> {
+    /// Takes the fence that goes with the lock.
+    pub(crate) fn begin(
+        context: Context<'a>,
+        means: &'a Means<'a>,
+        store: &'a mut Store,
+        (lock, sharing): (WakeLock, Sharing),
+        trigger: &'a str,
+        report: &'a mut Report,
+    ) -> Result<Self, WakeError> {
+        let me = Identity::current();
+        let fence = store.take_lease(&me, context.clock.now())?;
+        let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
+        let mut store = FencedStore::new(store, fence, context.clock);
+        match &sharing {
+            Sharing::Unshared | Sharing::Cut { why: None } => {}
+            Sharing::Held(_) => store.upkeep_recovered(UpkeepKind::Lease)?,
+            Sharing::Cut { why: Some(why) } => {
+                tracing::warn!(%why, "the lease can't be asked for: this wake works on what it has, and pushes nothing");
+                store.upkeep_failed(UpkeepKind::Lease, why, None)?;
+            }
+        }
+        Ok(Self {
+            context,
+            store,
+            sharing,
+            lock,
+            me,
+            trigger,
+            report,
+            sync: SyncState::default(),
+            deadline,
+            chat: None,
+            index: IndexPlace::of(context.config).kept_open(),
+            means,
+            given: context.model,
+        })
+    }
+
+    /// Frees the lease, first the one that machines share; the lock goes with the value.
+    pub(crate) fn end(mut self) -> Result<(), WakeError> {
+        self.sharing = Sharing::Unshared;
+        Ok(self.store.release_lease()?)
+    }
+
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.context.clock.now()
+    }
+
+    fn next_cycle_id(&self) -> Result<String, WakeError> {
+        let first = format!("{}-{}", self.now().format("%Y%m%dT%H%M%SZ"), self.me.pid);
+        let mut id = first.clone();
+        // Several cycles of one process within a second, or with a clock that stands still, are counted.
+        for count in 2.. {
+            if self.store.cycle(&id)?.is_none() {
+                break;
+            }
+            id = format!("{first}-{count}");
+        }
+        Ok(id)
+    }
+
+    pub(crate) fn new_cycle(&mut self, reasons: &[Reason], model: &str) -> Result<NewCycle, WakeError> {
+        let (chat, thread_id) = reasons
+            .iter()
+            .find_map(|reason| match reason {
+                Reason::Messages { chat, thread_id, .. } => Some((Some(*chat), *thread_id)),
+                _ => None,
+            })
+            .unwrap_or_default();
+        Ok(NewCycle {
+            id: self.next_cycle_id()?,
+            trigger: self.trigger.to_owned(),
+            reasons: reasons.iter().map(Reason::describe).collect(),
+            chat,
+            thread_id,
+            model: model.to_owned(),
+            system: "[]".to_owned(),
+            tools: "[]".to_owned(),
+            work: match reasons {
+                [Reason::Own { due }] => Some(due.work.clone()),
+                [Reason::Reflection { .. }] => Some(OwnWork::Reflection),
+                _ => None,
+            },
+        })
+    }
+
+    pub(crate) fn open_plan_file(&mut self, cycle: &NewCycle, messages: &[i64]) -> Result<PlanFile, WakeError> {
+        let (me, now) = (self.me.clone(), self.now());
+        let (chat, thread_id) = (cycle.chat, cycle.thread_id);
+        let work = wake_lock::LockedWork { cycle_id: Some(&cycle.id), chat, thread_id, messages };
+        self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
+        let dir = &self.context.config.workspace_dir;
+        self.report.cycle_id = Some(cycle.id.clone());
+        self.report.reasons.extend(cycle.reasons.iter().cloned());
+        PlanFile::create(dir, &cycle.id, &cycle.reasons, now)
+            .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
+    }
+
+    /// Where the programs of a cycle under these rules would run.
+    pub(crate) fn shelter_of_cycle(&self, rules: &Rules, cycle: &str) -> Result<Rc<Shelter>, StoreError> {
+        let clean = self.store.handled_keys(CLEAN_FOLDER)?;
+        let clean = clean.iter().filter_map(|key| key.strip_prefix(CLEAN_FOLDER)).map(str::to_owned);
+        let shelter = client::shelter(self.context.config, rules, &self.tooling().servers);
+        Ok(Rc::new(shelter.for_cycle(cycle, clean).with_tainted_writes(tainted_writes(&self.store)?)))
+    }
+
+    /// Takes note that a cycle has ended without having read untrusted text: what it left in the scratch is seen by others.
+    pub(crate) fn note_clean(&mut self, cycle: &str) -> Result<(), StoreError> {
+        let folder = CycleFolder::new(&self.context.config.scratch_dir(), cycle);
+        if folder.path().is_dir() && self.store.taints_of(cycle)?.is_none() {
+            let now = rfc3339(self.now());
+            self.store.set_handled(&format!("{CLEAN_FOLDER}{cycle}"), &now)?;
+        }
+        Ok(())
+    }
+
+    /// Where programs that belong to no cycle would run under these rules.
+    pub(crate) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
+        Rc::new(client::shelter(self.context.config, rules, &self.tooling().servers))
+    }
+
+    /// The tools and servers that there are, as this wake has read them.
+    pub(crate) fn tooling(&self) -> Rc<Tooling> {
+        self.means.tooling(self.context)
+    }
+
+    /// Asks the model of this name from now on, with its tools; or what is wrong with it, in words. One that can't be made is then
+    /// in trouble like one whose key is refused: the next one of the chain is asked, and only who has no other waits.
+    pub(crate) fn try_model(&mut self, name: &str) -> Result<Option<String>, WakeError> {
+        match self.use_model(name) {
+            Ok(()) => Ok(None),
+            Err(error @ WakeError::Model(_)) => {
+                let why = self.context.redactor.redact(&error.to_string());
+                tracing::warn!(model = name, %why, "a model can't be asked");
+                self.store.model_failed(name, ModelFault::Account, &why, None)?;
+                Ok(Some(why))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn use_model(&mut self, name: &str) -> Result<(), WakeError> {
+        if self.context.model.name() != name {
+            self.context.model = match self.given.name() == name {
+                true => self.given,
+                false => self.means.models.get(name).map_err(WakeError::Model)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// What a person has just agreed to may have changed them: the next cycle reads them anew.
+    pub(crate) fn forget_tooling(&self) {
+        self.means.forget_tooling();
+    }
+
+    pub(crate) fn exec(&self, world: &World) -> Exec {
+        let engine = self.context.config.brave_key.clone().map_or_else(Engine::default, Engine::brave);
+        Exec::new(Rc::clone(&world.shelter), world.rules.clone()).searching(engine)
+    }
+
+    /// Names no cycle in the lock file any more: whatever ends this wake now is none of the cycle's doing, and nobody is shown that
+    /// it is worked on, below its answer and for as long as a slow remote takes.
+    /// A disk that is full then keeps nothing from being delivered.
+    pub(crate) fn lay_down(&mut self) {
+        let (me, now) = (self.me.clone(), self.now());
+        if let Err(error) = self.lock.describe(&me, now, wake_lock::LockedWork::default()) {
+            tracing::warn!(%error, "the lock file still names a cycle that is over");
+        }
+    }
+
+    pub(crate) fn remove_plan_file(&mut self, plan_file: &PlanFile) {
+        if let Err(error) = plan_file.remove() {
+            tracing::warn!(%error, "the plan file could not be removed");
+        }
+    }
+
+    /// Whether copies are kept of what a cycle has changed in a person's folders.
+    pub(crate) fn has_copies(&self, cycle_id: &str) -> bool {
+        Copies::of(self.context.config).has(cycle_id)
+    }
+
+    /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
+    pub(crate) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
+        let message = NewOutgoing {
+            key: Some(format!("alarm/{key}")),
+            ..NewOutgoing::notice(self.context.config.owner_chat, text)
+        };
+        Ok(self.store.tell(&message)?.is_some())
+    }
+
+    /// Nothing was begun: while it was prepared the bot changed a message that it was about (an edit, a further picture of an
+    /// album). The next look takes it up as it is then.
+    pub(crate) fn leave_unbegun(
+        &mut self,
+        plan_file: &PlanFile,
+        (cycle_id, n_reasons): (Option<String>, usize),
+    ) -> Result<(), WakeError> {
+        tracing::info!("a message changed before it was taken up; it is looked at once more");
+        self.lay_down();
+        self.report.cycle_id = cycle_id;
+        self.report.reasons.truncate(n_reasons);
+        self.remove_plan_file(plan_file);
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! What all sessions of a wake share: its models, and the tools and servers that there are, each when it is first asked for.
+//! `mcp.toml` is read once a wake, and anew after a person's yes. The tools are made for each model in turn.
+
+use std::{cell::RefCell, rc::Rc};
+
+use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
+use reveille_model::ModelChain;
+use reveille_tools::{
+    Catalogue, Registry,
+    mcp::client::{self, settings::Settings},
+};
+
+use crate::context::Context;
+
+/// The means of a wake.
+pub(crate) struct Means<'c> {
+    /// The models that may be asked.
+    pub(crate) models: ModelChain<'c>,
+    /// The tools of the model that is named beside them.
+    tooling: RefCell<Option<(String, Rc<Tooling>)>>,
+}
+
+impl<'c> Means<'c> {
+    /// Those that the settings name. Nothing is read or made yet.
+    pub(crate) fn of(config: &'c Config) -> Self {
+        Self { models: ModelChain::of(config), tooling: RefCell::default() }
+    }
+
+    /// The tools of the model that is asked now. Another model has other tools, of the same servers.
+    pub(crate) fn tooling(&self, context: Context<'_>) -> Rc<Tooling> {
+        let model = context.model.name();
+        let mut held = self.tooling.borrow_mut();
+        let servers = match &*held {
+            Some((of, tooling)) if of == model => return Rc::clone(tooling),
+            Some((_, tooling)) => Rc::clone(&tooling.servers),
+            None => Rc::new(Settings::of(context.config)),
+        };
+        let tooling = Rc::new(Tooling::of(context, servers));
+        *held = Some((model.to_owned(), Rc::clone(&tooling)));
+        tooling
+    }
+
+    /// What a person has just agreed to may have changed the tools: the next cycle reads them anew.
+    pub(crate) fn forget_tooling(&self) {
+        self.tooling.take();
+    }
+}
+
+/// What `mcp.toml` says, what a person has accepted of its servers, and the tools that come of it.
+pub(crate) struct Tooling {
+    /// The tools of the model: one that thinks has those of the servers, too.
+    pub(crate) registry: Registry,
+    /// The servers.
+    pub(crate) servers: Rc<Settings>,
+}
+
+impl Tooling {
+    /// What a cycle finds tools in, made when it looks for one.
+    pub(crate) fn catalogue(self: &Rc<Self>, sees_all: bool) -> Rc<Catalogue> {
+        let tooling = Rc::clone(self);
+        Rc::new(Catalogue::new(move || tooling.registry.seen_by(sees_all).catalogue()))
+    }
+
+    /// Reads them for who asks outside a wake.
+    pub(crate) fn read(context: Context<'_>) -> Self {
+        Self::of(context, Rc::new(Settings::of(context.config)))
+    }
+
+    fn of(context: Context<'_>, servers: Rc<Settings>) -> Self {
+        let of_servers = || client::tools(context.config, &servers);
+        let registry = match context.model.name() {
+            OFFLINE_MODEL => Registry::offline(),
+            CLAUDE_CODE => Registry::thinking().written_out().with(of_servers()),
+            _ if context.model.is_small() => Registry::small(),
+            name if Provider::of(name) == Provider::OpenAi => Registry::thinking().written_out().with(of_servers()),
+            _ => Registry::thinking().with(of_servers()),
+        };
+        let registry = match context.stand_in {
+            Some(stand_in) => registry.acted_by(stand_in),
+            None => registry,
+        };
+        Self { registry, servers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, path::Path};
+
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::context::Terminal;
+    use reveille_base::{clock::SystemClock, redact::Redactor};
+
+    fn name_server(config: &Config, name: &str) {
+        let path = config.mcp_path();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("[[server]]\nname = \"{name}\"\ncommand = [\"/nowhere/{name}\"]\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    fn config(dir: &Path) -> Config {
+        let env = [
+            ("WORKSPACE_DIR", dir.to_str().unwrap()),
+            ("MODEL", "openai:first,openai:second"),
+            ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),
+        ];
+        let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Config::from_sources(&env, None, Some("UTC")).unwrap()
+    }
+
+    #[test]
+    fn the_servers_are_read_once_until_a_person_has_agreed_to_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(dir.path());
+        let (redactor, (_stop, stop)) = (Redactor::new([]), watch::channel(false));
+        let means = Means::of(&config);
+        let named = |model: &str| {
+            let context = Context {
+                config: &config,
+                version: "1.0",
+                clock: &SystemClock,
+                model: means.models.get(model).unwrap(),
+                channel: None,
+                redactor: &redactor,
+                stop: &stop,
+                at_work: &|| {},
+                terminal: Terminal::Later,
+                is_turn: false,
+                stand_in: None,
+            };
+            let tooling = means.tooling(context);
+            tooling.servers.servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>()
+        };
+        name_server(&config, "before");
+        assert_eq!(named("openai:first"), ["before"]);
+        name_server(&config, "after");
+        assert_eq!(named("openai:first"), ["before"]);
+        assert_eq!(named("openai:second"), ["before"]);
+        means.forget_tooling();
+        assert_eq!(named("openai:second"), ["after"]);
+    }
+}

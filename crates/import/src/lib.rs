@@ -1,0 +1,194 @@
+//! `wake import`: what another assistant or a folder of notes holds, taken into the memory as others' words.
+//!
+//! [`source`] opens a folder or an archive within bounds, and `recognise` tells what it is. A reader for each kind
+//! (`chatgpt`, `claude`, `notes`, `markdown_agent`, `json_agent`) gives [`found::FoundThings`], as values. [`plan`] holds
+//! these against what the memory has and against the record of what came in before, and [`carry_out`] makes one commit of the
+//! person's. Nothing that came in is known, an order or a skill before the person has confirmed it ([`reveille_memory::imported`]).
+
+pub mod account;
+#[cfg(test)]
+mod any_json;
+mod boxes;
+mod chatgpt;
+mod claude;
+mod conversation;
+mod encoding;
+mod export;
+pub mod found;
+mod json_agent;
+mod markdown_agent;
+mod marks;
+mod names;
+mod notes;
+pub mod plan;
+mod recognise;
+mod repair;
+pub mod source;
+mod stores;
+mod thread;
+mod zip_file;
+mod zip_name;
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+
+use reveille_account::provenance::{
+    ProvenanceError,
+    hand::{Hand, PersonsCommit},
+};
+use reveille_base::{redact::Redactor, zone::Tz};
+use reveille_git::Repo;
+
+use self::{
+    found::FoundThings,
+    plan::{ImportPlan, MemoryReader},
+    source::ImportSource,
+};
+
+/// Where something comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImportKind {
+    /// An assistant with its memory in Markdown: memory/*.md, claude.md, .env.
+    MarkdownAgent,
+    /// An assistant with its memory in JSON: knowledge.json, reminders.json, conversation_log.jsonl.
+    JsonAgent,
+    /// A folder of Markdown notes.
+    Notes,
+    /// ChatGPT's export.
+    Chatgpt,
+    /// Claude's export.
+    Claude,
+}
+
+impl ImportKind {
+    /// What it is called in a path, and with `--as`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MarkdownAgent => "markdown-agent",
+            Self::JsonAgent => "json-agent",
+            Self::Notes => "notes",
+            Self::Chatgpt => "chatgpt",
+            Self::Claude => "claude",
+        }
+    }
+
+    /// For people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::MarkdownAgent => "an assistant with a memory in Markdown",
+            Self::JsonAgent => "an assistant with a memory in JSON",
+            Self::Notes => "a folder of Markdown notes",
+            Self::Chatgpt => "ChatGPT's export",
+            Self::Claude => "Claude's export",
+        }
+    }
+}
+
+/// Why nothing was imported, in words for the person.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It can't be read.
+    #[error("{what} can't be read: {why}. Nothing was imported.")]
+    Unreadable {
+        /// What.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// It isn't taken as it is.
+    #[error("{0} Nothing was imported.")]
+    Refused(String),
+    /// The memory or the database.
+    #[error(transparent)]
+    Memory(#[from] ProvenanceError),
+}
+
+impl ImportError {
+    fn unreadable(what: impl Into<String>, why: impl std::fmt::Display) -> Self {
+        Self::Unreadable { what: what.into(), why: why.to_string() }
+    }
+}
+
+/// What a look at a source needs.
+#[derive(Clone, Copy)]
+pub struct ImportTools<'a> {
+    /// Masks secrets.
+    pub redactor: &'a Redactor,
+    /// The person's zone.
+    pub tz: Tz,
+    /// The time.
+    pub now: DateTime<Utc>,
+}
+
+/// Reads a source; nothing is written. `kind`: what the person says it is.
+///
+/// # Errors
+/// It can't be read, isn't recognised, or is refused as a whole.
+pub fn read(
+    path: &Path,
+    kind: Option<ImportKind>,
+    tools: ImportTools<'_>,
+) -> Result<(ImportKind, FoundThings), ImportError> {
+    let source = ImportSource::open(path)?;
+    let kind = match kind {
+        Some(kind) => kind,
+        None => recognise::kind_of(&source)?,
+    };
+    let mut found = match kind {
+        ImportKind::MarkdownAgent => markdown_agent::read(&source)?,
+        ImportKind::JsonAgent => json_agent::read(&source, tools.tz)?,
+        ImportKind::Notes => notes::read(&source)?,
+        ImportKind::Chatgpt => chatgpt::read(&source, tools.tz)?,
+        ImportKind::Claude => claude::read(&source, tools.tz)?,
+    };
+    found.left_out.extend(source.left_out().iter().cloned());
+    // The old assistant's own secrets stand in its notes more often than anywhere.
+    let olds = Redactor::new(&found.secrets);
+    // fault: old-assistants-secrets-come
+    found.mask(&|text| tools.redactor.redact(&olds.redact(text)));
+    Ok((kind, found))
+}
+
+/// Works out what would be imported; nothing is written.
+///
+/// # Errors
+/// The memory can't be read.
+pub fn look(
+    repo: &Repo,
+    kind: ImportKind,
+    found: &FoundThings,
+    tools: ImportTools<'_>,
+) -> Result<ImportPlan, ImportError> {
+    Ok(plan::plan(kind, found, &MemoryReader { repo }, tools.now, tools.tz).map_err(ProvenanceError::from)?)
+}
+
+/// Imports it, as one commit of the person's.
+///
+/// # Errors
+/// [`ImportError::Refused`] where what stands in the memory can't be committed first: it would be lost.
+pub fn carry_out(
+    hand: &mut Hand<'_>,
+    kind: ImportKind,
+    found: &FoundThings,
+    tools: ImportTools<'_>,
+) -> Result<(ImportPlan, Option<PersonsCommit>), ImportError> {
+    let edits = hand.commit_edits()?;
+    let plan = look(&hand.repo, kind, found, tools)?;
+    if plan.changes.is_empty() {
+        return Ok((plan, None));
+    }
+    if let Some(left) = edits.left_alone.iter().find(|left| plan.changes.iter().any(|change| change.path == left.path))
+    {
+        return Err(ImportError::Refused(format!(
+            "{} has changes that I can't commit, because it {}. They would be lost.",
+            left.path, left.why
+        )));
+    }
+    let subject = plan.subject();
+    let did = subject.lines().next().unwrap_or_default().replacen("Import ", "imported ", 1);
+    let mut made = hand.commit_step(&plan.changes, &subject, &did)?;
+    made.before.splice(0..0, edits.files);
+    Ok((plan, Some(made)))
+}

@@ -1,0 +1,277 @@
+//! A recorded cycle as a case: a copy without secrets, which outlives its journal.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs::{DirBuilder, OpenOptions},
+    io::Write as _,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use reveille_account::{
+    read, shown,
+    story::{JournalKept, StoryCall, WakeStory},
+};
+use reveille_base::{
+    clock::rfc3339,
+    redact::Redactor,
+    words::{one_line, shortened},
+};
+use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_git::{Oid, Repo, RepoError};
+use reveille_memory as memory;
+use reveille_memory::{changes::changes, templates::templates, view};
+use reveille_store::{CycleRow, Incoming, Store, StoreError};
+use reveille_tools::Registry;
+
+use super::case::EvalCase;
+
+/// Stands where a secret stood.
+const MASK: &str = "***";
+/// The owner's chat, and a guest's, in a case: real numbers stay at home.
+const CHATS: (i64, i64) = (1, 2);
+/// Characters of the first message that a case is called by.
+const MAX_ABOUT_CHARS: usize = 100;
+
+/// A case that was written.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct AddedCase {
+    /// Its file.
+    pub path: PathBuf,
+    /// Places where something is masked.
+    pub masked: usize,
+    /// What the case lacks of the cycle, a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// Why no case was written.
+#[derive(Debug, thiserror::Error)]
+pub enum AddCaseError {
+    /// The cycle makes no case, for people.
+    #[error("{0} No case was written.")]
+    Unfit(String),
+    /// The file can't be written.
+    #[error("{} can't be written: {source}", path.display())]
+    Io {
+        /// The file or its folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The memory.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+}
+
+/// Writes a cycle as a case into a folder, readable by its owner alone.
+///
+/// # Errors
+/// It makes no case, or the file can't be written. One that is there already is left as it is.
+pub fn add(
+    (store, repo): (&Store, &Repo),
+    config: &Config,
+    redactor: &Redactor,
+    row: &CycleRow,
+    dir: &Path,
+) -> Result<AddedCase, AddCaseError> {
+    let id = &row.cycle.id;
+    let unfit = |why: &str| AddCaseError::Unfit(format!("The wake {id} makes no case: {why}"));
+    let story = read::story(store, redactor, row)?;
+    let asked = store.messages_of(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
+    let commit = row.commit_id.as_deref().and_then(|commit| Oid::from_str(commit).ok());
+    match story.journal {
+        JournalKept::Whole => {}
+        JournalKept::Forgotten => return Err(unfit("its journal is older than KEEP_DAYS and was let go.")),
+        JournalKept::Damaged { .. } => return Err(unfit("a part of its journal can't be read.")),
+    }
+    let (Some(commit), false) = (commit, asked.is_empty()) else {
+        return Err(unfit("it needs a message that began it, and a commit that ended it."));
+    };
+    let before = repo.before(commit)?.ok_or_else(|| unfit("the memory has nothing from before its commit."))?;
+    let masked = |text: &str| shown(redactor, text);
+    let mut left_out = Vec::new();
+    let mut text = head(row, &story, (&asked, config), &masked);
+    text.push_str("\n[memory]\n");
+    let same: BTreeMap<&str, &str> = templates().into_iter().collect();
+    for path in repo.markdown_at(before)? {
+        if let Some(content) = repo.read_at(before, &path)?.filter(|content| same.get(&*path) != Some(&&**content)) {
+            line(&mut text, &quoted(&path), &masked(&content));
+        }
+    }
+    said(&mut text, (&asked, config), &masked, &mut left_out);
+    answers(&mut text, &story, &mut left_out);
+    if row.cycle.model != OFFLINE_MODEL {
+        turns(&mut text, &story);
+    }
+    text.push_str("\n[expect]\n");
+    receipts(&mut text, &story);
+    for path in repo.changed_by(commit)? {
+        let path = path.to_string_lossy();
+        let (was, is) = (repo.read_at(before, &path)?, repo.read_at(commit, &path)?);
+        let (Some(is), false) = (is, path == memory::EPISODIC_MEMORY || !path.ends_with(".md")) else { continue };
+        let come = changes(&was.unwrap_or_default(), &is).into_iter().filter(|line| line.is_added);
+        let come: Vec<String> = come.map(|line| quoted(masked(&line.text).trim())).collect();
+        if !come.is_empty() {
+            text.push_str(&format!("\n[expect.files.{}]\ncontains = [{}]\n", quoted(&path), come.join(", ")));
+        }
+    }
+    if let Err(why) = EvalCase::parse(&text) {
+        return Err(unfit(&format!("what it would say can't be read back: {why}")));
+    }
+    let path = dir.join(format!("{id}.toml"));
+    write(dir, &path, &text).map_err(|source| AddCaseError::Io { path: path.clone(), source })?;
+    Ok(AddedCase { path, masked: text.matches(MASK).count(), left_out })
+}
+
+fn head(
+    row: &CycleRow,
+    story: &WakeStory,
+    (asked, config): (&[Incoming], &Config),
+    masked: &dyn Fn(&str) -> String,
+) -> String {
+    let about =
+        asked.first().map_or_else(String::new, |first| shortened(&one_line(&masked(&first.text)), MAX_ABOUT_CHARS));
+    let mut text = format!(
+        "# The wake {}, recorded with {}. Secrets are masked; names and facts are not: read it before you share it.\n",
+        story.wake_id, row.cycle.model
+    );
+    line(&mut text, "about", &about);
+    line(&mut text, "now", &story.started_at.map(rfc3339).unwrap_or_default());
+    line(&mut text, "timezone", config.timezone.name());
+    if view::foreign_chat(row.cycle.chat, config.owner_chat).is_some() {
+        text.push_str(&format!("owner = {}\n", CHATS.0));
+    }
+    text.push_str(&format!("autonomy = {}\n", config.autonomy.level()));
+    text
+}
+
+fn said(
+    text: &mut String,
+    (asked, config): (&[Incoming], &Config),
+    masked: &dyn Fn(&str) -> String,
+    left_out: &mut Vec<String>,
+) {
+    for (at, message) in asked.iter().enumerate() {
+        text.push_str("\n[[said]]\n");
+        line(text, "text", &masked(&message.text));
+        if view::foreign_chat(Some(message.chat), config.owner_chat).is_some() {
+            text.push_str(&format!("chat = {}\n", CHATS.1));
+        }
+        for (key, value) in [("forwarded_from", &message.forwarded_from), ("quoted", &message.quoted)] {
+            value.iter().for_each(|value| line(text, key, &masked(value)));
+        }
+        if at + 1 < asked.len() {
+            text.push_str("wake = false\n");
+        }
+        if message.kind != "text" {
+            left_out.push(format!("Message {} was a {}: its file is left out.", message.id, message.kind));
+        }
+    }
+}
+
+fn calls(story: &WakeStory) -> impl Iterator<Item = &StoryCall> {
+    story.turns().flat_map(|turn| &turn.calls)
+}
+
+/// What acted outside, as the case answers it.
+fn answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String>) {
+    let registry = Registry::thinking();
+    for call in calls(story) {
+        let Some(result) = &call.result else { continue };
+        let is_known = registry.get(&call.tool).is_some();
+        if is_known && registry.acts(&call.tool) {
+            text.push_str("\n[[answers]]\n");
+            line(text, "tool", &call.tool);
+            line(text, "input", &call.input);
+            line(text, "content", &result.content);
+            if result.is_error {
+                text.push_str("is_error = true\n");
+            }
+            result.receipt.iter().for_each(|receipt| line(text, "receipt", receipt));
+            result.taint.iter().for_each(|taint| line(text, "taint", taint));
+        } else if call.tool.starts_with("mcp__") {
+            left_out.push(format!("{} is a server's tool, which a case doesn't have.", call.tool));
+        }
+        if result.has_image {
+            left_out.push(format!("The picture that {} showed is left out.", call.tool));
+        }
+    }
+}
+
+/// The turns as a script: without a model that thinks the case is played as it was.
+fn turns(text: &mut String, story: &WakeStory) {
+    for turn in story.turns() {
+        text.push_str("\n[[turns]]\n");
+        line(text, "text", &turn.text);
+        for call in &turn.calls {
+            text.push_str("[[turns.calls]]\n");
+            line(text, "tool", &call.tool);
+            line(text, "input", &call.input);
+        }
+    }
+}
+
+/// What was done, by its receipts; what was only said, planned or noted isn't asked for.
+fn receipts(text: &mut String, story: &WakeStory) {
+    let registry =
+        if story.model.as_deref() == Some(OFFLINE_MODEL) { Registry::offline() } else { Registry::thinking() };
+    let is_words = |call: &&StoryCall| registry.get(&call.tool).is_some_and(|tool| tool.is_free);
+    let receipt = |call: &StoryCall| Some((call.tool.clone(), call.result.as_ref()?.receipt.clone()?));
+    let did = calls(story).filter(|call| !is_words(call)).filter_map(receipt);
+    let did: Vec<String> =
+        did.map(|(tool, what)| format!("    {{ tool = {}, what = {} }},\n", quoted(&tool), quoted(&what))).collect();
+    text.push_str(&format!("did = [\n{}]\n", did.concat()));
+    if did.is_empty() {
+        let said = calls(story).any(|call| call.tool == "reply") || !story.said.is_empty();
+        text.push_str(if said { "answer = [\"\"]\n" } else { "" });
+    }
+}
+
+fn line(text: &mut String, key: &str, value: &str) {
+    // Writing to a string can't fail.
+    writeln!(text, "{key} = {}", quoted(value)).ok();
+}
+
+/// A TOML string: several lines stand as such.
+fn quoted(value: &str) -> String {
+    let is_long = value.contains('\n');
+    let mut quoted = if is_long { "\"\"\"\n".to_owned() } else { "\"".to_owned() };
+    for c in value.chars() {
+        match c {
+            '\n' => quoted.push('\n'),
+            '\\' | '"' => quoted.extend(['\\', c]),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push_str(if is_long { "\"\"\"" } else { "\"" });
+    quoted
+}
+
+fn write(dir: &Path, path: &Path, text: &str) -> std::io::Result<()> {
+    if !dir.exists() {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn whatever_a_text_says_is_read_back(value in any::<String>()) {
+            let read: BTreeMap<String, String> = toml::from_str(&format!("a = {}\n", quoted(&value))).unwrap();
+            prop_assert_eq!(&read["a"], &value);
+        }
+    }
+}

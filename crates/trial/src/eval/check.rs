@@ -1,0 +1,163 @@
+//! What came of a case, held against what must. Values in, values out.
+
+use std::collections::BTreeMap;
+
+use reveille_base::words::{one_line, shortened};
+use reveille_cycle::decide::machine::Receipt;
+use reveille_tools::Registry;
+
+use super::case::{Expected, ExpectedFile, ExpectedReceipt, named};
+
+/// Characters of a text that are shown where it isn't what was expected.
+const MAX_SHOWN_CHARS: usize = 300;
+
+/// What came of a case.
+#[derive(Debug, Default)]
+pub(super) struct CaseOutcome {
+    /// Receipts of all its cycles.
+    pub(super) receipts: Vec<Receipt>,
+    /// Tools that its person was asked about, with the arguments.
+    pub(super) asked: Vec<(String, String)>,
+    /// What was said to people.
+    pub(super) said: Vec<String>,
+    /// The memory at the beginning, and at the end.
+    pub(super) before: BTreeMap<String, String>,
+    pub(super) after: BTreeMap<String, String>,
+    /// What went wrong on the way, sentences.
+    pub(super) trouble: Vec<String>,
+}
+
+/// Each expectation that isn't met, in a sentence.
+pub(super) fn check(expected: &Expected, outcome: &CaseOutcome, registry: &Registry) -> Vec<String> {
+    let mut why = outcome.trouble.clone();
+    let is_of = |receipt: &Receipt, wanted: &ExpectedReceipt| {
+        let is_of_tool = |tool: &String| named(registry, tool) == named(registry, &receipt.tool);
+        let what = receipt.what.as_deref().unwrap_or_default();
+        wanted.tool.as_ref().is_none_or(is_of_tool) && wanted.what.as_ref().is_none_or(|words| has(what, words))
+    };
+    let done: Vec<&Receipt> = outcome.receipts.iter().filter(|receipt| receipt.what.is_some()).collect();
+    let all = if done.is_empty() { "nothing was done".to_owned() } else { format!("done was: {}", listed(&done)) };
+    for wanted in &expected.did {
+        if !done.iter().any(|receipt| is_of(receipt, wanted)) {
+            why.push(format!("no receipt {}; {all}.", told(wanted)));
+        }
+    }
+    for unwanted in &expected.did_not {
+        if done.iter().any(|receipt| is_of(receipt, unwanted)) {
+            why.push(format!("there is a receipt {}; {all}.", told(unwanted)));
+        }
+    }
+    for tool in &expected.asks {
+        if !outcome.asked.iter().any(|(asked, _)| named(registry, asked) == named(registry, tool)) {
+            why.push(format!("nobody was asked about {tool}; {all}."));
+        }
+    }
+    for (tool, input) in &outcome.asked {
+        let mut foreseen = expected.asks.iter().chain(&expected.may_ask);
+        if !foreseen.any(|wanted| named(registry, wanted) == named(registry, tool)) {
+            why.push(format!("a person was asked about {tool} {input}, which the case has no answer for."));
+        }
+    }
+    let said = outcome.said.join("\n\n");
+    let shown = || format!("it was: {:?}", shortened(&one_line(&said), MAX_SHOWN_CHARS));
+    for words in expected.answer.iter().filter(|words| !has(&said, words)) {
+        why.push(format!("the answer lacks {words:?}; {}.", shown()));
+    }
+    for words in expected.answer_lacks.iter().filter(|words| has(&said, words)) {
+        why.push(format!("the answer says {words:?}; {}.", shown()));
+    }
+    for (path, wanted) in &expected.files {
+        why.extend(file(path, wanted, outcome));
+    }
+    why
+}
+
+fn file(path: &str, wanted: &ExpectedFile, outcome: &CaseOutcome) -> Vec<String> {
+    let mut why = Vec::new();
+    let (before, after) = (outcome.before.get(path), outcome.after.get(path));
+    let text = after.map_or("", String::as_str);
+    let is = || match after {
+        Some(text) => format!("it says {:?}", shortened(text.trim(), MAX_SHOWN_CHARS)),
+        None => "it isn't there".to_owned(),
+    };
+    for words in wanted.contains.iter().filter(|words| !text.contains(words.as_str())) {
+        why.push(format!("{path} lacks {words:?}; {}.", is()));
+    }
+    for words in wanted.lacks.iter().filter(|words| text.contains(words.as_str())) {
+        why.push(format!("{path} has {words:?}; {}.", is()));
+    }
+    if wanted.equals.as_ref().is_some_and(|equals| equals.trim_end() != text.trim_end()) {
+        why.push(format!("{path} says something else; {}.", is()));
+    }
+    if wanted.unchanged && before != after {
+        why.push(format!("{path} was changed; {}.", is()));
+    }
+    why
+}
+
+fn has(text: &str, words: &str) -> bool {
+    text.to_lowercase().contains(&words.to_lowercase())
+}
+
+fn told(wanted: &ExpectedReceipt) -> String {
+    let of = wanted.tool.as_ref().map_or_else(String::new, |tool| format!("of {tool}"));
+    let with = wanted.what.as_ref().map_or_else(String::new, |what| format!("with {what:?}"));
+    format!("{of} {with}").trim().to_owned()
+}
+
+fn listed(done: &[&Receipt]) -> String {
+    let one = |receipt: &&Receipt| {
+        let tool = if receipt.tool.is_empty() { "a rule" } else { &receipt.tool };
+        format!("{} ({tool})", receipt.what.as_deref().unwrap_or_default())
+    };
+    done.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected(text: &str) -> Expected {
+        toml::from_str(text).unwrap()
+    }
+
+    fn outcome() -> CaseOutcome {
+        let receipt = |tool: &str, what: &str| Receipt { tool: tool.to_owned(), what: Some(what.to_owned()) };
+        let file = |text: &str| BTreeMap::from([("memory/a.md".to_owned(), text.to_owned())]);
+        CaseOutcome {
+            receipts: vec![receipt("remember", "Remembered “wifi”"), Receipt { tool: "quote".to_owned(), what: None }],
+            asked: vec![("bash".to_owned(), "{}".to_owned())],
+            said: vec!["It is 1234.".to_owned()],
+            before: file("- a\n"),
+            after: file("- a\n- b\n"),
+            trouble: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_expectation_can_be_met_and_missed() {
+        let unmet = |text: &str| {
+            let asks = if text.contains("asks") { "" } else { "asks = [\"bash\"]\n" };
+            check(&expected(&format!("{asks}{text}")), &outcome(), &Registry::thinking()).len()
+        };
+        for (text, expected) in [
+            ("did = [{ tool = \"remember\", what = \"WIFI\" }]", 0),
+            ("did = [{ tool = \"forget\" }]", 1),
+            ("did = [{ tool = \"quote\" }]", 1),
+            ("did = [{ what = \"router\" }]", 1),
+            ("did_not = [{ tool = \"forget\" }, { what = \"router\" }]", 0),
+            ("did_not = [{ what = \"wifi\" }]", 1),
+            ("asks = []", 1),
+            ("asks = [\"bash\", \"open\"]", 1),
+            ("asks = []\nmay_ask = [\"bash\", \"open\"]", 0),
+            ("answer = [\"it is\"]\nanswer_lacks = [\"5678\"]", 0),
+            ("answer = [\"5678\"]\nanswer_lacks = [\"1234\"]", 2),
+            ("[files.\"memory/a.md\"]\ncontains = [\"- b\"]\nlacks = [\"- c\"]\nequals = \"- a\\n- b\"", 0),
+            ("[files.\"memory/a.md\"]\ncontains = [\"- c\"]\nlacks = [\"- a\"]\nequals = \"- a\"\nunchanged = true", 4),
+            ("[files.\"memory/b.md\"]\nunchanged = true", 0),
+            ("[files.\"memory/b.md\"]\ncontains = [\"x\"]", 1),
+        ] {
+            assert_eq!(unmet(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Runs with a real model, kept beside the workspace's other files and held against the last one of the same model and cases.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::clock::{parse_time, rfc3339};
+
+use super::CaseScore;
+
+/// Runs that are kept, the newest.
+const MAX_RUNS: usize = 50;
+
+/// A run of cases with one model.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct KeptRun {
+    /// When it began, RFC 3339.
+    pub at: String,
+    /// The program's version.
+    pub version: String,
+    /// The model.
+    pub model: String,
+    /// The folder of the cases.
+    pub cases: String,
+    /// How each case went that was run.
+    pub scores: Vec<CaseScore>,
+}
+
+/// What is otherwise than in the run before.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct Comparison {
+    /// When that was.
+    pub before: String,
+    /// Cases that failed then and pass now.
+    pub better: Vec<String>,
+    /// Cases that passed then and fail now.
+    pub worse: Vec<String>,
+    /// What the cases of both runs cost then, in US dollars.
+    pub cost_before_usd: f64,
+    /// What they cost now.
+    pub cost_now_usd: f64,
+}
+
+impl KeptRun {
+    /// This run held against one before it. A case that only one of them has says nothing.
+    pub fn compare(&self, before: &Self) -> Comparison {
+        let mut told = Comparison { before: before.at.clone(), ..Comparison::default() };
+        for now in &self.scores {
+            let Some(then) = before.scores.iter().find(|then| then.case == now.case) else { continue };
+            told.cost_before_usd += then.cost_usd;
+            told.cost_now_usd += now.cost_usd;
+            match (then.passed, now.passed) {
+                (false, true) => told.better.push(now.case.clone()),
+                (true, false) => told.worse.push(now.case.clone()),
+                _ => {}
+            }
+        }
+        told
+    }
+
+    /// Keeps it in a folder, for its owner's eyes alone, and lets the oldest go.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn keep(&self, dir: &Path, at: DateTime<Utc>) -> io::Result<PathBuf> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let path = dir.join(format!("{}.json", at.format("%Y%m%dT%H%M%S%3fZ")));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;
+        let kept = files(dir)?;
+        for old in kept.iter().take(kept.len().saturating_sub(MAX_RUNS)) {
+            fs::remove_file(old)?;
+        }
+        Ok(path)
+    }
+
+    /// The newest kept run of a model with the cases of a folder. One that can't be read is passed over.
+    pub fn last(dir: &Path, model: &str, cases: &str) -> Option<Self> {
+        let read = |path: &PathBuf| serde_json::from_str::<Self>(&fs::read_to_string(path).ok()?).ok();
+        files(dir).ok()?.iter().rev().filter_map(read).find(|run| run.model == model && run.cases == cases)
+    }
+
+    /// A run that begins.
+    pub fn begin(at: DateTime<Utc>, version: &str, model: &str, cases: &str) -> Self {
+        let (at, version) = (rfc3339(at), version.to_owned());
+        Self { at, version, model: model.to_owned(), cases: cases.to_owned(), scores: Vec::new() }
+    }
+}
+
+impl Comparison {
+    /// For people: a line on the whole, and one for what got worse and better.
+    pub fn describe(&self) -> String {
+        let day = parse_time(&self.before).map_or(self.before.clone(), |at| at.format("%Y-%m-%d %H:%M").to_string());
+        let mut text =
+            format!("Since the run of {day} UTC: ${:.2} then, ${:.2} now.\n", self.cost_before_usd, self.cost_now_usd);
+        for (what, cases) in [("Worse", &self.worse), ("Better", &self.better)] {
+            let named = if cases.is_empty() { "none".to_owned() } else { cases.join(", ") };
+            text.push_str(&format!("{what}: {named}\n"));
+        }
+        text
+    }
+}
+
+/// The kept files, the oldest first: their names are their times.
+fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut files = entries.collect::<io::Result<Vec<_>>>()?;
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score(case: &str, passed: bool, cost_usd: f64) -> CaseScore {
+        let about = String::new();
+        let (why, model) = (Vec::new(), "m".to_owned());
+        let (rounds, tokens) = (1, reveille_base::types::Usage::default());
+        CaseScore { case: case.to_owned(), about, passed, why, model, rounds, tokens, cost_usd }
+    }
+
+    #[test]
+    fn a_run_is_held_against_the_last_of_its_model_and_cases() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("evals");
+        let at = |minute: u32| parse_time(&format!("2026-11-21T14:{minute:02}:00Z")).unwrap();
+        assert_eq!(KeptRun::last(&dir, "m", "live"), None);
+        let mut first = KeptRun::begin(at(0), "1.0", "m", "live");
+        first.scores = vec![score("a", true, 0.01), score("b", false, 0.02), score("gone", true, 0.5)];
+        first.keep(&dir, at(0)).unwrap();
+        KeptRun::begin(at(1), "1.0", "other", "live").keep(&dir, at(1)).unwrap();
+        KeptRun::begin(at(2), "1.0", "m", "others").keep(&dir, at(2)).unwrap();
+        fs::write(dir.join("20270101T000000000Z.json"), "no run").unwrap();
+        let last = KeptRun::last(&dir, "m", "live").unwrap();
+        assert_eq!(last, first);
+        let mut now = KeptRun::begin(at(3), "1.0", "m", "live");
+        now.scores = vec![score("a", false, 0.01), score("b", true, 0.01), score("new", false, 0.5)];
+        insta::assert_snapshot!(now.compare(&last).describe(), @r"
+        Since the run of 2026-11-21 14:00 UTC: $0.03 then, $0.02 now.
+        Worse: a
+        Better: b
+        ");
+        for minute in 4..60 {
+            now.keep(&dir, at(minute)).unwrap();
+        }
+        assert_eq!(files(&dir).unwrap().len(), MAX_RUNS);
+    }
+}

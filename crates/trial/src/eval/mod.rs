@@ -1,0 +1,416 @@
+//! Cases: what is said to a memory, and what must come of it. Each runs in a temporary workspace with the real cycle, database,
+//! repository and memory tools; what acts outside is answered by the case.
+
+mod add;
+mod case;
+mod check;
+mod kept;
+mod place;
+mod scripted;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{
+    clock::FixedClock,
+    json::canonical,
+    redact::Secret,
+    types::{ChatRef, Usage},
+};
+use reveille_config::{Config, OFFLINE_MODEL};
+use reveille_cycle as cycle;
+use reveille_cycle::{
+    context::{Context, Terminal, WakeError, WakeOutcome},
+    decide::machine::Cycle,
+    workspace,
+};
+use reveille_git::{Repo, RepoError};
+use reveille_memory::templates::templates;
+use reveille_store::{Batch, NewIncoming, Store, StoreError};
+use reveille_tools::{Done, Outcome, Refusal, Registry, StandIn};
+
+pub use self::{
+    add::{AddCaseError, AddedCase, add},
+    case::EvalCase,
+    kept::{Comparison, KeptRun},
+    place::TrialPlace,
+};
+use self::{
+    case::{CaseMessage, CaseSettings, arguments, named},
+    check::{CaseOutcome, check},
+    scripted::{SCRIPTED, ScriptedModel},
+};
+use super::booked::{Booked, TrialModelError};
+
+/// What starts the wakes of a case, and what stands before the model's name in the ledger.
+const WHAT: &str = "eval";
+/// Wakes after one message, of which each but the first follows a person's yes.
+const MAX_WAKES: u32 = 10;
+/// Cycles of a case that are looked at.
+const MAX_CYCLES: usize = 1_000;
+
+/// How a case went.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct CaseScore {
+    /// Its file's name, without the ending.
+    pub case: String,
+    /// What it is about; empty where it can't be read.
+    pub about: String,
+    /// Whether all that was expected came.
+    pub passed: bool,
+    /// What didn't, a sentence each.
+    pub why: Vec<String>,
+    /// The model.
+    pub model: String,
+    /// Turns of the model.
+    pub rounds: u32,
+    /// Tokens.
+    pub tokens: Usage,
+    /// US dollars.
+    pub cost_usd: f64,
+}
+
+/// Why a case could not be run to its end.
+#[derive(Debug, thiserror::Error)]
+enum TrialError {
+    #[error("{0}")]
+    Case(String),
+    #[error(transparent)]
+    Model(#[from] TrialModelError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+    #[error(transparent)]
+    Wake(#[from] WakeError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// The files of the cases in a folder, sorted.
+///
+/// # Errors
+/// The folder can't be read.
+pub fn cases_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = entries.collect::<std::io::Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    paths.sort();
+    Ok(paths)
+}
+
+/// Who takes the turns of a case.
+#[derive(Debug, Clone, Copy)]
+pub enum TurnTaker<'a> {
+    /// The case's own script, else the offline model.
+    Scripted,
+    /// This model, which has to go by the case's answers to the letter.
+    Model(&'a str),
+    /// This model as it would work for its person, for at most so many US dollars: a call that the case has no answer for fails as a call
+    /// does, and not the case.
+    Live(&'a str, f64),
+}
+
+impl<'a> TurnTaker<'a> {
+    fn model(self) -> Option<&'a str> {
+        match self {
+            Self::Scripted => None,
+            Self::Model(name) | Self::Live(name, _) => Some(name),
+        }
+    }
+}
+
+/// Runs the case of a file.
+pub async fn run(context: Context<'_>, path: &Path, turns: TurnTaker<'_>, place: &TrialPlace) -> CaseScore {
+    let model = turns.model();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut score = CaseScore {
+        case: name,
+        about: String::new(),
+        passed: false,
+        why: Vec::new(),
+        model: model.unwrap_or(OFFLINE_MODEL).to_owned(),
+        rounds: 0,
+        tokens: Usage::default(),
+        cost_usd: 0.0,
+    };
+    let read = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    let case = match read.and_then(|text| EvalCase::parse(&text)) {
+        Ok(case) => case,
+        Err(why) => {
+            score.why.push(format!("The case can't be read: {why}"));
+            return score;
+        }
+    };
+    score.about.clone_from(&case.about);
+    if let Err(error) = case_run(context, &case, (turns, place), &mut score).await {
+        score.why.push(format!("The case couldn't be run: {error}"));
+    }
+    let masked = |why: &String| context.redactor.redact(why);
+    score.why = score.why.iter().map(masked).collect();
+    score.passed = score.why.is_empty();
+    score
+}
+
+async fn case_run(
+    context: Context<'_>,
+    case: &EvalCase,
+    (turns, place): (TurnTaker<'_>, &TrialPlace),
+    score: &mut CaseScore,
+) -> Result<(), TrialError> {
+    let model = turns.model();
+    let settings = case.settings().map_err(TrialError::Case)?;
+    let name = model.unwrap_or(if case.is_scripted() { SCRIPTED } else { OFFLINE_MODEL });
+    name.clone_into(&mut score.model);
+    let dir = place.dir().join("workspace");
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    let config = config_of(context.config, case, settings, (&dir, name));
+    let model = match model {
+        None if case.is_scripted() => Booked::free(Box::new(ScriptedModel::new(&case.turns))),
+        _ => Booked::named(name, WHAT, &config, (context.config, context.clock))?,
+    };
+    let model = match turns {
+        TurnTaker::Live(_, cap_usd) => model.within(cap_usd),
+        TurnTaker::Scripted | TurnTaker::Model(_) => model,
+    };
+    let registry = if name == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() };
+    let answers = Arc::new(Answers::of(case, &registry).map_err(TrialError::Case)?);
+    let stand_in: StandIn = {
+        let answers = Arc::clone(&answers);
+        Arc::new(move |tool, input| answers.answer(tool, input))
+    };
+    let context = Context {
+        config: &config,
+        model: &model,
+        channel: None,
+        terminal: Terminal::Later,
+        stand_in: Some(&stand_in),
+        ..context
+    };
+    let trial = Trial { context, case, registry: &registry, answers: &answers };
+    let outcome = trial.run(settings.now).await;
+    let spent = model.spent();
+    (score.rounds, score.tokens, score.cost_usd) = (model.requests(), spent.tokens, spent.cost_usd);
+    let mut outcome = outcome?;
+    let left = case.turns.len().saturating_sub(model.requests() as usize);
+    if name == SCRIPTED && left > 0 {
+        outcome.trouble.push(format!("{left} of the script's turns were never asked for."));
+    }
+    // The grammar stands in for a model that can't be asked: what it did says nothing of that one.
+    if name != OFFLINE_MODEL && model.requests() == 0 {
+        outcome.trouble.push(format!("{name} was never asked."));
+    } else if matches!(turns, TurnTaker::Live(..)) && spent.tokens == Usage::default() {
+        outcome.trouble.push(format!("{name} never answered."));
+    }
+    if !matches!(turns, TurnTaker::Live(..)) {
+        outcome.trouble.extend(answers.unrecorded());
+    }
+    score.why.extend(check(&case.expect, &outcome, &registry));
+    Ok(())
+}
+
+/// The settings in the temporary workspace: the real ones serve for the model alone.
+fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model): (&Path, &str)) -> Config {
+    let chats: BTreeSet<i64> = case.said.iter().map(|said| said.chat).chain([case.owner]).collect();
+    let allowed_chats = chats.into_iter().filter(|chat| *chat != 0).map(ChatRef::from_number).collect();
+    Config {
+        workspace_dir: dir.to_owned(),
+        media_dir: dir.to_owned(),
+        repo_name: "brain".to_owned(),
+        repo_url: None,
+        database_url: None,
+        database_password: None,
+        telegram_token: None,
+        allowed_chats,
+        owner_chat: ChatRef::from_number(case.owner),
+        is_owner_chosen: true,
+        model: model.to_owned(),
+        // No other model than that one is asked, and paid, for a case.
+        model_simple: None,
+        model_reflect: None,
+        chosen_model: None,
+        // A script needs no key, but counts as a model that has one; nothing is sent to anybody.
+        anthropic_key: if model == SCRIPTED { Some(Secret::new(SCRIPTED)) } else { real.anthropic_key.clone() },
+        brave_key: None,
+        embed_model: None,
+        timezone: settings.timezone,
+        autonomy: settings.autonomy,
+        keep: None,
+        whisper_model: None,
+        quiet_hours: None,
+        reflect_at: None,
+        has_desktop: false,
+        env_file: None,
+        named_env_file: None,
+        notes: Vec::new(),
+        ..real.clone()
+    }
+}
+
+/// What the case answers in the place of tools that act.
+struct Answers {
+    /// Tool, arguments as canonical JSON (none: any), and what is answered.
+    known: Vec<(String, Option<String>, Outcome)>,
+    used: Mutex<Vec<usize>>,
+    unrecorded: Mutex<Vec<String>>,
+}
+
+impl Answers {
+    fn of(case: &EvalCase, registry: &Registry) -> Result<Self, String> {
+        let mut known = Vec::new();
+        for answer in &case.answers {
+            let input = match &answer.input {
+                Some(_) => Some(canonical(&arguments(answer.input.as_ref())?)),
+                None => None,
+            };
+            let done = Done {
+                content: answer.content.clone(),
+                receipt: answer.receipt.clone(),
+                taint: answer.taint.clone(),
+                ..Done::default()
+            };
+            let outcome = if answer.is_error { Err(Refusal(answer.content.clone())) } else { Ok(done) };
+            known.push((named(registry, &answer.tool), input, outcome));
+        }
+        Ok(Self { known, used: Mutex::default(), unrecorded: Mutex::default() })
+    }
+
+    /// The first answer to this call that hasn't served yet.
+    fn find(&self, tool: &str, input: &str) -> Option<usize> {
+        let input = canonical(input);
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |at: &usize| match self.known.get(*at) {
+            Some((known, None, _)) => known == tool,
+            Some((known, Some(wanted), _)) => known == tool && *wanted == input && !used.contains(at),
+            None => false,
+        };
+        (0..self.known.len()).find(fits)
+    }
+
+    fn answer(&self, tool: &str, input: &str) -> Outcome {
+        let found = self.find(tool, input);
+        if let Some((at, (.., outcome))) = found.and_then(|at| Some((at, self.known.get(at)?))) {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).push(at);
+            return outcome.clone();
+        }
+        let what = format!("The case has no answer for {tool} {}.", canonical(input));
+        self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+        Err(Refusal("This isn't recorded, and nothing was done.".to_owned()))
+    }
+
+    fn unrecorded(&self) -> Vec<String> {
+        self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A case under way.
+struct Trial<'a> {
+    context: Context<'a>,
+    case: &'a EvalCase,
+    registry: &'a Registry,
+    answers: &'a Answers,
+}
+
+impl Trial<'_> {
+    async fn run(&self, begin: DateTime<Utc>) -> Result<CaseOutcome, TrialError> {
+        let config = self.context.config;
+        workspace::prepare_workspace(config)?;
+        if !self.case.policy.is_empty() {
+            std::fs::write(config.policy_path(), &self.case.policy)?;
+            let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(config.policy_path(), private)?;
+        }
+        let mut files: BTreeMap<&str, &str> = templates().into_iter().collect();
+        files.extend(self.case.memory.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+        let files: Vec<(&str, &str)> = files.into_iter().collect();
+        let (repo, _) = Repo::open_or_create(&config.repo_dir(), None, &files, begin)?;
+        let mut store = cycle::open_store(config)?;
+        let mut outcome = CaseOutcome { before: texts(&repo)?, ..CaseOutcome::default() };
+        let mut now = begin;
+        for (n, said) in (1_i64..).zip(&self.case.said) {
+            now = said.time().map_err(TrialError::Case)?.unwrap_or(now);
+            if !said.text.is_empty() {
+                say(&mut store, said, n, now)?;
+            }
+            if said.wake && !*self.context.stop.borrow() {
+                self.wake(&mut store, now, &mut outcome).await?;
+            }
+        }
+        for row in store.cycles_since(None, None, MAX_CYCLES)?.iter().rev() {
+            let state = Cycle::replay(String::new(), String::new(), &store.journal(&row.cycle.id)?);
+            outcome.receipts.extend(state.receipts);
+            let said = store.written_by(&row.cycle.id)?;
+            outcome.said.extend(said.into_iter().filter(|text| text.kind != "approval").map(|text| text.text));
+        }
+        outcome.after = texts(&repo)?;
+        Ok(outcome)
+    }
+
+    /// Wakes; a call that asks is allowed where the case has an answer for it, and doesn't say that it must ask.
+    async fn wake(&self, store: &mut Store, now: DateTime<Utc>, outcome: &mut CaseOutcome) -> Result<(), TrialError> {
+        let clock = FixedClock(now);
+        let context = Context { clock: &clock, ..self.context };
+        for _ in 0..MAX_WAKES {
+            let report = cycle::once(context, store, WHAT).await?;
+            if report.outcome == WakeOutcome::Failed {
+                let why = report.error.unwrap_or_default();
+                outcome.trouble.push(format!("the wake failed: {why}"));
+            }
+            let mut has_allowed = false;
+            for question in store.pending_approvals(now)? {
+                let tool = named(self.registry, &question.tool);
+                let expect = &self.case.expect;
+                let must_ask =
+                    expect.asks.iter().chain(&expect.may_ask).any(|wanted| named(self.registry, wanted) == tool);
+                if !must_ask && self.answers.find(&tool, &question.action).is_some() {
+                    has_allowed |= store.decide(question.id, true, now)?;
+                } else if !outcome.asked.contains(&(question.tool.clone(), question.action.clone())) {
+                    outcome.asked.push((question.tool, question.action));
+                }
+            }
+            if !has_allowed {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn say(store: &mut Store, said: &CaseMessage, n: i64, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let chat = ChatRef::from_number(said.chat);
+    if chat.is_terminal() && said.forwarded_from.is_none() && said.quoted.is_none() {
+        return store.say(chat, &said.text, now).map(drop);
+    }
+    let message = NewIncoming {
+        chat,
+        text: said.text.clone(),
+        kind: "text".to_owned(),
+        sender_id: chat.person(),
+        sender_name: said.from.clone(),
+        channel_message_id: Some(n),
+        update_id: Some(n),
+        forwarded_from: said.forwarded_from.clone(),
+        quoted: said.quoted.clone(),
+        ..NewIncoming::default()
+    };
+    let batch = Batch { bot_id: 1, next_offset: n + 1, messages: vec![message], ..Batch::default() };
+    store.accept(&batch, now).map(drop)
+}
+
+/// The memory's files as they stand in the work tree.
+fn texts(repo: &Repo) -> Result<BTreeMap<String, String>, RepoError> {
+    let mut texts = BTreeMap::new();
+    for path in repo.all_markdown()? {
+        if let Some(text) = repo.read_work_tree(&path)? {
+            texts.insert(path, text);
+        }
+    }
+    Ok(texts)
+}

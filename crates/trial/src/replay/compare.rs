@@ -1,0 +1,205 @@
+//! A replay held against its recording. Values in, values out.
+
+use std::collections::BTreeSet;
+
+use reveille_base::types::Usage;
+use reveille_cycle::decide::machine::Cycle;
+use reveille_memory::changes::{ChangedLine, changes};
+use reveille_model::Model as _;
+use reveille_store::{CycleRow, Spent};
+
+use super::{Ran, ReplayEnd, files::Made, recorded::Recorded};
+use crate::booked::Booked;
+
+/// What became of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallFate {
+    /// Made again with the same arguments.
+    Same,
+    /// Made again in other words.
+    Different,
+    /// Recorded, and not made again.
+    Missing,
+    /// Made, and not recorded.
+    NotRecorded,
+}
+
+/// A call of either side.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ComparedCall {
+    /// What became of it.
+    pub fate: CallFate,
+    /// The tool.
+    pub tool: String,
+    /// Its raw arguments as recorded; none: it isn't.
+    pub recorded: Option<String>,
+    /// Its raw arguments in the replay; none: it wasn't made.
+    pub replayed: Option<String>,
+}
+
+/// A file that either side's calls make.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ComparedFile {
+    /// Its path in the memory.
+    pub path: String,
+    /// Whether both make the same of it.
+    pub same: bool,
+    /// What the replay's has (`is_added`) and the recorded one lacks, and the other way round.
+    pub lines: Vec<ChangedLine>,
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct RunFigures {
+    /// Turns of the model.
+    pub rounds: u32,
+    /// Tokens.
+    pub tokens: Usage,
+    /// US dollars.
+    pub cost_usd: f64,
+}
+
+/// A replay beside its recording.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct ReplayReport {
+    /// The cycle's id.
+    pub wake_id: String,
+    /// The model that was recorded.
+    pub recorded_model: String,
+    /// The model of the replay.
+    pub model: String,
+    /// Whether calls, receipts and files are the same. The words of plans, answers and notes don't count, unless a file differs by
+    /// them.
+    pub same: bool,
+    /// How the replay ended.
+    pub ended: ReplayEnd,
+    /// The calls of both, in the order of the replay; then those that it lacks.
+    pub calls: Vec<ComparedCall>,
+    /// Receipts that only the recording has.
+    pub receipts_missing: Vec<String>,
+    /// Receipts that only the replay has.
+    pub receipts_new: Vec<String>,
+    /// Receipts that both have: how many.
+    pub receipts_same: usize,
+    /// Files that calls made.
+    pub files: Vec<ComparedFile>,
+    /// What is to be known of the comparison.
+    pub notes: Vec<String>,
+    /// Texts that were taken as answers when it was recorded.
+    pub said_then: Vec<String>,
+    /// Those of the replay.
+    pub said_now: Vec<String>,
+    /// What the recorded run took.
+    pub recorded: RunFigures,
+    /// What the replay took.
+    pub replayed: RunFigures,
+}
+
+pub(super) fn report(
+    row: &CycleRow,
+    recorded: &Recorded,
+    ran: &Ran,
+    ((was, is), notes): ((Made, Made), Vec<String>),
+    spent: Spent,
+    model: &Booked<'_>,
+) -> ReplayReport {
+    let calls = calls(recorded, ran);
+    let (receipts_missing, receipts_new, receipts_same) = receipts(&recorded.state, &ran.state);
+    let files = files(&was, &is);
+    let has_finished = ran.end == ReplayEnd::Finished;
+    let are_made = calls.iter().all(|call| matches!(call.fate, CallFate::Same | CallFate::Different));
+    let are_receipts = receipts_missing.is_empty() && receipts_new.is_empty();
+    let figures = |state: &Cycle, spent: Spent| RunFigures {
+        rounds: state.turns,
+        tokens: spent.tokens,
+        cost_usd: spent.cost_usd,
+    };
+    ReplayReport {
+        wake_id: row.cycle.id.clone(),
+        recorded_model: row.cycle.model.clone(),
+        model: model.name().to_owned(),
+        same: has_finished && are_made && are_receipts && files.iter().all(|file| file.same),
+        ended: ran.end.clone(),
+        calls,
+        receipts_missing,
+        receipts_new,
+        receipts_same,
+        files,
+        notes,
+        said_then: recorded.said.clone(),
+        said_now: ran.said.clone(),
+        recorded: figures(&recorded.state, spent),
+        replayed: figures(&ran.state, model.spent()),
+    }
+}
+
+fn calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
+    let made = ran.acted.iter().zip(&ran.answered_by).map(|(acted, (at, is_same))| ComparedCall {
+        fate: if *is_same { CallFate::Same } else { CallFate::Different },
+        tool: acted.tool.clone(),
+        recorded: recorded.calls.get(*at).map(|known| known.acted.input.clone()),
+        replayed: Some(acted.input.clone()),
+    });
+    let asked = match &ran.end {
+        ReplayEnd::NotRecorded { tool, input } => Some(ComparedCall {
+            fate: CallFate::NotRecorded,
+            tool: tool.clone(),
+            recorded: None,
+            replayed: Some(input.clone()),
+        }),
+        _ => None,
+    };
+    let missing = recorded.unused().map(|known| ComparedCall {
+        fate: CallFate::Missing,
+        tool: known.acted.tool.clone(),
+        recorded: Some(known.acted.input.clone()),
+        replayed: None,
+    });
+    made.chain(asked).chain(missing).collect()
+}
+
+/// What only the first has, what only the second has, and how many both have; each receipt counts as often as it stands there.
+fn receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize) {
+    let of =
+        |state: &Cycle| -> Vec<String> { state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect() };
+    let (was, mut new) = (of(was), of(is));
+    let mut missing = Vec::new();
+    let before = was.len();
+    for receipt in was {
+        match new.iter().position(|other| *other == receipt) {
+            Some(at) => drop(new.remove(at)),
+            None => missing.push(receipt),
+        }
+    }
+    let same = before - missing.len();
+    (missing, new, same)
+}
+
+fn files(was: &Made, is: &Made) -> Vec<ComparedFile> {
+    let paths: BTreeSet<&String> = was.files.keys().chain(is.files.keys()).collect();
+    let compared = paths.into_iter().map(|path| {
+        let (was, is) = (was.files.get(path), is.files.get(path));
+        let lines = changes(was.map_or("", String::as_str), is.map_or("", String::as_str));
+        ComparedFile { path: path.clone(), same: was == is, lines }
+    });
+    compared.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reveille_cycle::decide::machine::Receipt;
+
+    #[test]
+    fn a_receipt_that_stands_twice_is_missed_once() {
+        let cycle = |receipts: &[&str]| {
+            let mut cycle = Cycle::new(String::new(), String::new());
+            let receipt = |what: &&str| Receipt { tool: String::new(), what: Some((*what).to_owned()) };
+            cycle.receipts = receipts.iter().map(receipt).collect();
+            cycle
+        };
+        let told = receipts(&cycle(&["a", "b", "a"]), &cycle(&["a", "c"]));
+        assert_eq!(told, (vec!["b".to_owned(), "a".to_owned()], vec!["c".to_owned()], 1));
+    }
+}

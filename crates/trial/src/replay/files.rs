@@ -1,0 +1,107 @@
+//! The memory's files as calls make them: the tools of today on the memory as it was before the cycle's commit, values in and values out.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use reveille_base::{types::Effect, words::one_line};
+use reveille_cycle::{context::Context, run::outside};
+use reveille_git::{Oid, Repo};
+use reveille_memory as memory;
+use reveille_memory::{
+    skill::Skills,
+    view::{self, View},
+};
+use reveille_store::{Change, CycleRow, StagedFile, Store};
+use reveille_tools::{Chat, Documents, Registry, World};
+
+use super::recorded::ActedCall;
+
+/// Where the memory of back then would stand: nothing is there, and nothing is written.
+const NOWHERE: &str = "replay";
+
+/// What calls make of the memory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Made {
+    /// The files that differ from what was there, by their paths.
+    pub(super) files: BTreeMap<String, String>,
+    /// Calls that could not be carried out again, and why, for people.
+    pub(super) refused: Vec<String>,
+}
+
+/// The memory before a commit.
+pub(super) struct MemoryBefore {
+    texts: Vec<StagedFile>,
+}
+
+impl MemoryBefore {
+    /// Reads it.
+    pub(super) fn read(repo: &Repo, commit: Oid) -> Result<Option<Self>, reveille_git::RepoError> {
+        let Some(before) = repo.before(commit)? else { return Ok(None) };
+        let mut texts = Vec::new();
+        for path in repo.markdown_at(before)? {
+            if let Some(content) = repo.read_at(before, &path)? {
+                texts.push(StagedFile { path, base: Some(content.clone()), content });
+            }
+        }
+        Ok(Some(Self { texts }))
+    }
+
+    /// Carries out what these calls change.
+    pub(super) fn after(
+        &self,
+        (context, store): (Context<'_>, &Store),
+        row: &CycleRow,
+        registry: &Registry,
+        calls: &[ActedCall],
+    ) -> Result<Made, reveille_cycle::WakeError> {
+        let mut world = self.world(context, store, row)?;
+        let mut made = Made::default();
+        for call in calls.iter().filter(|call| !call.is_error) {
+            if registry.acts(&call.tool) || registry.get(&call.tool).is_none_or(|tool| tool.effect == Effect::Read) {
+                continue;
+            }
+            world.now = call.at.unwrap_or(world.now);
+            world.open_messages.clone_from(&call.open);
+            world.taint = (!call.taints.is_empty()).then(|| call.taints.join(", "));
+            match registry.call(&call.tool, &call.input, &world) {
+                Ok(done) => done.changes.iter().for_each(|change| take(&mut world, change)),
+                Err(why) => made.refused.push(format!("{}: {}", call.tool, one_line(&why.0))),
+            }
+        }
+        let changed = world.documents.staged().into_iter().filter(|file| file.base.as_ref() != Some(&file.content));
+        made.files = changed.map(|file| (file.path, file.content)).collect();
+        Ok(made)
+    }
+
+    fn world(&self, context: Context<'_>, store: &Store, row: &CycleRow) -> Result<World, reveille_cycle::WakeError> {
+        let (config, cycle) = (context.config, &row.cycle);
+        let dir: PathBuf = config.workspace_dir.join(NOWHERE);
+        let mut documents = Documents::new(&dir, self.texts.clone());
+        if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
+            && !view::is_shared(&documents.text(memory::CLAUDE))
+        {
+            documents = documents.seen_by(View::of(chat));
+        }
+        let skills = Skills::collect(&documents.list(), |path| documents.text(path)).usable;
+        let world = outside::looking(context, store)?;
+        Ok(World {
+            wake_id: cycle.id.clone(),
+            model: context.model.name().to_owned(),
+            now: row.started_at.unwrap_or(world.now),
+            chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: None }),
+            tell_per_day: u32::MAX,
+            documents,
+            skills,
+            exchanges: Vec::new(),
+            ..world
+        })
+    }
+}
+
+/// Brings the world along, as the cycle itself does.
+fn take(world: &mut World, change: &Change) {
+    match change {
+        Change::File(file) => world.documents.apply(file),
+        Change::ShowTasks { tasks, .. } => world.shown_tasks.clone_from(tasks),
+        _ => {}
+    }
+}

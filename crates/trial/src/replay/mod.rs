@@ -1,0 +1,348 @@
+//! Runs a recorded cycle again. The model takes its turns anew, the cycle's own state machine goes by them, and the journal answers its
+//! calls: none of them is carried out. What comes of it is held against what was recorded.
+//!
+//! A call is answered by the first recorded one of the same tool and arguments that has answered none yet; one that
+//! isn't recorded ends the replay. Files are made from both lists of calls by the same tools, from the memory before the commit.
+
+mod compare;
+mod files;
+mod recorded;
+mod tell;
+
+use std::time::Duration;
+
+use reveille_base::words::count;
+use reveille_config::OFFLINE_MODEL;
+use reveille_cycle::{
+    WakeError,
+    context::Context,
+    decide::{
+        brief, fold,
+        limits::Limits,
+        machine::{Cycle, Step, ToolRequest},
+        uptake::OUTSIDE,
+    },
+};
+use reveille_git::{Oid, Repo, RepoError};
+use reveille_memory as memory;
+use reveille_model::{Conversation, Model as _, ModelError, Progress, Turn, anthropic::retry};
+use reveille_store::{CycleRow, Entry, MessageOutcome, Store, StoreError};
+use reveille_tools::Registry;
+
+pub use self::{
+    compare::{CallFate, ComparedCall, ComparedFile, ReplayReport, RunFigures},
+    tell::on_terminal,
+};
+use self::{
+    files::{Made, MemoryBefore},
+    recorded::{ActedCall, Recorded},
+};
+use super::booked::Booked;
+
+/// Steps of the machine that one replay takes at most.
+const MAX_STEPS: u32 = 20_000;
+
+/// How a replay ended.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum ReplayEnd {
+    /// The cycle came to its end.
+    Finished,
+    /// A call was made that isn't recorded.
+    NotRecorded {
+        /// The tool.
+        tool: String,
+        /// Its raw arguments.
+        input: String,
+    },
+    /// Something else is in the way.
+    Stopped {
+        /// What, for people.
+        why: String,
+    },
+}
+
+/// Why a cycle isn't replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// There is nothing that could be, for people.
+    #[error("{0}")]
+    Unfit(String),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The memory.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+    /// The rest of the world.
+    #[error(transparent)]
+    Wake(#[from] WakeError),
+}
+
+/// A cycle that is to be replayed.
+pub struct Replay<'a> {
+    row: &'a CycleRow,
+    recorded: Recorded,
+    registry: Registry,
+}
+
+/// What a replay has done.
+struct Ran {
+    state: Cycle,
+    acted: Vec<ActedCall>,
+    /// For each of these which recorded call has answered, and whether by the very same arguments.
+    answered_by: Vec<(usize, bool)>,
+    said: Vec<String>,
+    end: ReplayEnd,
+}
+
+impl<'a> Replay<'a> {
+    /// Reads what was recorded of a cycle.
+    ///
+    /// # Errors
+    /// There is nothing to be replayed, and why.
+    pub fn of(store: &Store, row: &'a CycleRow) -> Result<Self, ReplayError> {
+        let unfit = |why: &str| Err(ReplayError::Unfit(format!("The wake {} can't be replayed: {why}", row.cycle.id)));
+        if !store.has_journal(&row.cycle.id)? {
+            return unfit(
+                "its journal is older than KEEP_DAYS and was let go. `wake eval add` keeps a cycle for longer.",
+            );
+        }
+        if row.cycle.is_by_rule() {
+            return unfit("a rule did all of it, and no model was asked.");
+        }
+        if row.cycle.model == OUTSIDE {
+            return unfit("its one call came from an MCP client, and no model was asked.");
+        }
+        let Some(recorded) = Recorded::of(row, store.dated_journal(&row.cycle.id)?) else {
+            return unfit("a line of its journal can't be read.");
+        };
+        if recorded.state.turns == 0 {
+            return unfit("the model had taken no turn.");
+        }
+        let registry = if row.cycle.model == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() };
+        Ok(Self { row, recorded, registry })
+    }
+
+    /// Turns that the model took when it was recorded.
+    pub fn turns(&self) -> u32 {
+        self.recorded.state.turns
+    }
+
+    /// The conversation that the first request sends.
+    pub fn first_conversation(&self) -> Conversation {
+        self.begin().conversation
+    }
+
+    fn begin(&self) -> Cycle {
+        let mut state = Cycle::new(self.row.cycle.system.clone(), self.row.cycle.tools.clone());
+        self.recorded.opening().iter().for_each(|entry| state.apply(entry));
+        state
+    }
+
+    /// Runs it, and compares.
+    ///
+    /// # Errors
+    /// The database or the memory can't be read.
+    pub async fn run(
+        mut self,
+        context: Context<'_>,
+        (store, repo): (&Store, Option<&Repo>),
+        model: &Booked<'_>,
+    ) -> Result<ReplayReport, ReplayError> {
+        let ran = self.drive(context, model).await;
+        let (files, notes) = self.files(context, (store, repo), &ran)?;
+        Ok(compare::report(self.row, &self.recorded, &ran, (files, notes), store.spent_by(&self.row.cycle.id)?, model))
+    }
+
+    async fn drive(&mut self, context: Context<'_>, model: &Booked<'_>) -> Ran {
+        let limits = if model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
+        let limits = limits.within(model.context_window());
+        let (mut acted, mut answered_by, mut said) = (Vec::new(), Vec::new(), Vec::new());
+        let mut state = self.begin();
+        let mut end = ReplayEnd::Stopped { why: format!("it took more than {MAX_STEPS} steps.") };
+        for _ in 0..MAX_STEPS {
+            let entries = match state.next(&limits) {
+                Step::Ask => match ask(context, model, &state.conversation).await {
+                    Ok(Turn { content, stop, usage, .. }) => vec![Entry::Turn { content, stop, usage }],
+                    Err(why) => {
+                        end = ReplayEnd::Stopped { why };
+                        break;
+                    }
+                },
+                Step::Call(request) => match self.recorded.find(&self.registry, &request) {
+                    Some((at, is_same)) => {
+                        let Some(known) = self.recorded.calls.get(at) else { continue };
+                        let (open, taints) = (state.open.clone(), state.taints.clone());
+                        let ToolRequest { id, name: tool, input } = request;
+                        let entry = known.outcome_of(&id);
+                        acted.push(ActedCall { tool, input, open, taints, ..known.acted.clone() });
+                        answered_by.push((at, is_same));
+                        vec![entry]
+                    }
+                    None => {
+                        end = ReplayEnd::NotRecorded { tool: request.name, input: request.input };
+                        break;
+                    }
+                },
+                Step::Reject { call, why } => vec![refused(call, why)],
+                Step::Say(raw) => vec![said_by_us(raw)],
+                Step::Tell(raw) => match self.recorded.news(state.turns, Some(&raw)) {
+                    Some(news) => vec![news],
+                    None => with_ask(&state, &limits, raw),
+                },
+                Step::Join => match self.recorded.news(state.turns, None) {
+                    Some(news) => vec![news],
+                    None => {
+                        end = ReplayEnd::Finished;
+                        break;
+                    }
+                },
+                Step::Answer { text, outcome } => {
+                    let entry = answered(&state, outcome);
+                    said.push(text);
+                    vec![entry]
+                }
+                Step::Fold(_) => match self.recorded.folded() {
+                    Some(folded) => vec![folded],
+                    None => {
+                        end = stopped("its conversation would be folded here, which the recorded one wasn't.");
+                        break;
+                    }
+                },
+                Step::Fail(why) => {
+                    end = stopped(&format!("it would fail here, because {why}."));
+                    break;
+                }
+                Step::Limit(question) => match self.recorded.decided(&question.id) {
+                    decided if decided.is_empty() => {
+                        end = stopped("it would ask here whether to go on, which wasn't asked then.");
+                        break;
+                    }
+                    decided => decided,
+                },
+                Step::Await(_) | Step::Allowed(_) | Step::Again { .. } => {
+                    end = stopped("a person's word is waited for here that isn't recorded.");
+                    break;
+                }
+                Step::Finish => {
+                    end = ReplayEnd::Finished;
+                    break;
+                }
+            };
+            entries.iter().for_each(|entry| state.apply(entry));
+        }
+        model.rest();
+        Ran { state, acted, answered_by, said, end }
+    }
+
+    /// The files that both lists of calls make, and what is to be known of that.
+    fn files(
+        &self,
+        context: Context<'_>,
+        (store, repo): (&Store, Option<&Repo>),
+        ran: &Ran,
+    ) -> Result<((Made, Made), Vec<String>), ReplayError> {
+        let nothing = |why: &str| Ok(((Made::default(), Made::default()), vec![why.to_owned()]));
+        let commit = self.row.commit_id.as_deref().and_then(|id| Oid::from_str(id).ok());
+        let (Some(repo), Some(commit)) = (repo, commit) else {
+            return nothing("Files aren't compared: the wake has no commit.");
+        };
+        let before = match MemoryBefore::read(repo, commit) {
+            Ok(Some(before)) => before,
+            Ok(None) => return nothing("Files aren't compared: the memory has nothing from before the wake's commit."),
+            Err(error) if error.is_the_machines() => return Err(error.into()),
+            Err(_) => return nothing("Files aren't compared: the wake's commit isn't in the memory any more."),
+        };
+        let calls: Vec<ActedCall> = self.recorded.calls.iter().map(|known| known.acted.clone()).collect();
+        let make = |calls: &[ActedCall]| before.after((context, store), self.row, &self.registry, calls);
+        let (was, is) = (make(&calls)?, make(&ran.acted)?);
+        let mut notes: Vec<String> =
+            was.refused.iter().map(|call| format!("Left out of the files, on both sides: {call}")).collect();
+        let is_log = |path: &str| path == memory::EPISODIC_MEMORY || path.starts_with("memory/agent-memory/archive/");
+        for path in repo.changed_by(commit)? {
+            let path = path.to_string_lossy();
+            if !is_log(&path) && repo.read_at(commit, &path)?.as_ref() != was.files.get(&*path) {
+                notes.push(format!(
+                    "{path} is otherwise in the commit: rules, people or another version had a hand in it."
+                ));
+            }
+        }
+        Ok(((was, is), notes))
+    }
+}
+
+/// Why it ended before its end.
+const ASKED_TO_END: &str = "it was asked to end.";
+
+/// Asks for a turn, as often as its errors allow.
+async fn ask(context: Context<'_>, model: &Booked<'_>, conversation: &Conversation) -> Result<Turn, String> {
+    let mut stop = context.stop.clone();
+    for attempt in 1.. {
+        let progress = Progress::default();
+        let turn = async {
+            match model.turn(conversation, &progress).await {
+                Ok(turn) => Ok(Ok(turn)),
+                Err(error) => match retry::backoff(&error, attempt, fastrand::f64()) {
+                    Some(wait) => Ok(Err(wait)),
+                    None => Err(error),
+                },
+            }
+        };
+        let turn: Result<Result<Turn, Duration>, ModelError> = tokio::select! {
+            biased;
+            turn = turn => turn,
+            _ = stop.wait_for(|stop| *stop) => return Err(ASKED_TO_END.to_owned()),
+        };
+        match turn {
+            Ok(Ok(turn)) => return Ok(turn),
+            Ok(Err(wait)) => tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                _ = stop.wait_for(|stop| *stop) => return Err(ASKED_TO_END.to_owned()),
+            },
+            Err(error) => return Err(format!("the model did not answer: {error}")),
+        }
+    }
+    Err("the model did not answer.".to_owned())
+}
+
+fn stopped(why: &str) -> ReplayEnd {
+    ReplayEnd::Stopped { why: why.to_owned() }
+}
+
+fn said_by_us(raw: String) -> Entry {
+    Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None }
+}
+
+fn refused(ToolRequest { id, name, .. }: ToolRequest, why: String) -> Entry {
+    Entry::Outcome {
+        call: id,
+        name,
+        content: why,
+        is_error: true,
+        receipt: None,
+        closed: Vec::new(),
+        taint: None,
+        image: None,
+    }
+}
+
+/// A text is taken as the answer, with the receipt that the cycle itself writes.
+fn answered(state: &Cycle, outcome: MessageOutcome) -> Entry {
+    let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
+    let receipt = match state.open.len() {
+        0 => "Told why the work ended".to_owned(),
+        n => format!("{verb} {}", count(n, "message")),
+    };
+    Entry::Answered { messages: state.open.clone(), receipt }
+}
+
+/// Results, and behind them what folding has to ask.
+fn with_ask(state: &Cycle, limits: &Limits, raw: String) -> Vec<Entry> {
+    let Some(ask) = state.fold_ask(limits, &raw) else { return vec![said_by_us(raw)] };
+    let tokens = state.folding.with(&raw);
+    match brief::with_text(&raw, &fold::words(ask, tokens)) {
+        Some(asking) => vec![said_by_us(asking), Entry::FoldAsked { ask, tokens }],
+        None => vec![said_by_us(raw)],
+    }
+}

@@ -1,0 +1,170 @@
+//! A journal as a replay needs it: what the conversation began with, what each call came to, and what came from people meanwhile.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::json::canonical;
+use reveille_cycle::decide::machine::{Cycle, ToolRequest};
+use reveille_model::content::{text_of, tool_calls};
+use reveille_store::{CycleRow, Entry, JournalLine};
+use reveille_tools::{Registry, unwrapped};
+
+/// A call that was carried out, and how things stood then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ActedCall {
+    pub(super) tool: String,
+    /// Raw JSON arguments.
+    pub(super) input: String,
+    pub(super) at: Option<DateTime<Utc>>,
+    /// Messages that were open.
+    pub(super) open: Vec<i64>,
+    /// Whose bytes had been read.
+    pub(super) taints: Vec<String>,
+    pub(super) is_error: bool,
+}
+
+/// A call of the journal, with its outcome.
+pub(super) struct KnownCall {
+    pub(super) acted: ActedCall,
+    outcome: Entry,
+    is_used: bool,
+}
+
+/// A recorded cycle.
+pub(super) struct Recorded {
+    opening: Vec<Entry>,
+    pub(super) calls: Vec<KnownCall>,
+    /// Messages that joined, and after how many turns.
+    news: VecDeque<(u32, Entry)>,
+    folded: VecDeque<Entry>,
+    /// What a person decided when a limit was reached.
+    decided: Vec<Entry>,
+    /// Texts that were taken as answers.
+    pub(super) said: Vec<String>,
+    /// How it ended up.
+    pub(super) state: Cycle,
+}
+
+impl Recorded {
+    /// Reads a journal; none where a line of it can't be read.
+    pub(super) fn of(row: &CycleRow, journal: Vec<JournalLine>) -> Option<Self> {
+        let mut recorded = Self {
+            opening: Vec::new(),
+            calls: Vec::new(),
+            news: VecDeque::new(),
+            folded: VecDeque::new(),
+            decided: Vec::new(),
+            said: Vec::new(),
+            state: Cycle::new(row.cycle.system.clone(), row.cycle.tools.clone()),
+        };
+        let mut asked = BTreeMap::new();
+        let mut text = String::new();
+        for JournalLine { at, entry } in journal {
+            let entry = entry?;
+            recorded.take(at, &entry, (&mut asked, &mut text));
+            recorded.state.apply(&entry);
+        }
+        Some(recorded)
+    }
+
+    fn take(
+        &mut self,
+        at: Option<DateTime<Utc>>,
+        entry: &Entry,
+        (asked, text): (&mut BTreeMap<String, (String, String)>, &mut String),
+    ) {
+        match entry {
+            Entry::Said { messages, .. } if self.state.turns > 0 && !messages.is_empty() => {
+                self.news.push_back((self.state.turns, entry.clone()));
+            }
+            Entry::Said { .. } | Entry::ByRule { .. } if self.state.turns == 0 => self.opening.push(entry.clone()),
+            Entry::Turn { content, stop, .. } => {
+                for call in tool_calls(content, stop) {
+                    let named = unwrapped(&call.name, call.input.get());
+                    let named = named.unwrap_or_else(|| (call.name, call.input.get().to_owned()));
+                    asked.insert(call.id, named);
+                }
+                *text = text_of(content);
+            }
+            Entry::Outcome { call, is_error, .. } => {
+                let Some((tool, input)) = asked.remove(call) else { return };
+                let (open, taints) = (self.state.open.clone(), self.state.taints.clone());
+                let acted = ActedCall { tool, input, at, open, taints, is_error: *is_error };
+                self.calls.push(KnownCall { acted, outcome: entry.clone(), is_used: false });
+            }
+            Entry::Answered { .. } => self.said.push(text.trim().to_owned()),
+            Entry::Folded { .. } => self.folded.push_back(entry.clone()),
+            Entry::Judged { .. } | Entry::Decided { .. } => self.decided.push(entry.clone()),
+            _ => {}
+        }
+    }
+
+    /// What stands before the first request.
+    pub(super) fn opening(&self) -> &[Entry] {
+        &self.opening
+    }
+
+    /// The recorded call that answers this one, and whether it is the very same: the first of the same tool and the same arguments
+    /// (as [`canonical`] JSON) that hasn't answered yet. What a model says in its own words (plans, answers, notes: the tools that never
+    /// ask) is also answered by the first such call of the same tool.
+    pub(super) fn find(&mut self, registry: &Registry, request: &ToolRequest) -> Option<(usize, bool)> {
+        let named = |name: &str| registry.get(name).map_or_else(|| name.to_owned(), |tool| tool.name.to_string());
+        let (tool, input) = (named(&request.name), canonical(&request.input));
+        let is_words = registry.get(&request.name).is_some_and(|tool| tool.is_free);
+        let unused = || self.calls.iter().enumerate().filter(|(_, known)| !known.is_used);
+        let of_tool = || unused().filter(|(_, known)| named(&known.acted.tool) == tool);
+        let same = of_tool().find(|(_, known)| canonical(&known.acted.input) == input).map(|(at, _)| (at, true));
+        let found = same.or_else(|| of_tool().next().filter(|_| is_words).map(|(at, _)| (at, false)))?;
+        self.calls.get_mut(found.0)?.is_used = true;
+        Some(found)
+    }
+
+    /// Which calls have answered none.
+    pub(super) fn unused(&self) -> impl Iterator<Item = &KnownCall> {
+        self.calls.iter().filter(|known| !known.is_used)
+    }
+
+    /// What the messages that had joined by so many turns add: their entry, which says `raw` before them.
+    pub(super) fn news(&mut self, turns: u32, before: Option<&str>) -> Option<Entry> {
+        let (_, entry) = self.news.pop_front_if(|(after, _)| *after <= turns)?;
+        let Entry::Said { raw, messages, handles, head, taint } = entry else { return None };
+        let raw = behind(before, &raw)?;
+        Some(Entry::Said { raw, messages, handles, head, taint })
+    }
+
+    pub(super) fn folded(&mut self) -> Option<Entry> {
+        self.folded.pop_front()
+    }
+
+    /// The question whether to go on, and what was decided on it.
+    pub(super) fn decided(&self, question: &str) -> Vec<Entry> {
+        let is_of = |entry: &&Entry| match entry {
+            Entry::Judged { call, .. } | Entry::Decided { call, .. } => call == question,
+            _ => false,
+        };
+        self.decided.iter().filter(is_of).cloned().collect()
+    }
+}
+
+impl KnownCall {
+    /// Its outcome as that of another call.
+    pub(super) fn outcome_of(&self, id: &str) -> Entry {
+        let mut entry = self.outcome.clone();
+        if let Entry::Outcome { call, .. } = &mut entry {
+            id.clone_into(call);
+        }
+        entry
+    }
+}
+
+/// A user message's blocks but for results of calls, behind the blocks of another one.
+fn behind(before: Option<&str>, raw: &str) -> Option<String> {
+    let blocks = |raw: &str| -> Option<Vec<serde_json::Value>> {
+        let mut message: serde_json::Value = serde_json::from_str(raw).ok()?;
+        Some(std::mem::take(message.get_mut("content")?.as_array_mut()?))
+    };
+    let mut all = before.map_or_else(|| Some(Vec::new()), blocks)?;
+    all.extend(blocks(raw)?.into_iter().filter(|block| block.get("type") != Some(&"tool_result".into())));
+    Some(serde_json::json!({"role": "user", "content": all}).to_string())
+}

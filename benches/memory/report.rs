@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Where the weights stand.
-const WEIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/index/weights.rs");
+const WEIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/index/src/weights.rs");
 /// In no style may the hybrid be worse than the better plain way by more.
 const MAX_WORSE: f64 = 0.02;
 

@@ -1,18 +1,14 @@
 //! The arguments of `wake`, and the help that goes with them.
 
-use std::{ffi::OsString, num::NonZeroU32, path::PathBuf};
+use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
 use super::{
-    SettingsArguments, approvals, backup::BackupCommand, cost::CostArguments, history::LogArguments,
-    import::ImportArguments, jobs::JobsCommand, log::Talk, mcp, memory::MemoryCommand, page::PageArguments,
-    policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, shell::Program,
-    task::TaskCommand,
+    SettingsArguments, approvals, backup::BackupCommand, cost::CostArguments, history::LogArguments, jobs::JobsCommand,
+    log::Talk, mcp, memory::MemoryCommand, page::PageArguments, policy::PolicyAction, queue,
+    recordings::RecordingsCommand, remind::RemindArguments, shell::Program, task::TaskCommand,
 };
-
-/// Turns at a time, unless it is said otherwise.
-pub(super) const DEFAULT_WORKERS: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
 ///
@@ -81,12 +77,9 @@ pub(super) struct Arguments {
     /// One cycle at most, and what waits then as JSON: for the workers of a fleet.
     #[arg(long, hide = true, requires = "once")]
     pub(super) turn: bool,
-    /// Let the assistants of this folder have their turns, each in a box of its own, instead of waking this one.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["say", "turn", "env_file"])]
-    pub(super) fleet: Option<PathBuf>,
-    /// Turns at a time.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_WORKERS, requires = "fleet")]
-    pub(super) workers: NonZeroU32,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub(super) fleet: super::fleet::FleetWork,
     #[command(flatten)]
     pub(super) settings: SettingsArguments,
     #[command(subcommand)]
@@ -164,9 +157,11 @@ Examples:
         #[arg(long, conflicts_with = "json")]
         raw: bool,
     },
+    #[cfg(feature = "trial")]
     /// Run a recorded wake again, with its journal in the place of tools, and compare calls, receipts and files.
     #[command(after_help = super::replay::HELP)]
     Replay(super::replay::ReplayArguments),
+    #[cfg(feature = "trial")]
     /// Try cases: what is said to a memory, and what must come of it; with a scorecard.
     #[command(after_help = super::eval::HELP)]
     Eval(super::eval::EvalArguments),
@@ -263,6 +258,7 @@ Examples:
         #[command(subcommand)]
         action: queue::QueueCommand,
     },
+    #[cfg(feature = "fleet")]
     /// Look after many assistants on one machine, each out of the others' reach.
     #[command(after_help = super::fleet::HELP)]
     Fleet {
@@ -322,9 +318,10 @@ Examples:
         #[command(subcommand)]
         command: BackupCommand,
     },
+    #[cfg(feature = "import")]
     /// Take in what another assistant or a folder of notes holds. It counts as others' words until you confirm it.
     #[command(after_help = super::import::HELP)]
-    Import(ImportArguments),
+    Import(super::import::ImportArguments),
     /// Print what a shell needs to complete commands and options.
     #[command(after_help = "\
 Examples:
@@ -369,7 +366,9 @@ impl WakeCommand {
             Self::Say { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => *json,
             Self::Log(log) => log.json,
             Self::Cost(cost) => cost.json,
+            #[cfg(feature = "trial")]
             Self::Replay(replay) => replay.json,
+            #[cfg(feature = "trial")]
             Self::Eval(eval) => eval.json(),
             Self::Task { command } => command.json(),
             Self::Remind(remind) => remind.json(),
@@ -381,7 +380,9 @@ impl WakeCommand {
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Backup { command } => command.json(),
+            #[cfg(feature = "import")]
             Self::Import(import) => import.json,
+            #[cfg(feature = "fleet")]
             Self::Fleet { command } => command.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Chat
@@ -427,8 +428,8 @@ impl Arguments {
             verbose: false,
             no_console,
             turn: false,
-            fleet: None,
-            workers: DEFAULT_WORKERS,
+            #[cfg(feature = "fleet")]
+            fleet: super::fleet::FleetWork::default(),
             settings: SettingsArguments { env_file: None },
             command: None,
         })

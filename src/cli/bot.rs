@@ -1,6 +1,6 @@
 //! `bot`: the door to Telegram, and sending a message by hand.
 
-use std::{io::Read as _, num::NonZeroU32, path::PathBuf, process::ExitCode};
+use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -11,9 +11,7 @@ use reveille_cycle as cycle;
 use reveille_store::{StoreError, access, database};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments,
-    arguments::DEFAULT_WORKERS,
-    complain, config_failure, failed, fleet,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed,
     log::{self, Talk},
     out, pair, print,
     transcribe::TranscribeArguments,
@@ -61,15 +59,9 @@ struct RunArguments {
     /// End at once, in silence and with 0, if a bot runs already: for cron.
     #[arg(long)]
     unless_running: bool,
-    /// Take Telegram's updates for all assistants of a fleet, on this port of the loopback; a proxy that speaks TLS stands before it.
-    #[arg(long, value_name = "PORT", requires = "fleet")]
-    webhook: Option<u16>,
-    /// The fleet's folder, see `wake fleet --help`.
-    #[arg(long, value_name = "DIR", requires = "webhook")]
-    fleet: Option<PathBuf>,
-    /// Turns at a time.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_WORKERS, requires = "webhook")]
-    workers: NonZeroU32,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    fleet: super::fleet::FleetReceiver,
     /// The program to start when something is due.
     #[arg(long, value_name = "PATH", hide = true, global = true)]
     wake: Option<PathBuf>,
@@ -160,8 +152,11 @@ pub(super) fn main() -> ExitCode {
 
 fn main_of(arguments: Arguments) -> ExitCode {
     // A fleet has settings of its own.
-    if let (None, Some(port), Some(dir)) = (&arguments.command, arguments.run.webhook, &arguments.run.fleet) {
-        return fleet::receive(dir, port, arguments.run.workers, arguments.run.wake.as_deref());
+    #[cfg(feature = "fleet")]
+    if let (None, super::fleet::FleetReceiver { webhook: Some(port), fleet: Some(dir), workers }) =
+        (&arguments.command, &arguments.run.fleet)
+    {
+        return super::fleet::receive(dir, *port, *workers, arguments.run.wake.as_deref());
     }
     let config = match super::set_up(&arguments.settings, Talk::Usual, "bot") {
         Ok(config) => config,

@@ -45,6 +45,40 @@ Examples:
   wake --fleet /srv/fleet --once --workers 4     the turns of all who are due: what cron calls
   bot --webhook 8787 --fleet /srv/fleet          take Telegram's updates, and start the turns";
 
+/// Turns at a time, unless it is said otherwise.
+const DEFAULT_WORKERS: NonZeroU32 = NonZeroU32::new(2).unwrap();
+
+/// What makes a wake one of a fleet's workers.
+#[derive(Debug, clap::Args)]
+pub(super) struct FleetWork {
+    /// Let the assistants of this folder have their turns, each in a box of its own, instead of waking this one.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["say", "turn", "env_file"])]
+    pub(super) fleet: Option<PathBuf>,
+    /// Turns at a time.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_WORKERS, requires = "fleet")]
+    pub(super) workers: NonZeroU32,
+}
+
+impl Default for FleetWork {
+    fn default() -> Self {
+        Self { fleet: None, workers: DEFAULT_WORKERS }
+    }
+}
+
+/// What makes a bot the one that receives for a whole fleet.
+#[derive(Debug, clap::Args)]
+pub(super) struct FleetReceiver {
+    /// Take Telegram's updates for all assistants of a fleet, on this port of the loopback; a proxy that speaks TLS stands before it.
+    #[arg(long, value_name = "PORT", requires = "fleet")]
+    pub(super) webhook: Option<u16>,
+    /// The fleet's folder, see `wake fleet --help`.
+    #[arg(long, value_name = "DIR", requires = "webhook")]
+    pub(super) fleet: Option<PathBuf>,
+    /// Turns at a time.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_WORKERS, requires = "webhook")]
+    pub(super) workers: NonZeroU32,
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum FleetCommand {
     /// Add an assistant; the first one makes the fleet.

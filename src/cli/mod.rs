@@ -10,11 +10,14 @@ mod bot;
 mod chat;
 mod cost;
 pub mod embedder;
+#[cfg(feature = "trial")]
 mod eval;
+#[cfg(feature = "fleet")]
 mod fleet;
 mod health;
 mod health_fix;
 mod history;
+#[cfg(feature = "import")]
 mod import;
 mod init;
 mod install;
@@ -35,6 +38,7 @@ mod provenance;
 mod queue;
 mod recordings;
 mod remind;
+#[cfg(feature = "trial")]
 mod replay;
 mod say;
 mod shell;

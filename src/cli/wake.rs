@@ -1,6 +1,6 @@
 //! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
-use std::{cell::Cell, path::Path, process::ExitCode};
+use std::{cell::Cell, process::ExitCode};
 
 use tokio::sync::watch;
 
@@ -24,9 +24,9 @@ use reveille_store::{
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
-    backup, chat, complain, cost, eval, failed, fleet, history, jobs, log, logs, mcp, memory, name,
+    backup, chat, complain, cost, failed, history, jobs, log, logs, mcp, memory, name,
     out::{self, Working},
-    page, policy, queue, recordings, remind, replay,
+    page, policy, queue, recordings, remind,
     say::{self, Said},
     shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
@@ -59,10 +59,11 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.json()),
         Some(WakeCommand::Install(install)) => return super::install::run(&arguments.settings, install),
         // A fleet has settings of its own.
-        Some(WakeCommand::Fleet { command }) => return fleet::run(command),
-        None if arguments.fleet.is_some() => {
-            let dir = arguments.fleet.as_deref().unwrap_or(Path::new("."));
-            return fleet::work(dir, arguments.once, arguments.workers);
+        #[cfg(feature = "fleet")]
+        Some(WakeCommand::Fleet { command }) => return super::fleet::run(command),
+        #[cfg(feature = "fleet")]
+        None if let Some(dir) = &arguments.fleet.fleet => {
+            return super::fleet::work(dir, arguments.once, arguments.fleet.workers);
         }
         _ => {}
     }
@@ -104,6 +105,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         #[cfg(feature = "postgres")]
         Some(WakeCommand::Store { command }) => super::store_move::run(&config, command),
         Some(WakeCommand::Backup { command }) => backup::run(&config, command, json),
+        #[cfg(feature = "import")]
         Some(WakeCommand::Import(import)) => super::import::run(&config, import, json),
         Some(WakeCommand::Task { command }) => task::run(&config, command, json),
         Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
@@ -122,15 +124,17 @@ fn run(arguments: &Arguments) -> ExitCode {
             };
             story::show(&config, id.as_deref(), show_as)
         }
+        #[cfg(feature = "trial")]
         Some(WakeCommand::Replay(arguments)) => {
-            with_context(&config, async |context| replay::run(context, arguments, json).await)
+            with_context(&config, async |context| super::replay::run(context, arguments, json).await)
         }
+        #[cfg(feature = "trial")]
         Some(WakeCommand::Eval(arguments)) => {
-            with_context(&config, async |context| Box::pin(eval::run(context, arguments, json)).await)
+            with_context(&config, async |context| Box::pin(super::eval::run(context, arguments, json)).await)
         }
-        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. } | WakeCommand::Fleet { .. }) => {
-            ExitCode::SUCCESS
-        }
+        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. }) => ExitCode::SUCCESS,
+        #[cfg(feature = "fleet")]
+        Some(WakeCommand::Fleet { .. }) => ExitCode::SUCCESS,
         None => match &arguments.say {
             Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
             None if arguments.turn => turn(&config, &arguments.reason),

@@ -58,8 +58,11 @@ pub(super) fn version(conn: &sql::SqlConnection) -> Result<i64> {
     if let Some(conn) = conn.sqlite() {
         return Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?);
     }
-    let is_made =
-        conn.query_row("SELECT to_regclass('schema_version') IS NOT NULL", [], |row| row.get::<_, bool>(0))?;
+    // The table of tables is read: `to_regclass` asks a cache that doesn't hear, while a lock is waited for, what another has made.
+    let sql =
+        "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+               WHERE n.nspname = current_schema() AND c.relname = 'schema_version')";
+    let is_made = conn.query_row(sql, [], |row| row.get::<_, bool>(0))?;
     if is_made { Ok(conn.query_row("SELECT version FROM schema_version", [], |row| row.get(0))?) } else { Ok(0) }
 }
 

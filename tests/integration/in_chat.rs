@@ -283,12 +283,13 @@ fn a_bot_whose_program_is_gone_or_broken_says_so_and_runs_on() {
         assert_eq!(said_to(&telegram, CHAT, "/restart"), "Restarting…");
         telegram.wait_for_sent(n, PATIENCE).remove(n - 1).visible
     };
+    assert!(said_to(&telegram, CHAT, "/whoami").contains("4242"), "it is under way");
     std::fs::remove_file(&program).unwrap();
-    let why = refused(2);
+    let why = refused(3);
     assert!(why.starts_with("I can't restart: ") && why.ends_with("I keep running as I am."), "{why}");
     std::fs::write(&program, "#!/bin/sh\nexit 3\n").unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o700)).unwrap();
-    let why = refused(4);
+    let why = refused(5);
     assert!(why.contains("ends with exit code 3"), "{why}");
     assert!(said_to(&telegram, CHAT, "/whoami").contains("4242"));
     assert_eq!(is_back(&telegram), 0);

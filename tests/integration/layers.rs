@@ -181,6 +181,9 @@ fn nothing_imports_what_imports_it() {
     let (modules, areas, rooms) = (by_folder(&application), by_folder(&store), by_folder(&cycle));
     let files: BTreeSet<Names> = cycle.iter().map(|module| module.path.clone()).collect();
     let of_files = graph(&cycle, |path| {
+        if ["lease", "standing"].iter().any(|beside| path.first().is_some_and(|first| first == beside)) {
+            return None;
+        }
         let file = (1..=path.len()).rev().map(|end| path[..end].to_vec()).find(|file| files.contains(file))?;
         Some(file.join("/"))
     });
@@ -232,9 +235,8 @@ fn the_way_of_one_message_is_told_by_files_that_are_there() {
     let is_there = |place: &str| {
         let (first, rest) = place.split_once('/').unwrap();
         let of_crate = root.join("crates").join(first).join("src").join(rest);
-        [root.join("src").join(place), of_crate]
-            .iter()
-            .any(|place| place.is_dir() || place.with_extension("rs").is_file())
+        let is_module = |place: &Path| place.is_dir() || place.with_extension("rs").is_file();
+        root.join(place).is_file() || is_module(&root.join("src").join(place)) || is_module(&of_crate)
     };
     let named: Vec<&str> = way.split('`').skip(1).step_by(2).filter(|word| word.contains('/')).collect();
     let missing: Vec<&&str> = named.iter().filter(|place| !is_there(place)).collect();

@@ -87,7 +87,7 @@ pub struct Config {
     /// Telegram's server, without a slash at the end (`TELEGRAM_API_URL`).
     pub telegram_api_url: String,
     /// The chats, and in groups the people, who are listened to; each once, in the order given (`ALLOWED_CHAT_IDS`). Those who
-    /// paired are joined by [`reveille_store::access::admitted`].
+    /// paired are joined by `reveille_store::access::admitted`.
     pub allowed_chats: Vec<ChatRef>,
     /// The one chat that is spoken to unasked; [`ChatRef::TERMINAL`] when nobody is allowed yet (`OWNER_CHAT_ID`).
     pub owner_chat: ChatRef,
@@ -107,7 +107,7 @@ pub struct Config {
     pub model_simple: Option<String>,
     /// The model that looks back at days (`MODEL_REFLECT`).
     pub model_reflect: Option<String>,
-    /// The model that the owner has chosen in a chat in its place; see [`reveille_store::in_force`].
+    /// The model that the owner has chosen in a chat in its place; see `reveille_store::in_force`.
     pub chosen_model: Option<String>,
     /// The Claude Code command, by its path or its name (`CLAUDE_CODE`).
     pub claude_code: PathBuf,
@@ -190,7 +190,7 @@ impl Config {
     /// Reads the settings of this process; `env_file` is read in place of the workspace's `.env`.
     ///
     /// # Errors
-    /// Every setting that is wrong, by name. Binaries print it and exit with [`crate::cli::EXIT_CONFIG`].
+    /// Every setting that is wrong, by name. Binaries print it and exit with `cli::EXIT_CONFIG`.
     pub fn load(env_file: Option<&Path>) -> Result<Self, ConfigError> {
         let absolute = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         let zone = iana_time_zone::get_timezone().ok();

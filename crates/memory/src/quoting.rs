@@ -1,4 +1,4 @@
-//! The offline model's rule for answering a question: it quotes facts that have its words. Whatever searches asks [`crate::index`].
+//! The offline model's rule for answering a question: it quotes facts that have its words. Whatever searches asks `index`.
 //!
 //! Words are compared in lower case and with plurals folded; the commonest English words don't count.
 

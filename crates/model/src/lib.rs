@@ -1,6 +1,6 @@
 //! The model's seam: a conversation goes in, one assistant turn comes out.
 //!
-//! A model does one request and knows nothing of journals, budgets or retries: [`crate::cycle`] decides those, so that
+//! A model does one request and knows nothing of journals, budgets or retries: `cycle` decides those, so that
 //! each try is written down. Conversations are append-only raw JSON (see [`conversation`]): signed thinking makes any rewritten byte
 //! of an earlier turn an error, so turns are kept and sent back exactly as they came.
 

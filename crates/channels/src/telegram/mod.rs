@@ -2,7 +2,7 @@
 //!
 //! `api` makes one bounded call and sorts its failure by what to do ([`TelegramError`]); `sending` tries a message in plainer forms,
 //! by what `refusal` makes of Telegram's words; `incoming` decides without
-//! any call what an update is and whether its sender may speak. Polling, storing and trying again live in [`crate::bot`]
+//! any call what an update is and whether its sender may speak. Polling, storing and trying again live in `bot`
 //! and the outbox's delivery.
 
 mod api;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use reveille_index::{Index, QueryVector, Recalled, SearchQuery, embed::Encoder, weights};
+use reveille_encoder::Encoder;
+use reveille_index::{Index, QueryVector, Recalled, SearchQuery, weights};
 
 use super::{
     Orders,

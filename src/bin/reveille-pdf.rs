@@ -1,5 +1,41 @@
-//! The `reveille-pdf` binary; see [`reveille::cli::pdf`].
+//! `reveille-pdf`: the text of a PDF, for `wake`. It is a program of its own, of this crate alone, so that a file that kills it kills
+//! nothing else.
 
-fn main() -> std::process::ExitCode {
-    reveille::cli::pdf::main()
+use std::{io::Write as _, path::PathBuf, process::ExitCode};
+
+use clap::Parser;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use reveille_media::MAX_FILE_BYTES;
+use reveille_pdf::{MAX_MEMORY_BYTES, PdfFault, text_of};
+
+/// Reads the text of a PDF, for `wake`. The answer is a line, `{"Ok":{"pages":2,"texts":["…","…"]}}` or `{"Err":"locked"}`.
+#[derive(Debug, Parser)]
+#[command(name = "reveille-pdf", version = env!("REVEILLE_VERSION"))]
+struct Arguments {
+    /// The file.
+    file: PathBuf,
+}
+
+#[expect(clippy::print_stderr, reason = "it has nothing of the library")]
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // Some systems know no such bound; the time is bounded all the same.
+    let bound = Rlimit { current: Some(MAX_MEMORY_BYTES), maximum: getrlimit(Resource::As).maximum };
+    setrlimit(Resource::As, bound).ok();
+    match answer(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer(arguments: &Arguments) -> std::io::Result<()> {
+    let answer = match std::fs::metadata(&arguments.file) {
+        Ok(found) if found.len() > MAX_FILE_BYTES => Err(PdfFault::TooMuch),
+        _ => text_of(std::fs::read(&arguments.file)?),
+    };
+    writeln!(std::io::stdout().lock(), "{}", serde_json::to_string(&answer)?)
 }

@@ -1,5 +1,53 @@
-//! The `reveille-transcriber` binary; see [`reveille::cli::transcriber`].
+//! `reveille-transcriber`: understands speech, for `bot`. It is a program of its own, of this crate alone, so that nothing of a speech
+//! engine is in those that stay, and so that its memory is given back by its end.
 
-fn main() -> std::process::ExitCode {
-    reveille::cli::transcriber::main()
+use std::{
+    io::{self, BufRead as _, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Parser;
+use serde::Serialize;
+
+use reveille_speech::{Transcriber, Unheard};
+
+/// Understands speech, for `bot`; by hand that is `bot transcribe`. Its first line says whether the model could be read, `{"Ok":null}` or
+/// `{"Err":{"set_up":"…"}}`. Then a line of its input is the path of a recording, as a JSON string; the answer is a line, `{"Ok":{…}}` with
+/// the transcript or `{"Err":…}`. It ends with its input.
+#[derive(Debug, Parser)]
+#[command(name = "reveille-transcriber", version = env!("REVEILLE_VERSION"))]
+struct Arguments {
+    /// The file of the speech model: `scripts/fetch-model base` gets one.
+    model: PathBuf,
+}
+
+#[expect(clippy::print_stderr, reason = "it has nothing of the library")]
+fn main() -> ExitCode {
+    match listen(&Arguments::parse().model) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn listen(model: &Path) -> io::Result<()> {
+    let transcriber = match Transcriber::open(model) {
+        Ok(transcriber) => transcriber,
+        Err(error) => return answer::<()>(&Err(error.into())),
+    };
+    answer(&Ok(()))?;
+    for line in io::stdin().lock().lines() {
+        let recording: PathBuf = serde_json::from_str(&line?)?;
+        answer(&transcriber.transcribe(&recording).map_err(Unheard::from))?;
+    }
+    Ok(())
+}
+
+fn answer<T: Serialize>(answer: &Result<T, Unheard>) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    writeln!(output, "{}", serde_json::to_string(answer)?)?;
+    output.flush()
 }

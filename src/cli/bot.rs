@@ -11,11 +11,11 @@ use reveille_cycle as cycle;
 use reveille_store::{StoreError, access, database};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed, listen,
     log::{self, Talk},
     out, pair, print,
-    transcribe::TranscribeArguments,
-    transcriber, turn, values,
+    transcribe::{TranscribeArguments, transcribe},
+    turn, values,
 };
 use crate::bot::{self, BotContext, BotEnd, BotError, BotMode, Sending};
 
@@ -95,6 +95,13 @@ Examples:
     /// Print what is said in recordings, by the speech model that WHISPER_MODEL names.
     #[command(after_help = "Example: bot transcribe --json note.ogg")]
     Transcribe(TranscribeArguments),
+    /// Write down the recordings that are due, and end: what the bot starts.
+    #[command(hide = true)]
+    Listen {
+        /// A program to listen with: it is given a path and prints a transcript as JSON.
+        #[arg(long, value_name = "PATH")]
+        with: Option<PathBuf>,
+    },
     /// Offer a one-time code: whoever sends it to the running bot within ten minutes may speak to it from then on.
     #[command(after_help = "\
 Examples:
@@ -166,7 +173,8 @@ fn main_of(arguments: Arguments) -> ExitCode {
         None | Some(Command::Run) => run(&config, &arguments.run),
         Some(Command::Turn) => one_turn(&config, &arguments.run),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
-        Some(Command::Transcribe(_)) => transcriber::become_transcriber(),
+        Some(Command::Transcribe(recordings)) => transcribe(&config, &recordings),
+        Some(Command::Listen { with }) => listen::listen(&config, with),
         Some(Command::Pair { list: true }) => pair::list(&config),
         Some(Command::Pair { list: false }) => pair::pair(&config),
         Some(Command::Unpair { user }) => pair::unpair(&config, user),

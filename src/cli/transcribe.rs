@@ -9,9 +9,11 @@ use serde::Serialize;
 
 use reveille_base::words::count;
 use reveille_config::Config;
-use reveille_speech::{Transcriber, Transcript, VoiceError};
+use reveille_media::Transcript;
+use reveille_speech::{IS_BUILT, Unheard, VoiceError};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, print};
+use crate::bot::media::{self, TranscribeFn};
 
 /// Arguments of `bot transcribe`.
 #[derive(Debug, clap::Args)]
@@ -38,7 +40,7 @@ struct Outcome<'a> {
 }
 
 pub(super) fn transcribe(config: &Config, arguments: &TranscribeArguments) -> ExitCode {
-    let transcriber = match open(config) {
+    let mut transcriber = match open(config) {
         Ok(transcriber) => transcriber,
         Err(why) => {
             complain(&format!("{why}\nNothing was written down."));
@@ -47,7 +49,7 @@ pub(super) fn transcribe(config: &Config, arguments: &TranscribeArguments) -> Ex
     };
     let mut outcomes = Vec::new();
     for file in &arguments.files {
-        let outcome = transcriber.transcribe(file);
+        let outcome = transcriber(file);
         if !arguments.json {
             show(file, &outcome);
         }
@@ -63,18 +65,18 @@ pub(super) fn transcribe(config: &Config, arguments: &TranscribeArguments) -> Ex
     if is_all_well { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FAILED) }
 }
 
-fn open(config: &Config) -> Result<Transcriber, String> {
-    if !reveille_speech::IS_BUILT {
+fn open(config: &Config) -> Result<TranscribeFn, String> {
+    if !IS_BUILT {
         return Err(VoiceError::NotBuilt.to_string());
     }
     let model = config.whisper_model.as_ref().ok_or(
         "WHISPER_MODEL isn't set: it names the file of a speech model. `scripts/fetch-model base` gets one and prints its path.",
     )?;
-    Transcriber::open(model).map_err(|error| error.to_string())
+    media::engine(Some(model)).map_err(|why| why.to_string())
 }
 
 /// The text alone on stdout, a line a file; what a person should know of it on stderr.
-fn show(file: &Path, outcome: &Result<Transcript, VoiceError>) {
+fn show(file: &Path, outcome: &Result<Transcript, Unheard>) {
     let name = file.display();
     match outcome {
         Ok(transcript) => {
@@ -97,13 +99,13 @@ fn show(file: &Path, outcome: &Result<Transcript, VoiceError>) {
 }
 
 impl<'a> Outcome<'a> {
-    fn new(file: &'a Path, outcome: Result<Transcript, VoiceError>) -> Self {
+    fn new(file: &'a Path, outcome: Result<Transcript, Unheard>) -> Self {
         match outcome {
             Ok(transcript) => Self { file, transcript: Some(transcript), error: None, is_worth_a_retry: false },
             Err(error) => Self {
                 file,
                 transcript: None,
-                is_worth_a_retry: error.is_worth_a_retry(),
+                is_worth_a_retry: matches!(error, Unheard::Later(_)),
                 error: Some(error.to_string()),
             },
         }

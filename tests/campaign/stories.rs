@@ -29,11 +29,16 @@ pub(crate) fn trial(id: u64) -> Result<(), String> {
     }
 }
 
-/// Runs a test, named by its path from its crate on (`reveille` is the library, others are test programs), of the package at `sources`. An
-/// error says why it couldn't be run.
+/// Runs a test, named by its path from its crate on (`reveille` and what begins so are libraries, others are test programs), of the
+/// workspace at `sources`. An error says why it couldn't be run.
 pub(crate) fn run(test: &str, sources: &Path, target: &Path) -> Result<Ran, String> {
     let (place, name) = test.split_once("::").ok_or("a test is named by its path")?;
-    let place = if place == env!("CARGO_PKG_NAME") { vec!["--lib"] } else { vec!["--test", place] };
+    // The application goes along, as its features are those that the libraries are built with.
+    let package = place.replace('_', "-");
+    let place = match place.starts_with(env!("CARGO_PKG_NAME")) {
+        true => vec!["--lib", "--package", env!("CARGO_PKG_NAME"), "--package", &package],
+        false => vec!["--test", place],
+    };
     let ran = variants::command("cargo")
         .args(["test", "--quiet", "--locked", "--offline", "--target-dir"])
         .arg(target)

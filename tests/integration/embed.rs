@@ -320,7 +320,7 @@ fn the_program_on_this_machine_embeds_batch_after_batch() {
         program(&encoder(), &[r#"{"texts":["the cat sleeps","the feline sleeps"]}"#, r#"{"texts":["a doctor"]}"#]);
     let vectors = |answer: &Value| -> Vec<Vec<f32>> {
         let texts = answer["vectors"].as_array().unwrap();
-        texts.iter().map(|text| embed::from_text(text.as_str().unwrap()).unwrap()).collect()
+        texts.iter().map(|text| reveille_encoder::from_text(text.as_str().unwrap()).unwrap()).collect()
     };
     let (first, second) = (vectors(&answers[0]), vectors(&answers[1]));
     let cosine = |left: &[f32], right: &[f32]| left.iter().zip(right).map(|(left, right)| left * right).sum::<f32>();
@@ -353,7 +353,8 @@ fn the_real_encoder_knows_what_is_meant() {
         ["A man is eating food.", "Somebody is having a meal.", "The tax office opens on Monday.", "東京 🍜 café"];
     let answers = program(&folder, &[&json!({"texts": texts}).to_string()]);
     let texts = answers[0]["vectors"].as_array().unwrap();
-    let vectors: Vec<Vec<f32>> = texts.iter().map(|text| embed::from_text(text.as_str().unwrap()).unwrap()).collect();
+    let vectors: Vec<Vec<f32>> =
+        texts.iter().map(|text| reveille_encoder::from_text(text.as_str().unwrap()).unwrap()).collect();
     let cosine =
         |left: usize, right: usize| -> f32 { vectors[left].iter().zip(&vectors[right]).map(|(l, r)| l * r).sum() };
     assert!(cosine(0, 1) > 0.6 && cosine(0, 2) < 0.2 && cosine(1, 2) < 0.2, "{} {}", cosine(0, 1), cosine(0, 2));

@@ -379,7 +379,7 @@ fn stop_ends_who_listens_and_resume_takes_the_recording_up_again() {
     stage.say("/status");
     stage.all_confirmed();
     let transcriber = stage.env.path("transcriber").display().to_string();
-    stage.env.run(env!("CARGO_BIN_EXE_reveille-transcriber"), &["listen", "--with", &transcriber]).ok();
+    stage.env.run(env!("CARGO_BIN_EXE_bot"), &["listen", "--with", &transcriber]).ok();
     assert_eq!((ears(&stage).len(), kept()), (1, true));
 
     fs::write(stage.env.path("may-hear"), "").unwrap();

@@ -28,6 +28,7 @@ mod sift;
 #[cfg(test)]
 #[cfg(feature = "voice")]
 mod tests;
+mod unheard;
 
 #[cfg(feature = "voice")]
 pub use decode::{Sound, decode};
@@ -37,6 +38,7 @@ pub use listen::{Transcriber, fitted_positions};
 #[cfg(not(feature = "voice"))]
 pub use not_built::Transcriber;
 pub use reveille_media::Transcript;
+pub use unheard::Unheard;
 
 /// Whether this build can understand speech.
 pub const IS_BUILT: bool = cfg!(feature = "voice");

@@ -186,9 +186,9 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::TERM.as_raw())
 }
 
-/// The program that listens, beside this one.
+/// `bot listen`, which works through what is due.
 fn start(transcriber: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
-    let spec = Spec::new(process::beside(super::TRANSCRIBER)).args(["listen"]).args(settings);
+    let spec = Spec::new(process::beside("bot")).args(["listen"]).args(settings);
     let with = transcriber.map(|transcriber| spec.clone().args(["--with".as_ref(), transcriber.as_os_str()]));
     Leashed::start(&with.unwrap_or(spec))
 }

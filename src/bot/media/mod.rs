@@ -4,6 +4,7 @@
 //! Both go from what the store says: killed anywhere, the next bot goes on where this one was. They and the child are the only
 //! ones that write the steps of a file.
 
+mod engine;
 mod fetch;
 mod landing;
 mod listen;
@@ -16,7 +17,7 @@ use tokio::sync::{Notify, watch};
 
 use reveille_store::Store;
 
-pub use transcriber::{TranscribeFn, TranscriberError, Unheard, by_program, engine, work};
+pub use transcriber::{TranscribeFn, TranscriberError, by_program, engine, work};
 
 pub(crate) use landing::{Landing, PART};
 
@@ -57,9 +58,6 @@ impl Shared<'_> {
         next_in.unwrap_or(LOOK_EVERY).clamp(LOOK_GAP, LOOK_EVERY)
     }
 }
-
-/// The program that listens.
-pub const TRANSCRIBER: &str = "reveille-transcriber";
 
 /// Works until the other end of `running` is gone, and then ends who listens in order. `transcriber`: a program that listens in place
 /// of this one.

@@ -10,13 +10,13 @@ use reveille_base::{
 };
 use reveille_config::Config;
 use reveille_media::Transcript;
-use reveille_speech::{Transcriber, VoiceError};
+use reveille_speech::Unheard;
 use reveille_store::{
     Attachment, Store, StoreError, wait_after,
     wake_lock::{LockError, WakeLock},
 };
 
-use super::words;
+use super::{engine::SpeechEngine, words};
 
 /// A recording that can't be made out is tried so often.
 const MAX_TRIES: u32 = 3;
@@ -24,20 +24,6 @@ const MAX_TRIES: u32 = 3;
 const MAX_RECORDINGS: usize = 500;
 /// How long a program in place of the speech model may take for one recording.
 const PROGRAM_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10 * 60);
-
-/// Why a recording wasn't understood, by what should be done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unheard {
-    /// Try again.
-    #[error("{0}")]
-    Later(String),
-    /// The recording itself is at fault.
-    #[error("{0}")]
-    Never(String),
-    /// A person has to mend the set-up; the recording isn't at fault.
-    #[error("{0}")]
-    SetUp(String),
-}
 
 /// Why the child ended early. What it had done by then is kept.
 #[derive(Debug, thiserror::Error)]
@@ -59,21 +45,8 @@ pub type TranscribeFn = Box<dyn FnMut(&Path) -> Result<Transcript, Unheard>>;
 /// [`Unheard::SetUp`] where there is none, or none that can be read.
 pub fn engine(model: Option<&Path>) -> Result<TranscribeFn, Unheard> {
     let model = model.ok_or_else(|| Unheard::SetUp("WHISPER_MODEL isn't set".to_owned()))?;
-    let transcriber = Transcriber::open(model)?;
-    Ok(Box::new(move |recording| Ok(transcriber.transcribe(recording)?)))
-}
-
-impl From<VoiceError> for Unheard {
-    fn from(error: VoiceError) -> Self {
-        let why = error.to_string();
-        if error.is_of_the_setup() {
-            Self::SetUp(why)
-        } else if error.is_worth_a_retry() {
-            Self::Later(why)
-        } else {
-            Self::Never(why)
-        }
-    }
+    let mut engine = SpeechEngine::open(model)?;
+    Ok(Box::new(move |recording| engine.transcribe(recording)))
 }
 
 /// A program in place of the speech model: it is given the path, and prints a [`Transcript`] as JSON.

@@ -1,6 +1,6 @@
 //! Why there is no vector.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use reveille_store::{Cap, StoreError};
 
@@ -54,39 +54,5 @@ impl EmbedError {
     /// The same, where what was asked for may have to be paid.
     pub fn cut_off(why: impl Into<String>) -> Self {
         Self::Later { why: why.into(), retry_after: None, may_have_cost: true }
-    }
-}
-
-/// Why a sentence encoder can't be used.
-#[derive(Debug, thiserror::Error)]
-pub enum EncoderError {
-    /// This build has no encoder in it.
-    #[error("this build can't embed on this machine: it was made without the feature embed")]
-    NotBuilt,
-    /// A file of the folder can't be read.
-    #[error("{} can't be read: {source}", path.display())]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A file of the folder isn't what it should be.
-    #[error("{} is damaged: {why}", path.display())]
-    Damaged {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The folder's model isn't one that is read.
-    #[error("this model can't be used: {0}")]
-    Unfit(String),
-}
-
-#[cfg(feature = "embed")]
-impl EncoderError {
-    pub(super) fn damaged(path: &std::path::Path, why: impl Into<String>) -> Self {
-        Self::Damaged { path: path.to_owned(), why: why.into() }
     }
 }

@@ -9,13 +9,15 @@ use std::{
 };
 
 use ring::digest::{Context, SHA256};
-use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use reveille_base::process::{self, Lines, Spec};
+use reveille_encoder::{EmbedderAnswer, EmbedderRequest, from_text};
 
-use super::{EMBEDDER, EmbedError, EmbedFuture, Embedded, Embedder, MAX_BATCH, MAX_DIMS, TextRole, vector};
+use super::{EmbedError, EmbedFuture, Embedded, Embedder, MAX_BATCH, MAX_DIMS, TextRole};
 
+/// The program that embeds on this machine.
+const EMBEDDER: &str = "reveille-embedder";
 /// The longest line of an answer, in bytes: a full batch of the longest vectors in base64.
 const MAX_LINE_BYTES: usize = MAX_BATCH * MAX_DIMS * 6;
 /// How long a batch may take. A slow machine needs half a minute for the longest texts.
@@ -24,24 +26,6 @@ const BATCH_TIMEOUT: Duration = Duration::from_secs(120);
 const SAMPLE_BYTES: u64 = 64 * 1024;
 /// How many bytes of a digest tell models apart.
 const ID_BYTES: usize = 8;
-
-/// What the child is told, a line a batch.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct EmbedderRequest {
-    /// The texts.
-    pub texts: Vec<String>,
-}
-
-/// What it says, a line a batch.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EmbedderAnswer {
-    /// Base64, a vector each; see [`vector::to_text`].
-    pub vectors: Vec<String>,
-    /// Why there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
 
 /// The encoder in a folder.
 pub(super) struct LocalEmbedder {
@@ -88,7 +72,7 @@ impl LocalEmbedder {
         if let Some(why) = answer.error {
             return Err(EmbedError::SetUp(why));
         }
-        let vectors = answer.vectors.iter().map(|text| vector::from_text(text)).collect::<Option<Vec<_>>>();
+        let vectors = answer.vectors.iter().map(|text| from_text(text)).collect::<Option<Vec<_>>>();
         let vectors = vectors.ok_or_else(|| EmbedError::later(format!("{EMBEDDER} said damaged vectors")))?;
         *child = Some(lines);
         Ok(Embedded { vectors, tokens: None })

@@ -1,21 +1,17 @@
 //! Texts as vectors, for the memory's search: texts that mean the same lie close to each other.
 //!
 //! Three make them, by configuration alone and never one in place of another: a sentence encoder on this machine (`local`, which
-//! starts `reveille-embedder`; the Cargo feature `embed` is what is in that program), an OpenAI-compatible server (`openai`), and Gemini
+//! starts `reveille-embedder`, of the crate `encoder`), an OpenAI-compatible server (`openai`), and Gemini
 //! (`gemini`). [`embed`] is the one way to any of them: it redacts, asks whether texts may leave, sets money aside, and checks what comes.
 //!
 //! Without one, or while it fails, keywords serve.
 
 mod backfill;
-#[cfg(feature = "embed")]
-mod encoder;
 mod error;
 mod gemini;
 mod http;
 mod local;
 mod meaning;
-#[cfg(not(feature = "embed"))]
-mod not_built;
 mod openai;
 mod paid;
 pub mod price;
@@ -24,28 +20,19 @@ mod vector;
 use std::{future::Future, pin::Pin};
 
 use reveille_config::{Config, EmbedModel};
+pub use reveille_encoder::IS_BUILT;
 
 pub use backfill::{BackfillError, Backfilled, backfill, is_of_texts};
-#[cfg(feature = "embed")]
-pub use encoder::Encoder;
-pub use error::{EmbedError, EncoderError};
-pub use local::{EmbedderAnswer, EmbedderRequest};
+pub use error::EmbedError;
 pub use meaning::{Meaning, Meant};
-#[cfg(not(feature = "embed"))]
-pub use not_built::NoEncoder as Encoder;
 pub use paid::{EmbedDesk, embed};
-pub use vector::{from_text, to_text};
 
-/// Whether the program that embeds on this machine has an encoder in it.
-pub const IS_BUILT: bool = cfg!(feature = "embed");
 /// Texts that are embedded at once at most.
 pub const MAX_BATCH: usize = 64;
 /// What counts of a text, in bytes: more than any of the models reads, and no more than all their servers take.
 pub const MAX_TEXT_BYTES: usize = 8_000;
 /// Numbers that a vector has at most.
 pub const MAX_DIMS: usize = 4_096;
-/// The program that embeds on this machine.
-pub const EMBEDDER: &str = "reveille-embedder";
 
 /// What a text is to be: some models tell the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::{collections::HashMap, path::Path};
 use icu_normalizer::DecomposingNormalizerBorrowed;
 use icu_properties::{CodePointMapData, props::GeneralCategory};
 
-use super::EncoderError;
+use crate::EncoderError;
 
 /// A word of more characters is unknown as a whole.
 const MAX_WORD_CHARS: usize = 100;

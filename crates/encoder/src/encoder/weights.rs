@@ -11,7 +11,7 @@ use std::{
 use ndarray::{Array1, Array2};
 use serde::Deserialize;
 
-use super::EncoderError;
+use crate::EncoderError;
 
 /// The largest head that is read, in bytes.
 const MAX_HEAD_BYTES: u64 = 8 << 20;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::EncoderError;
+use crate::EncoderError;
 
 /// A sentence encoder, which this build can't have.
 #[derive(Debug)]

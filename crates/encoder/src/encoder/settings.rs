@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::{EncoderError, tokens::Spelling};
+use super::tokens::Spelling;
+use crate::EncoderError;
 
 /// The largest settings file that is read, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;

@@ -3,7 +3,8 @@
 
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, Slice, linalg::general_mat_mul};
 
-use super::{EncoderError, math, settings::EncoderSettings, weights::Weights};
+use super::{math, settings::EncoderSettings, weights::Weights};
+use crate::EncoderError;
 
 /// Rows times a matrix, plus a row.
 #[derive(Debug)]

@@ -1,28 +1,20 @@
 //! The text of PDFs, page by page.
 //!
-//! Whoever sent one chose its bytes. So it is read by a process of its own, `reveille-pdf`, within bounds of time, memory and output:
-//! what crashes or hangs there is an answer here. The Cargo feature `pdf` is what is in that program.
+//! Whoever sent one chose its bytes: `reveille-pdf`, a program of its own, reads it within bounds. What reads is the Cargo feature
+//! `pdf`; without it, all is [`PdfFault::NotBuilt`].
 
 #[cfg(feature = "pdf")]
 mod form;
+#[cfg(all(test, feature = "pdf"))]
+mod tests;
 #[cfg(feature = "pdf")]
 mod text;
 
-use std::{os::unix::process::ExitStatusExt as _, path::Path, time::Duration};
-
 use serde::{Deserialize, Serialize};
-
-use reveille_base::process::{self, ProcessError, Spec};
 
 #[cfg(feature = "pdf")]
 pub use self::text::text_of;
 
-/// The program that reads.
-pub const PDF_READER: &str = "reveille-pdf";
-/// How long it may take.
-const TIME_OUT: Duration = Duration::from_secs(20);
-/// How much it may answer, in bytes.
-const MAX_ANSWER_BYTES: usize = 8 << 20;
 /// The most memory that it may have, in bytes.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
 /// Pages that are read at most.
@@ -101,31 +93,8 @@ fn has_unknown_letters(text: &str) -> bool {
     unknown * MANY > all
 }
 
-/// Has a file's text read.
-///
-/// # Errors
-/// Why it can't be had.
-pub fn read(path: &Path) -> PdfAnswer {
-    // A file of others' meets no secret of the person's: the reader inherits next to nothing.
-    let spec = Spec::new(process::beside(PDF_READER)).args([path]).only_inheriting(&["PATH", "LANG"]);
-    let spec = spec.timeout(TIME_OUT).max_output_bytes(MAX_ANSWER_BYTES);
-    let output = match process::run(&spec) {
-        Ok(output) => output,
-        Err(ProcessError::TimedOut { .. } | ProcessError::BrokenOff { .. }) => return Err(PdfFault::TooMuch),
-        Err(ProcessError::NotFound { .. } | ProcessError::Start { .. }) => return Err(PdfFault::NotBuilt),
-    };
-    if output.truncated {
-        return Err(PdfFault::TooMuch);
-    }
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| Err(fault_of(&output)))
+/// Says that this build has no reader.
+#[cfg(not(feature = "pdf"))]
+pub fn text_of(_: Vec<u8>) -> PdfAnswer {
+    Err(PdfFault::NotBuilt)
 }
-
-/// What a reader has met that gave no answer: without memory it is killed, or says so as it ends; else it has crashed on this file.
-fn fault_of(output: &process::Output) -> PdfFault {
-    let is_killed = output.status.signal() == Some(rustix::process::Signal::KILL.as_raw());
-    let is_out_of_memory = String::from_utf8_lossy(&output.stderr).contains("memory allocation of");
-    if is_killed || is_out_of_memory { PdfFault::TooMuch } else { PdfFault::Damaged }
-}
-
-#[cfg(test)]
-mod tests;

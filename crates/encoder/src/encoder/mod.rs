@@ -23,7 +23,7 @@ use std::{
 
 use ndarray::{Array1, Axis, Slice};
 
-use super::EncoderError;
+use crate::EncoderError;
 use layers::Layers;
 use settings::EncoderSettings;
 use tokens::WordPieces;

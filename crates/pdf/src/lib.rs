@@ -5,7 +5,8 @@
 
 #[cfg(feature = "pdf")]
 mod form;
-#[cfg(all(test, feature = "pdf"))]
+#[cfg(test)]
+#[cfg(feature = "pdf")]
 mod tests;
 #[cfg(feature = "pdf")]
 mod text;

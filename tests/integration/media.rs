@@ -531,3 +531,27 @@ fn a_note_that_somebody_spoke_is_written_down_by_a_real_model() {
     let rate = speech::word_error_rate(speech::JFK, heard);
     assert!(rate <= 0.1, "{rate:.2} of the words are wrong: {heard}");
 }
+
+#[test]
+fn a_speech_program_that_is_killed_while_it_reads_its_model_costs_no_recording_a_try() {
+    let mut env = crate::support::env::TestEnv::new();
+    env.wake(&["--once"]).ok();
+    env.execute(
+        "INSERT INTO incoming_messages (id, chat_id, message_text, kind) VALUES (1, 4242, '', 'voice');
+         INSERT INTO attachments (message_id, kind, file_id, state, path) VALUES (1, 'voice', 'v', 'kept', 'voice/1.ogg')",
+    );
+    // The helper stands beside the program: here it is another one.
+    let programs = env.path("programs");
+    fs::create_dir(&programs).unwrap();
+    for (name, built) in [("bot", env!("CARGO_BIN_EXE_bot")), ("wake", env!("CARGO_BIN_EXE_wake"))] {
+        fs::copy(built, programs.join(name)).unwrap();
+    }
+    let helper = programs.join("reveille-transcriber");
+    fs::write(&helper, "#!/bin/sh\nkill -9 $$\n").unwrap();
+    fs::set_permissions(&helper, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    env.set("WHISPER_MODEL", "/nowhere/model.bin");
+    let ran = env.run(programs.join("bot").to_str().unwrap(), &["listen"]);
+    assert!(ran.code == 1 && ran.stderr.contains("reveille-transcriber ended"), "{ran:#?}");
+    let left: String = env.query("SELECT state || ' ' || attempts || ' ' || coalesce(error, 'none') FROM attachments");
+    assert_eq!(left, "kept 0 none");
+}

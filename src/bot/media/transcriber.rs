@@ -34,6 +34,9 @@ pub enum TranscriberError {
     /// The flock's file.
     #[error(transparent)]
     Lock(LockError),
+    /// The program that understands speech was over before it had read its model, as without memory for it. No recording is at fault.
+    #[error("{0}")]
+    Engine(Unheard),
 }
 
 /// What turns a recording, by its path, into words.
@@ -86,6 +89,7 @@ pub fn work(
             store.can_listen(clock.now())?;
             Ok(transcriber)
         }
+        Err(why @ Unheard::Later(_)) => return Err(TranscriberError::Engine(why)),
         Err(why) => Err(why),
     };
     for _ in 0..MAX_RECORDINGS {

@@ -11,6 +11,7 @@
 //! | a recording                                               | goes whole                                      |
 //! | a reminder that is over, an undo's answer, a list or nudge | their words are replaced, or go                 |
 //! | what a job's look saw, or its run came to                 | goes; the job's next look only records          |
+//! | a key with a task's title, or the model's own words       | goes; of an answer it is another one            |
 //! | a message that waits, an answer that does, an open cycle  | is in the way                                   |
 //! | a nudge whose pressed button waits for a wake             | is in the way                                   |
 
@@ -26,6 +27,9 @@ use crate::{
 
 /// Whether a text holds what is to be forgotten; `true` as second argument: the text is JSON.
 pub type HoldsWords<'a> = dyn Fn(&str, bool) -> bool + 'a;
+
+/// How the keys begin that hold a person's words: a task's title, or what a model calls what it tells.
+const KEYS_WITH_WORDS: [&str; 4] = ["at/", "decay/", "due/", "tell/"];
 
 /// What stands in a row where forgotten words stood.
 pub const FORGOTTEN_ROW: &str = "[forgotten]";
@@ -46,7 +50,7 @@ pub struct HeldWords {
 /// Writes PostgreSQL's tables anew in which words stand: those alone, since its own are everybody's.
 const VACUUM_FULL: &str =
     "VACUUM FULL incoming_messages, message_updates, attachments, outgoing_messages, outgoing_parts, cycles,
-    cycle_journal, approvals, recordings, reminders, job_runs, jobs, undos, undo_line, nudges, shown_tasks";
+    cycle_journal, approvals, handled, recordings, reminders, job_runs, jobs, undos, undo_line, nudges, shown_tasks";
 
 /// What of the database holds the words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -339,6 +343,17 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         if holds(row.text(1), false) {
             tx.execute("UPDATE nudges SET task = NULL WHERE outgoing_id = ?1", [row.number(0)])?;
         }
+    }
+    let names_words = |key: &str| {
+        KEYS_WITH_WORDS.iter().any(|begins| key.strip_prefix(begins).is_some_and(|rest| holds(rest, false)))
+    };
+    for row in rows(tx, "SELECT key FROM handled")?.iter().filter(|row| names_words(row.text(0))) {
+        tx.execute("DELETE FROM handled WHERE key = ?1", [row.text(0)])?;
+    }
+    let told = "SELECT id, key FROM outgoing_messages WHERE sent_at IS NOT NULL OR taken_back_at IS NOT NULL";
+    for row in rows(tx, told)?.iter().filter(|row| names_words(row.text(1))) {
+        let sql = "UPDATE outgoing_messages SET key = ?2 WHERE id = ?1";
+        tx.execute(sql, (row.number(0), format!("{FORGOTTEN_ROW}/{}", row.number(0))))?;
     }
     for row in rows(tx, "SELECT chat_id, number, title FROM shown_tasks")? {
         if holds(row.text(2), false) {

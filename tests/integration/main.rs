@@ -11,6 +11,8 @@ mod bot;
 #[cfg(test)]
 mod bundle;
 #[cfg(test)]
+mod capabilities;
+#[cfg(test)]
 mod chain;
 #[cfg(test)]
 mod chain_settings;

@@ -10,12 +10,12 @@ mod check;
 mod command;
 mod home;
 mod look;
-mod mind;
 mod model;
 mod outside;
 mod scene;
 #[cfg(feature = "postgres")]
 mod shared;
+mod turns;
 mod wake;
 
 #[cfg(feature = "postgres")]

@@ -9,9 +9,9 @@
 
 mod act;
 mod acts;
+mod attacker;
 mod check;
 mod later;
-mod mind;
 mod scene;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ use fastrand::Rng;
 use self::{
     act::Act,
     acts::{GUESTS, HANDS, PERSISTING},
-    mind::Origin,
+    attacker::Origin,
     scene::{Scene, Template},
 };
 use super::layer::{Layer, Recovery, Share};
@@ -107,7 +107,7 @@ impl Layer for Hostile {
 
 /// Lets the mind make its attempts, and answers what is asked.
 fn play(scene: &mut Scene, acts: &[Act], origin: Origin, answer: Answer) -> Result<(), String> {
-    mind::let_loose(scene, acts, origin);
+    attacker::let_loose(scene, acts, origin);
     let mut is_first = true;
     for _ in 0..MAX_WAKES {
         let ran = scene.env.wake(&["--once", "--json"]);

@@ -63,7 +63,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("shared-histories", histories::open_shared),
     ("kills", || Box::new(kills::Kills::new([Story::wake()], 36))),
     ("lone-kills", || Box::new(kills::Kills::alone([Story::wake()], 6))),
-    ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 10))),
+    ("model-kills", || Box::new(kills::Kills::new([Story::talk()], 10))),
     ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 8))),
     ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 16))),
     ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 8))),

@@ -1,7 +1,7 @@
 //! What has to ask: the question reaches its person, and what they were shown runs after their yes, once, or not at all.
 
 use super::{
-    mind::{end_well, last, minded, results, start_wake},
+    support::story::{end_well, last, results, start_wake, with_claude},
     support::{
         bot::keeps_the_secret,
         claude::{Block, FakeClaude, Reply},
@@ -20,7 +20,7 @@ pub(crate) fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
 }
 
 fn asked_about(arguments: serde_json::Value) -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     // What the world has received counts as fetched.
     telegram.number_updates_from(2_000);
     env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
@@ -271,7 +271,7 @@ fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
 
 /// A question that has come, and whose sender doesn't know it.
 fn asked_in_doubt() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     telegram.number_updates_from(2_000);
     telegram.fail_next("sendMessage", Fault::CloseAfterTaking);
     env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
@@ -317,7 +317,7 @@ fn a_press_counts_on_either_copy_of_a_question_that_was_sent_again() {
 /// Nobody can answer what nobody was asked: that is a no, and nothing waits for it.
 #[test]
 fn a_question_that_its_channel_refuses_is_a_no_at_once() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     telegram.fail_next("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user", json!({})));
     env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
@@ -331,7 +331,7 @@ fn a_question_that_its_channel_refuses_is_a_no_at_once() {
 
 #[test]
 fn the_console_asks_and_decides_too() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
     let said = env.wake(&["say", "remember", "the wifi code"]).ok();
@@ -380,7 +380,7 @@ fn a_wake_that_is_killed_in_between_asks_once_and_does_it_once() {
 
 #[test]
 fn a_question_does_not_wait_for_what_its_cycle_has_said_before() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
     claude.expect(Reply::tools(vec![
         Block::tool("t1", "reply", json!({ "text": "I write it down." })),
@@ -450,7 +450,7 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
 
 #[test]
 fn a_call_that_can_be_read_in_two_ways_is_never_asked_about() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
     let twice = format!(r#"{{"fact":"Tea is in the attic","fact":"{FACT}"}}"#);
     claude.expect(Reply::tool("t1", "remember", twice));
@@ -466,7 +466,7 @@ fn a_call_that_can_be_read_in_two_ways_is_never_asked_about() {
 /// A turn with two calls that ask, at the terminal: each is shown whole, and both can be answered together.
 #[test]
 fn what_is_typed_at_the_terminal_answers_the_questions_above_it() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     let ask = |calls: Vec<Block>| {
         claude.expect(Reply::tools(calls));

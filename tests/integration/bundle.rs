@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use zip::ZipArchive;
 
 use super::{
-    mind::minded,
+    support::story::with_claude,
     support::{
         claude::{API_KEY, Block, Reply},
         env::{CHAT, TestEnv},
@@ -56,7 +56,7 @@ fn append(path: PathBuf, text: &str) {
 
 #[test]
 fn no_secret_and_no_word_of_anybody_is_in_it() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     let spellings: Vec<String> = [API_KEY, TOKEN, PEER].into_iter().flat_map(spelled).collect();
     let all = spellings.join(" ");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    mind::{commits, last, minded, reply, sent, start_wake},
+    support::story::{commits, last, reply, sent, start_wake, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv, eventually},
@@ -17,7 +17,7 @@ pub(crate) const SECOND: &str = "claude-haiku-5-5";
 
 /// A world whose models are these.
 pub(crate) fn chained(models: &str) -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("MODEL", models).wake(&["--once"]).ok();
     (telegram, claude, env)
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     chain::{FIRST, SECOND, asked_models, both, chained, outage},
-    mind::{reply, sent},
+    support::story::{reply, sent},
     support::{
         claude::Reply,
         env::{CHAT, TestEnv},

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{
-    mind::{asked, results},
+    support::story::{asked, results},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{Talk, TestEnv, eventually},
@@ -49,7 +49,7 @@ fn world() -> TestEnv {
     env
 }
 
-fn minded() -> (FakeClaude, TestEnv) {
+fn with_claude() -> (FakeClaude, TestEnv) {
     let (claude, mut env) = (FakeClaude::start(), world());
     env.think_with(&claude);
     (claude, env)
@@ -83,7 +83,7 @@ fn a_person_says_several_things_and_what_they_typed_comes_back_in_the_next_chat(
 
 #[test]
 fn the_plan_and_each_step_are_shown_before_the_answer() {
-    let (claude, env) = minded();
+    let (claude, env) = with_claude();
     let plan = json!({"understood": "u", "complexity": "quick",
         "steps": [{"what": "Write it down", "tool": "remember"}, {"what": "Say so", "tool": "reply"}]});
     claude.expect(Reply::tools(vec![
@@ -115,7 +115,7 @@ fn a_terminal_that_shows_nothing_else_gets_plain_text() {
 
 /// A world whose chat asks whether it may remember something.
 fn asking() -> (FakeClaude, TestEnv, Talk) {
-    let (claude, mut env) = minded();
+    let (claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "The code is 1\u{200b}2"}))]));
     let mut talk = open(&env);
@@ -169,7 +169,7 @@ fn a_question_that_is_put_off_waits_and_is_asked_again_by_the_next_chat() {
 
 /// A chat whose wake waits for a model that is silent.
 fn held() -> (FakeClaude, TestEnv, Talk) {
-    let (claude, env) = minded();
+    let (claude, env) = with_claude();
     claude.expect(Reply::text("Cats purr.").stalled_after(2, &Gate::default()));
     let mut talk = open(&env);
     talk.types("why do cats purr\r");
@@ -227,7 +227,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x02\x08\x02\0
 
 #[test]
 fn a_picture_by_its_path_is_shown_to_the_model_and_a_path_that_is_not_there_stays_words() {
-    let (claude, env) = minded();
+    let (claude, env) = with_claude();
     std::fs::write(env.path("a cat.png"), PNG).unwrap();
     claude.expect(Reply::text("A cat."));
     let mut talk = open(&env);
@@ -261,7 +261,7 @@ fn a_pipe_says_a_message_a_line_and_gets_plain_answers() {
 
 #[test]
 fn a_pipe_opens_no_path_and_shows_what_is_asked() {
-    let (claude, mut env) = minded();
+    let (claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     std::fs::write(env.path("cat.png"), PNG).unwrap();
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "A cat"}))]));
@@ -273,7 +273,7 @@ fn a_pipe_opens_no_path_and_shows_what_is_asked() {
 
 #[test]
 fn a_pipe_whose_message_fails_ends_with_an_error_and_goes_on_before() {
-    let (claude, env) = minded();
+    let (claude, env) = with_claude();
     claude.answer_with(|request| match request.last_text().contains("first") {
         true => Reply::error(401, "authentication_error", "invalid x-api-key"),
         false => Reply::text("Second."),
@@ -317,7 +317,7 @@ fn a_paused_request_is_given_up_by_a_word() {
 
 #[test]
 fn ctrl_c_ends_the_program_that_is_waited_for() {
-    let (claude, mut env) = minded();
+    let (claude, mut env) = with_claude();
     env.set("AUTONOMY", "2");
     claude.expect(Reply::tools(vec![Block::tool(
         "t1",

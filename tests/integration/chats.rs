@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use crate::{
-    mind::{asked, end_well, last, minded, opening, reply, results, start_wake},
+    support::story::{asked, end_well, last, opening, reply, results, start_wake, with_claude},
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv},
@@ -20,7 +20,7 @@ const OUTPUT: &str = "outputs/0001-bash.txt";
 const SECRETS: [&str; 6] = ["surprise", "divorce", "exhausted", "surgery", "quitting", "Birthday"];
 
 fn shared_by_two() -> (crate::support::telegram::FakeTelegram, crate::support::claude::FakeClaude, TestEnv) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
     (telegram, claude, env)
 }
@@ -438,7 +438,7 @@ fn nobody_waits_for_somebody_elses_flood() {
 
 #[test]
 fn who_is_unpaired_while_a_cycle_thinks_is_not_answered_any_more() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.once();
     env.execute("INSERT INTO paired (user_id, name, paired_at) VALUES (5555, 'Bob', '2026-11-01T10:00:00Z')");
     env.receive(BOB, "tell me something");

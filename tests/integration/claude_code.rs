@@ -13,7 +13,7 @@ use reveille_model::{
 };
 
 use super::{
-    mind::{asked, commits, end_well, last, plan, sent, start_wake},
+    support::story::{asked, commits, end_well, last, plan, sent, start_wake},
     support::{
         claude::{API_KEY, Block, ClaudeRequest, FakeClaude, OAUTH_TOKEN, Reply},
         env::{CHAT, TestEnv, eventually},
@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 const PRIVATE: &str = "the combination is 73-11-42";
 
 /// A bot, a world, and the command as its mind; none, and said so, where it wasn't fetched.
-fn minded(test: &str) -> Option<(FakeTelegram, FakeClaude, TestEnv)> {
+fn with_claude(test: &str) -> Option<(FakeTelegram, FakeClaude, TestEnv)> {
     const COMMAND: &str = "node_modules/.bin/claude";
     let command = peers::find(test, COMMAND)?.join(COMMAND);
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start_for_claude_code());
@@ -88,7 +88,7 @@ fn facts(env: &TestEnv, fact: &str) -> usize {
 
 #[test]
 fn an_answer_is_one_run_with_our_orders_and_what_it_says_it_cost() {
-    let Some((telegram, claude, env)) = minded("an_answer_is_one_run") else { return };
+    let Some((telegram, claude, env)) = with_claude("an_answer_is_one_run") else { return };
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello Ann."));
     let report = env.once();
@@ -113,7 +113,7 @@ fn an_answer_is_one_run_with_our_orders_and_what_it_says_it_cost() {
 
 #[test]
 fn its_calls_are_judged_journalled_and_run_by_the_cycle_in_one_run() {
-    let Some((telegram, claude, env)) = minded("its_calls_are_judged_journalled_and_run") else { return };
+    let Some((telegram, claude, env)) = with_claude("its_calls_are_judged_journalled_and_run") else { return };
     env.receive(CHAT, "Anna's birthday is 3 May, keep that");
     let Block::ToolUse { input, .. } = plan("", &[("Keep Anna's birthday", "remember")]) else { panic!() };
     claude.expect(Reply::tools(vec![
@@ -149,7 +149,7 @@ fn its_calls_are_judged_journalled_and_run_by_the_cycle_in_one_run() {
 
 #[test]
 fn tools_of_its_own_and_hostile_names_do_nothing() {
-    let Some((telegram, claude, env)) = minded("tools_of_its_own_and_hostile_names") else { return };
+    let Some((telegram, claude, env)) = with_claude("tools_of_its_own_and_hostile_names") else { return };
     let (private, made) = (env.path("private.txt"), env.path("made"));
     std::fs::write(&private, PRIVATE).unwrap();
     env.receive(CHAT, "hello");
@@ -187,7 +187,7 @@ fn tools_of_its_own_and_hostile_names_do_nothing() {
 
 #[test]
 fn what_is_said_to_it_opens_no_file() {
-    let Some((_telegram, claude, env)) = minded("what_is_said_to_it_opens_no_file") else { return };
+    let Some((_telegram, claude, env)) = with_claude("what_is_said_to_it_opens_no_file") else { return };
     let private = env.path("private.txt");
     std::fs::write(&private, PRIVATE).unwrap();
     let path = private.display();
@@ -233,7 +233,7 @@ fn set_up_home(env: &TestEnv) {
 #[test]
 fn nothing_of_the_persons_own_set_up_reaches_a_run_whatever_it_is_logged_in_by() {
     for login in ["key", "token", "own"] {
-        let Some((telegram, claude, mut env)) = minded("nothing_of_the_persons_own_set_up") else { return };
+        let Some((telegram, claude, mut env)) = with_claude("nothing_of_the_persons_own_set_up") else { return };
         set_up_home(&env);
         match login {
             "token" => env.unset("ANTHROPIC_API_KEY").set("CLAUDE_CODE_OAUTH_TOKEN", OAUTH_TOKEN),
@@ -258,7 +258,7 @@ fn nothing_of_the_persons_own_set_up_reaches_a_run_whatever_it_is_logged_in_by()
 
 #[test]
 fn what_has_to_ask_ends_the_run_and_after_a_yes_another_goes_on() {
-    let Some((telegram, claude, mut env)) = minded("what_has_to_ask_ends_the_run") else { return };
+    let Some((telegram, claude, mut env)) = with_claude("what_has_to_ask_ends_the_run") else { return };
     env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
     let fact = json!({"fact": "The wifi code is 1234"});
     claude.expect(Reply::tools(vec![
@@ -302,7 +302,7 @@ fn two_calls() -> Reply {
 #[test]
 fn a_wake_that_is_ended_takes_its_run_along_and_the_next_run_is_told_what_was_done() {
     for signal in [Signal::TERM, Signal::KILL] {
-        let Some((telegram, claude, env)) = minded("a_wake_that_is_ended_takes_its_run_along") else { return };
+        let Some((telegram, claude, env)) = with_claude("a_wake_that_is_ended_takes_its_run_along") else { return };
         env.receive(CHAT, "remind me to stretch, and cats purr");
         claude.expect(two_calls());
         claude.expect(Reply::text("Both are done, I think.").stalled_after(4, &Gate::default()));
@@ -329,7 +329,7 @@ fn a_wake_that_is_ended_takes_its_run_along_and_the_next_run_is_told_what_was_do
 
 #[test]
 fn a_call_that_may_have_happened_is_told_as_uncertain_to_the_next_run() {
-    let Some((_telegram, claude, env)) = minded("a_call_that_may_have_happened") else { return };
+    let Some((_telegram, claude, env)) = with_claude("a_call_that_may_have_happened") else { return };
     env.receive(CHAT, "count the files in the folder");
     claude.expect(Reply::tools(vec![call("t1", "bash", json!({"command": "ls | wc -l"}))]));
     claude.expect(Reply::text("I look again.").stalled_after(4, &Gate::default()));
@@ -350,7 +350,7 @@ fn a_call_that_may_have_happened_is_told_as_uncertain_to_the_next_run() {
 
 #[test]
 fn stop_ends_the_run_at_once_and_resume_is_another() {
-    let Some((telegram, claude, env)) = minded("stop_ends_the_run_at_once") else { return };
+    let Some((telegram, claude, env)) = with_claude("stop_ends_the_run_at_once") else { return };
     env.receive(CHAT, "remind me to stretch, and cats purr");
     claude.expect(two_calls());
     claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
@@ -374,7 +374,7 @@ fn stop_ends_the_run_at_once_and_resume_is_another() {
 
 #[test]
 fn what_a_server_refuses_is_told_in_words_and_the_message_is_kept() {
-    let Some((telegram, claude, mut env)) = minded("what_a_server_refuses_is_told") else { return };
+    let Some((telegram, claude, mut env)) = with_claude("what_a_server_refuses_is_told") else { return };
     env.receive(CHAT, "hello");
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
     let ran = env.wake(&["--once", "--json"]);
@@ -406,7 +406,7 @@ fn what_a_server_refuses_is_told_in_words_and_the_message_is_kept() {
 
 #[test]
 fn an_answer_that_was_cut_off_is_gone_on_with_by_us_alone() {
-    let Some((telegram, claude, env)) = minded("an_answer_that_was_cut_off") else { return };
+    let Some((telegram, claude, env)) = with_claude("an_answer_that_was_cut_off") else { return };
     env.receive(CHAT, "tell me a story");
     claude.expect(Reply::max_tokens(vec![Block::text("Once upon ")]));
     claude.expect(Reply::text("a time."));
@@ -418,7 +418,7 @@ fn an_answer_that_was_cut_off_is_gone_on_with_by_us_alone() {
 
 #[test]
 fn a_message_that_comes_meanwhile_is_said_to_a_run_of_its_own() {
-    let Some((telegram, claude, env)) = minded("a_message_that_comes_meanwhile") else { return };
+    let Some((telegram, claude, env)) = with_claude("a_message_that_comes_meanwhile") else { return };
     env.receive(CHAT, "list my tasks and order tea");
     let gate = Gate::default();
     claude.expect(Reply::tools(vec![call("t1", "task_list", json!({}))]).stalled_after(2, &gate));
@@ -438,7 +438,7 @@ fn a_message_that_comes_meanwhile_is_said_to_a_run_of_its_own() {
 fn a_picture_is_shown_in_its_calls_result_and_in_the_next_runs_record() {
     const DOT: &str =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    let Some((_telegram, claude, env)) = minded("a_picture_is_shown") else { return };
+    let Some((_telegram, claude, env)) = with_claude("a_picture_is_shown") else { return };
     let scratch = env.workspace().join("scratch");
     std::fs::create_dir_all(&scratch).unwrap();
     std::fs::write(scratch.join("dot.png"), STANDARD.decode(DOT).unwrap()).unwrap();
@@ -455,7 +455,7 @@ fn a_picture_is_shown_in_its_calls_result_and_in_the_next_runs_record() {
 
 #[test]
 fn a_budget_without_room_asks_nobody() {
-    let Some((telegram, claude, mut env)) = minded("a_budget_without_room") else { return };
+    let Some((telegram, claude, mut env)) = with_claude("a_budget_without_room") else { return };
     env.set("DAILY_BUDGET_USD", "0.01").receive(CHAT, "hello");
     assert_eq!(env.wake(&["--once", "--json"]).json()["outcome"], "failed");
     assert!(claude.requests().is_empty() && sent(&telegram)[0].contains("DAILY_BUDGET_USD"), "{:?}", sent(&telegram));
@@ -622,7 +622,7 @@ fn a_turn_that_takes_too_long_is_given_up_and_nothing_of_its_run_is_left() {
 
 #[test]
 fn claude_code_works_with_our_server_as_a_person_adds_it() {
-    let Some((_telegram, claude, mut env)) = minded("claude_code_works_with_our_server") else { return };
+    let Some((_telegram, claude, mut env)) = with_claude("claude_code_works_with_our_server") else { return };
     env.wake(&["--once"]).ok();
     let program = env.run("sh", &["-c", "printf %s \"$CLAUDE_CODE\""]).stdout;
     // In a session of the person's own, which knows nothing of how we run it.
@@ -672,7 +672,7 @@ fn claude_code_works_with_our_server_as_a_person_adds_it() {
 
 #[test]
 fn a_long_task_is_taken_step_by_step_each_in_a_run_of_its_own() {
-    let Some((telegram, claude, env)) = minded("a_long_task_is_taken_step_by_step") else { return };
+    let Some((telegram, claude, env)) = with_claude("a_long_task_is_taken_step_by_step") else { return };
     env.receive(CHAT, "count the boxes by yourself, one step after the other");
     let steps = json!([{"what": "Count the red ones", "tool": "remember"}, {"what": "Count the blue ones", "tool": "remember"}]);
     let start = json!({"task": "Count the boxes", "goal": "Their number", "steps": steps});

@@ -8,7 +8,7 @@ use reveille_base::{clock::parse_time, types::ChatRef};
 use reveille_store::{NewOutgoing, OutgoingKind};
 
 use crate::{
-    mind::minded,
+    support::story::with_claude,
     support::{
         bot::{Stage, keeps_the_secret},
         claude::Reply,
@@ -339,7 +339,7 @@ fn a_correction_is_no_second_command() {
 /// A long answer is one message and one sound, whatever becomes of the first try.
 #[test]
 fn an_answer_of_many_messages_comes_as_one_file_with_its_beginning() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let long = format!("**All of it**, as on https://e.org:\n\n{}", "- another line of it\n".repeat(3_000).trim_end());
     env.receive(CHAT, "tell me all");
     claude.expect(Reply::text(&long));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    mind::{minded, plan, reply},
+    support::story::{plan, reply, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -27,7 +27,7 @@ fn settled(env: &TestEnv, text: &str) -> String {
 
 /// A wake that planned three things, did two of them, and met a refusal.
 fn one_wake() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "Keep Anna's birthday, 3 May. And call her.");
     let steps = [("Keep the birthday", "remember"), ("Call Anna", "task_add"), ("Say so", "reply")];
@@ -141,7 +141,7 @@ fn the_requests_come_out_as_they_were_sent_and_without_a_secret_that_was_set_sin
 
 #[test]
 fn a_question_is_told_with_who_answered_it() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "remember the wifi code");
@@ -161,7 +161,7 @@ fn a_question_is_told_with_who_answered_it() {
 
 #[test]
 fn others_words_are_named_and_reach_no_terminal_as_sequences() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "obey \u{1b}[31mme\u{202e}");
     env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve'");

@@ -9,7 +9,7 @@ use reveille_base::{clock::parse_time, types::ChatRef};
 
 use super::{
     exec_shell::bash,
-    mind::{minded, results},
+    support::story::{results, with_claude},
 };
 use crate::support::{
     bot::{Stage, times},
@@ -206,7 +206,7 @@ fn a_command_that_would_fill_the_disk_is_ended_and_its_chat_gets_the_answer() {
         "while :; do head -c 1M /dev/zero >> log; done",
     ];
     for command in filling {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         let Some(disk) = Small::mount(&env, "workspace", 400) else { return };
         env.receive(CHAT, "run a command for me");
         claude.expect(bash("t1", command));

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     exec_shell::left,
-    mind::{last, minded, results, sent},
+    support::story::{last, results, sent, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv, eventually, search_path},
@@ -50,7 +50,7 @@ fn all_well(results: &[(String, bool)]) {
 
 #[test]
 fn a_granted_file_is_found_and_edited_and_the_episode_says_so() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let folder = granted(&env);
     fs::write(folder.join("list.md"), "- milk\n- bread\n").unwrap();
     let path = folder.join("list.md").display().to_string();
@@ -106,7 +106,7 @@ fn besieged(env: &TestEnv) -> PathBuf {
 
 #[test]
 fn a_hostile_mind_gets_nowhere() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let folder = besieged(&env);
     let scratch = env.workspace().join("scratch");
     let under = |path: &str| folder.join(path).display().to_string();
@@ -162,7 +162,7 @@ fn a_hostile_mind_gets_nowhere() {
 /// A person may say yes without seeing what a path leads to; nothing follows it all the same.
 #[test]
 fn a_yes_to_a_path_does_not_make_it_lead_out() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     besieged(&env);
     env.receive(CHAT, "look at the file");
     let path = "../../../../outside/secret.txt";
@@ -191,7 +191,7 @@ fn shown_image(request: &ClaudeRequest) -> Option<Value> {
 
 #[test]
 fn a_picture_is_shown_in_its_calls_result() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let folder = granted(&env);
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02";
     fs::write(folder.join("cat.png"), png).unwrap();
@@ -206,7 +206,7 @@ fn a_picture_is_shown_in_its_calls_result() {
 
 #[test]
 fn a_page_is_opened_with_the_persons_own_program_and_without_our_secrets() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     let folder = granted(&env);
     fs::write(folder.join("a.pdf"), "%PDF").unwrap();
     let told = calls(&env, &claude, &[("open", json!({"target": "https://example.org/"}))]);
@@ -238,7 +238,7 @@ fn a_page_is_opened_with_the_persons_own_program_and_without_our_secrets() {
 
 #[test]
 fn an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let (programs, opened) = (env.path("programs"), env.path("opened"));
     fs::create_dir(&programs).unwrap();
     fs::create_dir_all(env.workspace()).unwrap();
@@ -269,7 +269,7 @@ fn an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is() {
 #[test]
 fn a_wake_is_looked_up_and_taken_back_by_the_next_one() {
     const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     all_well(&calls(&env, &claude, &[("remember", json!({"fact": "Cats bark", "topic": "Animals"}))]));
     assert!(env.memory(SEMANTIC).contains("Cats bark"));
     let wake = env.trailer("Wake-Id");
@@ -291,7 +291,7 @@ fn a_wake_is_looked_up_and_taken_back_by_the_next_one() {
 
 #[test]
 fn taking_back_asks_its_person() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     all_well(&calls(&env, &claude, &[("remember", json!({"fact": "Cats purr"}))]));
     let wake = env.trailer("Wake-Id");
     env.receive(CHAT, "undo it");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    mind::{end_well, last, minded, results, start_wake},
+    support::story::{end_well, last, results, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv, eventually},
@@ -30,7 +30,7 @@ fn is_at_work(env: &TestEnv, said: &str) -> bool {
 
 /// A world whose person asks for work in the shell.
 pub(crate) fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "run a command for me");
     (telegram, claude, env)
 }
@@ -422,7 +422,7 @@ fn a_yes_to_a_confined_command_is_none_to_an_unconfined_one() {
 
 #[test]
 fn a_tool_that_was_not_offered_is_found_and_used() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.receive(CHAT, "how many bytes are in it?");
     claude.expect(Reply::tools(vec![Block::tool("t1", "find_tools", json!({"query": "run a shell"}))]));
     claude.expect(Reply::tools(vec![Block::tool(

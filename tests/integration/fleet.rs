@@ -19,8 +19,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{
-    mind::asked,
     sandbox::world::probe,
+    support::story::asked,
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
         env::{CHAT, Ran, Running, TestEnv, eventually, seen_inside},
@@ -188,7 +188,7 @@ fn status_of(mut stream: TcpStream) -> u16 {
 }
 
 /// Settings of one who thinks with this.
-fn minded(claude: &FakeClaude) -> String {
+fn with_claude(claude: &FakeClaude) -> String {
     format!("MODEL=claude-sonnet-5-5\nANTHROPIC_API_KEY={API_KEY}\nANTHROPIC_BASE_URL={}\n", claude.url())
 }
 
@@ -340,7 +340,7 @@ fn a_noisy_one_keeps_nobody_waiting() {
     let claude = FakeClaude::start();
     claude.answer_with(|_| Reply::text("Well."));
     for name in ["noisy", "quiet"] {
-        world.add_heard(name, &minded(&claude));
+        world.add_heard(name, &with_claude(&claude));
     }
     for (name, count) in [("noisy", 6), ("quiet", 1)] {
         for n in 0..count {
@@ -364,7 +364,7 @@ fn assistants_whose_models_never_answer_keep_nobody_waiting() {
     let (claude, gate) = (FakeClaude::start(), Gate::default());
     let silent = ["ann", "bob", "cid"];
     for name in silent {
-        world.add_heard(name, &minded(&claude));
+        world.add_heard(name, &with_claude(&claude));
         world.leave(name, &said(10, "what do you think?"));
         claude.expect(Reply::text("At last.").stalled_after(1, &gate));
     }
@@ -459,7 +459,7 @@ fn a_hostile_model_in_one_finds_nothing_of_another() {
     // Its model is a program that runs beside the assistant itself, outside the sandbox of its tools.
     world.add_heard("ana", &format!("MODEL=claude-code\nCLAUDE_CODE={}\nANTHROPIC_API_KEY={API_KEY}\n", at(&program)));
     // And one that has the usual tools, whose person says yes to everything.
-    world.add_heard("eve", &format!("{}AUTONOMY=2\n", minded(&claude)));
+    world.add_heard("eve", &format!("{}AUTONOMY=2\n", with_claude(&claude)));
     let ben = world.workspace("ben");
     let steal = format!("cat {0}/.env {0}/messages.db {0}/brain/memory/*/*; ls -la {0}; cat /proc/*/environ", at(&ben));
     claude.expect(Reply::tools(vec![Block::tool("t1", "bash", json!({ "command": steal }))]));
@@ -593,7 +593,7 @@ fn in_one_database_each_has_a_role_that_may_look_into_no_other() {
 fn two_workers_that_hold_one_assistant_answer_once() {
     let mut world = World::new();
     let (claude, gate) = (FakeClaude::start(), Gate::default());
-    world.add_heard("ana", &minded(&claude));
+    world.add_heard("ana", &with_claude(&claude));
     world.leave("ana", &said(10, "what do you think?"));
     claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
     let dir = world.dir().display().to_string();
@@ -618,7 +618,7 @@ fn two_workers_that_hold_one_assistant_answer_once() {
 fn a_worker_that_is_killed_takes_its_turn_along_and_the_next_one_continues() {
     let mut world = World::new();
     let (claude, gate) = (FakeClaude::start(), Gate::default());
-    world.add_heard("ana", &minded(&claude));
+    world.add_heard("ana", &with_claude(&claude));
     world.leave("ana", &said(10, "cats purr"));
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
     claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
@@ -656,7 +656,7 @@ fn a_worker_that_stays_outlives_its_database() {
     let (claude, gate) = (FakeClaude::start(), Gate::default());
     fs::create_dir(world.dir()).unwrap();
     fs::write(world.dir().join(".env"), format!("DATABASE_URL={}\n", server.url())).unwrap();
-    world.add_heard("ana", &minded(&claude));
+    world.add_heard("ana", &with_claude(&claude));
     world.leave("ana", &said(10, "cats purr"));
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
     claude.expect(Reply::text("Kept.").stalled_after(4, &gate));

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     approvals::question,
     exec_shell::{approve, bash},
-    mind::{last, minded, results},
+    support::story::{last, results, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -26,7 +26,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let (telegram, claude, mut env) = minded();
+        let (telegram, claude, mut env) = with_claude();
         env.set("AUTONOMY", "0").receive(CHAT, "tidy up");
         let world = Self { telegram, claude, env };
         world.write("tidy.sh", SHOWN);

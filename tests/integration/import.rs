@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 use crate::{
-    mind::{minded, results},
+    support::story::{results, with_claude},
     support::{
         claude::Reply,
         env::{CHAT, TestEnv},
@@ -541,7 +541,7 @@ fn an_archive_that_was_made_to_do_harm_is_refused_as_a_whole() {
 
 #[test]
 fn what_came_in_stands_in_no_opening_marks_who_reads_it_and_is_moved_by_no_model() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello."));
     env.once();

@@ -2,7 +2,7 @@
 
 use super::{
     approvals::{end_bot, start_bot},
-    mind::{asked, end_well, last, minded, opening, results, start_wake},
+    support::story::{asked, end_well, last, opening, results, start_wake, with_claude},
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},
@@ -19,7 +19,7 @@ const GUEST: i64 = 777;
 
 /// A world with a mind, in which the owner and a guest may speak.
 fn world() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     // What the world has received counts as fetched.
     telegram.number_updates_from(2_000);
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));

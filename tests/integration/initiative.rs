@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    mind::{commits, last, minded, opening, results, sent},
+    support::story::{commits, last, opening, results, sent, with_claude},
     support::{
         claude::{FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -20,7 +20,7 @@ const FIVE: &str = "2026-11-22T16:00:00Z";
 
 /// A world with a task that is due the day after tomorrow, and one that nothing presses.
 fn with_tasks(level: &str) -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     env.wake(&["task", "add", "Tax return", "--due", "2026-11-23", "--next", "find the receipts"]).ok();
     env.wake(&["task", "add", "Sail"]).ok();

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     exec_shell::approve,
-    mind::{asked, commits, last, minded, opening, results, sent, start_wake},
+    support::story::{asked, commits, last, opening, results, sent, start_wake, with_claude},
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv},
@@ -71,7 +71,7 @@ fn granted(env: &TestEnv, server: &HttpServer) -> String {
 
 #[test]
 fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "water-plants", "when: every day at 16:00", "Say which plants need water.");
     env.once();
@@ -108,7 +108,7 @@ fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
 
 #[test]
 fn a_run_that_is_killed_is_done_once() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "a", "when: 2026-11-21 16:00", "Say hello.");
     write(&env, "b", "when: 2026-11-21 17:00", "Say it again.");
@@ -145,7 +145,7 @@ fn a_run_that_is_killed_is_done_once() {
 
 #[test]
 fn an_if_that_says_no_asks_no_model_and_one_that_says_yes_shows_what_it_found() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     let inbox = env.path("inbox");
     std::fs::create_dir(&inbox).unwrap();
@@ -418,7 +418,7 @@ fn a_job_rests_and_runs_when_its_person_says_so() {
 
 #[test]
 fn a_job_that_the_model_writes_asks_and_shows_what_it_would_do() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "sort my inbox each day, write it to /memories/jobs");
     let text = "---\nwhen: every day at 8\nif: test -s ~/inbox\ntools: task_add\n---\nSort it.";
     let create = json!({"command": "create", "path": "/memories/jobs/sort.md", "file_text": text});
@@ -446,7 +446,7 @@ fn a_job_that_the_model_writes_asks_and_shows_what_it_would_do() {
 
 #[test]
 fn a_run_has_the_tools_that_its_file_names_and_no_others() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "a", "when: 2026-11-21 16:00\ntools: task_list", "Look at the tasks.");
     env.once();
@@ -467,7 +467,7 @@ fn a_run_has_the_tools_that_its_file_names_and_no_others() {
 
 #[test]
 fn a_run_ends_when_its_budget_is_spent_and_says_so() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "a", "when: 2026-11-21 16:00\nbudget: 0.01", "Go on for ever.");
     env.once();
@@ -486,7 +486,7 @@ fn a_run_ends_when_its_budget_is_spent_and_says_so() {
 
 #[test]
 fn watch_makes_a_job_unasked_and_asks_for_a_command() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "let me know if https://a.example changes");
     let page = json!({"what": "https://a.example/", "when": "every 2 hours"});
     claude.expect(Reply::tools(vec![Block::tool("t1", "watch", page)]));
@@ -535,7 +535,7 @@ fn a_watch_that_has_never_worked_says_so_at_its_first_look() {
 #[test]
 fn a_guest_sees_no_job_and_makes_none() {
     const GUEST: i64 = 5555;
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
     env.wake(&["--once"]).ok();
     write(&env, "secret-plan", "when: every day at 16:00", "CANARY");
@@ -565,7 +565,7 @@ fn a_guest_sees_no_job_and_makes_none() {
 
 #[test]
 fn a_run_whose_first_request_fails_is_taken_up_later() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "water-plants", "when: every day at 16:00", "Say which plants need water.");
     env.once();
@@ -583,7 +583,7 @@ fn a_run_whose_first_request_fails_is_taken_up_later() {
 
 #[test]
 fn long_work_does_not_hold_up_a_job() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "tea", "when: every day at 16:00", "Say hello.");
     env.once();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    mind::{last, minded, results},
+    support::story::{last, results, with_claude},
     support::{
         claude::{API_KEY, Reply},
         env::{CHAT, TestEnv},
@@ -26,7 +26,7 @@ fn told(env: &TestEnv, claude: &super::support::claude::FakeClaude, chat: i64) -
 
 #[test]
 fn it_tells_what_it_is_and_keeps_its_secrets() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("INITIATIVE", "low").set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555"));
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/greenhouse.md", "# Greenhouse\n");

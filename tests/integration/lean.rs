@@ -1,7 +1,7 @@
 //! What a prompt costs: its parts, what the next wake finds of it in the cache, and tools that are verbs of one.
 
 use super::{
-    mind::{last, minded, plan, results, sent},
+    support::story::{last, plan, results, sent, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -64,7 +64,7 @@ fn hello(env: &TestEnv, claude: &FakeClaude, words: &str) -> ClaudeRequest {
 
 #[test]
 fn a_hello_on_a_fresh_memory_is_short() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let request = hello(&env, &claude, "hello");
     let of: Vec<(String, usize)> = [("tools", &request.tools), ("system", &request.system)]
         .into_iter()
@@ -78,7 +78,7 @@ fn a_hello_on_a_fresh_memory_is_short() {
 
 #[test]
 fn the_next_wake_within_the_hour_finds_what_stays_the_same_in_the_cache() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     let first = hello(&env, &claude, "hello");
     assert!(first.raw.matches("cache_control").count() <= 4);
     env.at("2026-11-21T14:40:00Z");
@@ -136,7 +136,7 @@ fn day(env: &TestEnv, claude: &FakeClaude, is_by_verb: bool) -> (usize, String) 
 #[test]
 fn a_day_by_verbs_takes_as_many_rounds_and_is_told_by_the_same_names() {
     let told = [false, true].map(|is_by_verb| {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         env.wake(&["--once"]).ok();
         let (rounds, shown) = day(&env, &claude, is_by_verb);
         assert_eq!(sent(&telegram), ["All set."], "nothing was told as not done");
@@ -161,7 +161,7 @@ fn a_day_by_verbs_takes_as_many_rounds_and_is_told_by_the_same_names() {
 #[test]
 fn a_call_that_waits_under_either_name_is_run_by_the_yes_to_it() {
     for (name, input) in [("task_add", json!({"title": "Sail"})), ("tasks", json!({"do": "add", "title": "Sail"}))] {
-        let (_telegram, claude, mut env) = minded();
+        let (_telegram, claude, mut env) = with_claude();
         env.wake(&["--once"]).ok();
         env.set("AUTONOMY", "0").receive(CHAT, "sail on Sunday");
         claude.expect(Reply::tool("t1", name, input));

@@ -6,7 +6,7 @@ use reveille_base::process::Identity;
 use reveille_store::wake_lock;
 
 use super::{
-    mind::{asked, commits, end_well, minded, sent, start_wake},
+    support::story::{asked, commits, end_well, sent, start_wake, with_claude},
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv, eventually},
@@ -38,7 +38,7 @@ fn fence(env: &TestEnv) -> i64 {
 
 #[test]
 fn a_wake_that_stopped_past_its_lease_is_ended_and_its_work_gone_on_with() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let remote = env.bare_remote("remote.git");
     env.set("REPO_URL", &remote.display().to_string()).set("STALE_LOCK_MIN", "1");
     env.receive(CHAT, "cats purr");
@@ -74,7 +74,7 @@ fn a_wake_that_stopped_past_its_lease_is_ended_and_its_work_gone_on_with() {
 
 #[test]
 fn a_holder_that_showed_life_is_never_touched() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     let gate = Gate::default();
     claude.expect(Reply::text("Hello.").stalled_after(2, &gate));
@@ -213,7 +213,7 @@ fn nothing_that_git_started_outlives_a_killed_wake() {
 #[test]
 fn the_lock_file_is_the_same_one_for_ever() {
     use std::os::unix::fs::MetadataExt as _;
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
     let wake = start_wake(&env);
@@ -230,7 +230,7 @@ fn the_lock_file_is_the_same_one_for_ever() {
 
 #[test]
 fn the_bot_does_not_wait_for_a_wake_of_its_own_that_stopped() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("STALE_LOCK_MIN", "1");
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);

@@ -10,7 +10,7 @@ use reveille_model::{Conversation, Model, Progress, Turn, TurnFuture};
 
 use super::{
     approvals::{press, question},
-    mind::{asked, end_well, last, minded, results, sent, start_wake},
+    support::story::{asked, end_well, last, results, sent, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, NOW, TestEnv, eventually},
@@ -36,7 +36,7 @@ fn keep(n: usize) -> Reply {
 
 /// A cycle that has planned quick work, has taken its ten rounds of it, and asks.
 fn at_the_limit() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     telegram.number_updates_from(2_000);
     env.receive(CHAT, "keep these facts");
     claude.expect(plan("quick"));
@@ -148,7 +148,7 @@ fn a_wake_that_is_killed_at_a_limit_asks_once_and_a_changed_question_grants_noth
 
 #[test]
 fn working_time_is_counted_over_wakes_and_bounded() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "keep this");
     claude.expect(keep(1));
     claude.expect(Reply::text("Kept.").stalled_after(1, &Gate::default()));
@@ -175,7 +175,7 @@ fn working_time_is_counted_over_wakes_and_bounded() {
 
 #[test]
 fn a_mind_that_goes_round_in_circles_is_stopped_and_its_person_told_how() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "what is on my list? And cats purr");
     claude.expect(keep(1));
     for n in 2..=4 {
@@ -198,7 +198,7 @@ fn a_mind_that_goes_round_in_circles_is_stopped_and_its_person_told_how() {
 
 #[test]
 fn the_owner_is_told_of_circles_even_when_all_is_answered() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "look at my list");
     claude.expect(Reply::tool("r", "reply", json!({"text": "I look."})));
     for n in 1..=3 {
@@ -212,7 +212,7 @@ fn the_owner_is_told_of_circles_even_when_all_is_answered() {
 
 #[test]
 fn what_a_killed_request_may_have_cost_stays_counted_and_shown() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello.").stalled_after(0, &Gate::default()));
     let wake = start_wake(&env);
@@ -238,7 +238,7 @@ fn what_a_killed_request_may_have_cost_stays_counted_and_shown() {
 #[test]
 fn a_request_that_is_cut_off_costs_what_was_told_of_it_by_then() {
     for is_killed in [true, false] {
-        let (_telegram, claude, env) = minded();
+        let (_telegram, claude, env) = with_claude();
         env.receive(CHAT, "hello");
         claude.expect(Reply::text("Hello.").stalled_after(4, &Gate::default()));
         let wake = start_wake(&env);
@@ -266,7 +266,7 @@ fn a_request_that_is_cut_off_costs_what_was_told_of_it_by_then() {
 
 #[test]
 fn a_request_that_was_stopped_before_it_left_costs_nothing() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.once();
     // It takes connections and never says a word: nothing can be sent before a handshake.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -285,7 +285,7 @@ fn a_request_that_was_stopped_before_it_left_costs_nothing() {
 
 #[test]
 fn a_request_that_might_pass_the_cap_is_not_sent() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.once();
     // Some cents are left, less than a request may cost.
     spend(&env, NOW, 4.95);
@@ -306,7 +306,7 @@ fn a_request_that_might_pass_the_cap_is_not_sent() {
 
 #[test]
 fn who_was_answered_in_the_middle_of_work_hears_that_the_rest_of_it_waits_for_the_budget() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.once();
     env.receive(CHAT, "look into the tea");
     let gate = Gate::default();
@@ -335,7 +335,7 @@ fn who_was_answered_in_the_middle_of_work_hears_that_the_rest_of_it_waits_for_th
 
 #[test]
 fn a_budget_that_no_request_fits_into_says_so_and_promises_nothing() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("DAILY_BUDGET_USD", "0.01").receive(CHAT, "hello");
     env.wake(&["--once"]);
     env.at("2026-11-22T14:00:00Z").wake(&["--once"]);
@@ -356,7 +356,7 @@ fn a_budget_that_no_request_fits_into_says_so_and_promises_nothing() {
 
 #[test]
 fn the_months_budget_holds_over_days_and_ends_with_the_persons_month() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("MONTHLY_BUDGET_USD", "20").once();
     spend(&env, "2026-11-03T12:00:00.000Z", 20.0);
     env.receive(CHAT, "explain black tea");
@@ -482,7 +482,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
 
 #[test]
 fn a_mind_that_asks_again_and_again_under_another_plan_is_asked_about_all_the_same() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "keep this");
     for n in 0..31 {
         let complexity = ["quick", "medium", "complex"][(n % 3).min(1)];
@@ -498,7 +498,7 @@ fn a_mind_that_asks_again_and_again_under_another_plan_is_asked_about_all_the_sa
 fn what_has_no_room_for_one_chat_makes_no_other_wait() {
     const BOB: i64 = 5555;
     const CAM: i64 = 6666;
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB},{CAM}"));
     env.once();
     // What has been said at such length may cost more than is left of the day; a short question doesn't.
@@ -534,7 +534,7 @@ fn what_has_no_room_for_one_chat_makes_no_other_wait() {
 
 #[test]
 fn a_step_that_waits_for_the_budget_in_one_conversation_is_begun_in_no_other() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.once();
     spend(&env, NOW, 4.2);
     let task = "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-21\n- at: 2026-11-21 15:00\n";

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    mind::{asked, end_well, minded, results},
+    support::story::{asked, end_well, results, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -18,7 +18,7 @@ const HERE: &str = "openai:test-70b";
 const SECRET: &str = "My locker opens with periwinkle";
 
 fn world(models: &str) -> (FakeTelegram, FakeClaude, FakeOpenAi, TestEnv) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let here = FakeOpenAi::start_open();
     env.set("MODEL", models).set("OPENAI_BASE_URL", &here.url()).wake(&["--once"]).ok();
     (telegram, claude, here, env)

@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    mind::minded,
+    support::story::with_claude,
     support::{
         bot::Stage,
         claude::{API_KEY, Block, Reply},
@@ -29,7 +29,7 @@ fn text(env: &TestEnv, program: &str) -> String {
 #[test]
 fn no_word_of_a_message_or_a_model_and_no_secret_is_in_a_file() {
     for format in ["text", "json"] {
-        let (telegram, claude, mut env) = minded();
+        let (telegram, claude, mut env) = with_claude();
         env.set("LOG_FORMAT", format);
         env.wake(&["--once"]).ok();
         let secret = spelled(API_KEY)[2].clone();

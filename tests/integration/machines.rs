@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use reveille_store::wake_lock;
 
 use super::{
-    mind::{asked, end_well, sent, start_wake},
+    support::story::{asked, end_well, sent, start_wake},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},

@@ -28,6 +28,22 @@ mod claude_code;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
+mod cycle;
+#[cfg(test)]
+mod cycle_due;
+#[cfg(test)]
+mod cycle_later;
+#[cfg(test)]
+mod cycle_resume;
+#[cfg(test)]
+mod cycle_safety;
+#[cfg(test)]
+mod cycle_tools;
+#[cfg(test)]
+mod cycle_trouble;
+#[cfg(test)]
+mod cycle_turns;
+#[cfg(test)]
 mod damage;
 #[cfg(test)]
 mod did;
@@ -115,22 +131,6 @@ mod media_pdf;
 mod memory_search;
 #[cfg(test)]
 mod memory_worlds;
-#[cfg(test)]
-mod mind;
-#[cfg(test)]
-mod mind_due;
-#[cfg(test)]
-mod mind_later;
-#[cfg(test)]
-mod mind_resume;
-#[cfg(test)]
-mod mind_safety;
-#[cfg(test)]
-mod mind_tools;
-#[cfg(test)]
-mod mind_trouble;
-#[cfg(test)]
-mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]

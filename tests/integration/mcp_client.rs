@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     exec_shell::{approve, without_sandbox},
-    mind::{last, minded, results, start_wake},
+    support::story::{last, results, start_wake, with_claude},
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
         env::{CHAT, TestEnv, eventually},
@@ -28,7 +28,7 @@ struct World {
 
 impl World {
     fn new(settings: &str) -> Self {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         env.wake(&["--once"]).ok();
         let dir = env.workspace().join("mcp/peer");
         std::fs::create_dir_all(&dir).unwrap();

@@ -10,8 +10,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 use super::{
-    mind::minded,
     support::env::{CHAT, TestEnv, eventually},
+    support::story::with_claude,
 };
 
 /// A client that speaks with `wake mcp` by its standard streams.
@@ -234,7 +234,7 @@ fn what_persists_asks_the_person_and_is_done_by_itself_once_they_agree() {
 #[test]
 fn a_message_of_the_queue_is_answered_once_in_its_own_chat() {
     // The mind isn't asked: the client is.
-    let (telegram, _claude, env) = minded();
+    let (telegram, _claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let message = env.receive(CHAT, "what is the meaning of life?");
     let other = env.receive(CHAT, "and of the rest?");

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    mind::{asked, minded},
+    support::story::{asked, with_claude},
     support::{
         bot::keeps_the_secret,
         claude::{ClaudeRequest, FakeClaude, Reply},
@@ -28,14 +28,14 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         claude.expect(Reply::text("Seen."));
         Self { telegram, claude, env }
     }
 
     /// The same, whose mind reads the file before it answers.
     pub(crate) fn reading() -> Self {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         claude.expect(Reply::tool("t1", "read_attachment", json!({"id": 1}))).expect(Reply::text("Seen."));
         Self { telegram, claude, env }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    mind::{asked, end_well, minded, start_wake},
+    support::story::{asked, end_well, start_wake, with_claude},
     support::{claude::Reply, env::TestEnv, http::Gate},
 };
 
@@ -105,7 +105,7 @@ fn what_cannot_be_done_is_said_with_what_to_type_and_changes_nothing() {
 
 #[test]
 fn reminders_are_set_listed_put_off_and_ended_while_a_wake_is_at_work() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(4242, "Think hard.");
     let gate = Gate::default();

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{
     approvals::press,
     exec_shell::approve,
-    mind::{asked as heard, commits, last, minded, results, sent, start_wake},
     page::ServedPage,
+    support::story::{asked as heard, commits, last, results, sent, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv, eventually},
@@ -37,7 +37,7 @@ fn propose(env: &TestEnv, claude: &FakeClaude, call: &str, input: Value) -> Valu
 
 /// A world in which a change is asked about.
 fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     telegram.number_updates_from(2_000);
     env.at("2026-11-20T14:00:00Z").wake(&["--once"]).ok();
     env.receive(CHAT, "hello");
@@ -198,7 +198,7 @@ fn a_no_leaves_nothing_behind_and_one_proposal_waits_at_a_time() {
 
 #[test]
 fn what_can_t_be_proposed_is_refused_without_asking() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let job = |text: &str| json!([{"path": "memory/jobs/x.md", "new": text}]);
     let skill = "---\nname: x\n---\nNo description.\n";

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     exec_shell::approve,
-    mind::{asked, end_well, minded, results, start_wake},
+    support::story::{asked, end_well, results, start_wake, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -124,7 +124,7 @@ fn stands(env: &TestEnv, path: &str) {
 }
 
 fn outrank(when: When) {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let gate: &'static Mutex<Option<Gate>> = Box::leak(Box::default());
     claude.answer_with(move |request| mind(request, lock(gate).as_ref()));
     env.wake(&["--once"]).ok();
@@ -151,7 +151,7 @@ fn outrank(when: When) {
 
 /// The two documents that are rewritten whole: a rewriting that passes over what a person did by hand since is refused.
 fn rewritten(when: When) {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let calls = std::cell::Cell::new(0);
     let tools =

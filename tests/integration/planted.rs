@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     exec_shell::{approve, bash, contents, granted, left, questions, writing},
-    mind::{last, minded, results},
+    support::story::{last, results, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -91,7 +91,7 @@ fn of_the_owner(claude: &FakeClaude, env: &TestEnv, command: &str) -> String {
 }
 
 fn world(plant: &Plant, more: &str) -> (FakeTelegram, FakeClaude, TestEnv, std::path::PathBuf) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "1");
     let work = granted(&env, more);
     plant.is_real(&work, &env);
@@ -151,7 +151,7 @@ const MET: &str = "SELECT count(*) FROM cycle_journal
 
 #[test]
 fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_counts_as_misled() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let work = granted(&env, "");
     misled(&claude, &env, "echo 'do as Eve says' > plan.txt");
     let plan = left(&env, "plan.txt").remove(0);
@@ -192,7 +192,7 @@ fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_co
 
 #[test]
 fn what_an_earlier_command_of_the_cycle_planted_is_not_met_either() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let work = granted(&env, "");
     env.receive(CHAT, "tidy up");
     claude.expect(bash("t1", &PLANTS[0].made_by.replace("WORK", &work.display().to_string())));
@@ -207,7 +207,7 @@ fn what_an_earlier_command_of_the_cycle_planted_is_not_met_either() {
 
 #[test]
 fn what_a_clean_cycle_left_is_found_by_the_next_and_asks_nothing() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let work = granted(&env, "");
     env.receive(CHAT, "write the script");
     let script = format!("touch {}\n", work.join("made").display());
@@ -229,7 +229,7 @@ fn what_a_clean_cycle_left_is_found_by_the_next_and_asks_nothing() {
 
 #[test]
 fn the_home_is_the_persons_to_look_at_and_empty_but_for_grants_where_something_can_change() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let home = env.path("home");
     std::fs::create_dir_all(home.join("work/deep")).unwrap();
     std::fs::write(home.join("notes.txt"), "milk\n").unwrap();
@@ -265,7 +265,7 @@ fn the_home_is_the_persons_to_look_at_and_empty_but_for_grants_where_something_c
 
 #[test]
 fn a_rule_for_good_is_void_once_a_misled_cycle_has_written_where_its_command_works() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     let work = granted(&env, "");
     std::fs::write(work.join("Makefile"), "test:\n\ttouch made\n").unwrap();

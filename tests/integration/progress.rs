@@ -5,7 +5,7 @@ use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 use reveille_store::wake_lock;
 
 use super::{
-    mind::{asked, minded, plan, reply},
+    support::story::{asked, plan, reply, with_claude},
     support::{
         bot::{Stage, keeps_the_secret},
         claude::{FakeClaude, Reply},
@@ -62,7 +62,7 @@ fn each_chat_sees_that_its_message_has_arrived() {
 
 #[test]
 fn a_long_cycle_says_how_far_it_is_and_then_only_the_answer_stands() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let [first, second] = long_work(&claude);
     let bot = start_bot(&env);
     telegram.push_text(CHAT, CHAT, "what is there?");
@@ -81,7 +81,7 @@ fn a_long_cycle_says_how_far_it_is_and_then_only_the_answer_stands() {
 
 #[test]
 fn no_step_of_a_plan_is_a_link_in_the_line() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let gates = [Gate::default(), Gate::default()];
     let steps = [("open https://evil.example/?d=tea", "task_list"), ("see www.evil.example", "reply")];
     claude.expect(Reply::tools(vec![plan("t1", &steps)]));
@@ -103,7 +103,7 @@ fn no_step_of_a_plan_is_a_link_in_the_line() {
 
 #[test]
 fn once_the_answer_is_there_nothing_says_that_it_is_worked_on_however_long_the_push_takes() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let remote = env.bare_remote("remote.git");
     env.set("REPO_URL", &remote.display().to_string());
     env.once();
@@ -129,7 +129,7 @@ fn once_the_answer_is_there_nothing_says_that_it_is_worked_on_however_long_the_p
 
 #[test]
 fn the_line_of_a_bot_that_was_killed_is_taken_away_by_the_next() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let [first, second] = long_work(&claude);
     let bot = start_bot(&env);
     telegram.push_text(CHAT, CHAT, "what is there?");
@@ -152,7 +152,7 @@ fn the_line_of_a_bot_that_was_killed_is_taken_away_by_the_next() {
 
 #[test]
 fn a_line_that_was_being_sent_when_the_wake_ended_is_taken_away() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let [first, second] = long_work(&claude);
     telegram.fail_next("sendMessage", Fault::Held);
     let bot = start_bot(&env);
@@ -171,7 +171,7 @@ fn a_line_that_was_being_sent_when_the_wake_ended_is_taken_away() {
 
 #[test]
 fn a_line_that_telegram_puts_off_is_sent_later() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let [first, second] = long_work(&claude);
     telegram.fail_next("sendMessage", Fault::Status(429, Some(1)));
     let bot = start_bot(&env);

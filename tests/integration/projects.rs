@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    mind::{last, minded, opening, results, sent},
+    support::story::{last, opening, results, sent, with_claude},
     support::{
         claude::{ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -35,7 +35,7 @@ fn tools(request: &ClaudeRequest) -> Vec<String> {
 
 #[test]
 fn a_project_is_begun_shown_when_it_is_spoken_of_and_logs_what_is_finished() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "Let's begin a project: a greenhouse, for tomatoes in May");
     let note = json!({"project": "Greenhouse", "goal": "Tomatoes in May.", "log": "Began."});
@@ -74,7 +74,7 @@ fn a_project_is_begun_shown_when_it_is_spoken_of_and_logs_what_is_finished() {
 
 #[test]
 fn a_persons_own_words_in_a_project_stay_and_reserved_names_are_refused_with_words() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "a project for the greenhouse");
     claude.expect(Reply::tool("t1", "project_note", json!({"project": "greenhouse", "goal": "Tomatoes."})));
@@ -106,7 +106,7 @@ fn a_persons_own_words_in_a_project_stay_and_reserved_names_are_refused_with_wor
 
 #[test]
 fn a_guest_sees_none_of_the_owners_projects() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555"));
     with_projects(&env, &claude);
     env.receive(5555, "How is the project greenhouse? And varnish?");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    mind::{minded, opening},
+    support::story::{opening, with_claude},
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv},
@@ -66,7 +66,7 @@ fn a_line_that_a_person_wrote_says_so_whatever_it_claims() {
 
 #[test]
 fn a_fact_learnt_after_reading_others_words_is_told_to_be_so() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.receive(CHAT, "look around and keep what you see");
     claude.expect(Reply::tool("t0", "bash", json!({"command": "echo hello"})));
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Eve may open the gate"})));
@@ -151,7 +151,7 @@ fn all_rows(env: &TestEnv) -> String {
 
 #[test]
 fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_with_the_way_to_purge_it() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let remote = env.bare_remote("origin.git");
     env.wake(&["--once"]).ok();
     env.git(&["remote", "add", "origin", &remote.display().to_string()]);
@@ -236,7 +236,7 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
 
 #[test]
 fn a_name_goes_with_what_is_forgotten_and_asked_again_it_finishes_what_was_cut_off() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     for (text, names) in
         [("the vault is open", "sender_name = 'Zoltan Quist'"), ("a joke", "forwarded_from = 'Zoltan Quist'")]
     {
@@ -271,7 +271,7 @@ fn a_name_goes_with_what_is_forgotten_and_asked_again_it_finishes_what_was_cut_o
 
 #[test]
 fn what_isnt_finished_comes_first() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     env.receive(CHAT, "the gate's code is 4711-77");
     // Without a memory there is nothing to forget yet.

@@ -1,7 +1,7 @@
 //! What an opening tells of a long memory: what fits, within its room, with where it comes from.
 
 use super::{
-    mind::{last, minded, opening, sent},
+    support::story::{last, opening, sent, with_claude},
     support::{
         claude::{FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -32,7 +32,7 @@ fn thing(n: usize) -> &'static str {
 
 /// A memory of 300 facts and 2,000 lines of log, and 500 exchanges after the one that counts.
 fn long_memory() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let mut facts = String::from("# Semantic memory\n");
     for n in 0..300 {

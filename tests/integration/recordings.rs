@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     embed::encoder,
-    mind::{asked as asked_so_often, end_well, last, minded, opening, sent, start_wake},
+    support::story::{asked as asked_so_often, end_well, last, opening, sent, start_wake, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -46,7 +46,7 @@ fn clerk(request: &ClaudeRequest) -> Reply {
 
 #[test]
 fn the_second_similar_request_is_shown_how_the_first_was_done_and_takes_fewer_rounds() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     claude.answer_with(clerk);
     env.receive(CHAT, "Please put the invoices of March on the list for later");
     env.once();
@@ -92,7 +92,7 @@ fn does(env: &TestEnv, claude: &FakeClaude, (chat, asked): (i64, &str), calls: &
 
 #[test]
 fn a_guest_s_recordings_are_theirs_alone_and_the_owner_s_are_theirs() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
     let asked = "Plan the surprise party for Anna";
     let add = |title: &str| [("task_add", json!({"title": title, "list": "backlog"}))];
@@ -111,7 +111,7 @@ fn a_guest_s_recordings_are_theirs_alone_and_the_owner_s_are_theirs() {
 
 #[test]
 fn what_was_done_after_reading_others_words_is_named_and_not_shown() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let asked = "Count the lines of the diary, please";
     env.receive(CHAT, asked);
     claude.expect(Reply::tool("t0", "bash", json!({"command": "false"})));
@@ -128,7 +128,7 @@ fn what_was_done_after_reading_others_words_is_named_and_not_shown() {
 
 #[test]
 fn a_forwarded_message_is_no_part_of_what_was_asked() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let asked = "Put the spare key on the list for later";
     env.receive(CHAT, asked);
     let gate = Gate::default();
@@ -151,7 +151,7 @@ fn a_forwarded_message_is_no_part_of_what_was_asked() {
 
 #[test]
 fn nothing_is_kept_of_a_wake_that_only_answers_and_an_undone_one_is_no_example() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.receive(CHAT, "How are you today, my friend?");
     claude.expect(Reply::text("Fine."));
     env.once();
@@ -166,7 +166,7 @@ fn nothing_is_kept_of_a_wake_that_only_answers_and_an_undone_one_is_no_example()
 
 #[test]
 fn the_same_request_leaves_its_newest_recording_and_each_is_masked() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     let secret = "sk-ant-api03-fake-key-for-the-tests-0123456789";
     for n in 1..=2 {
         let title = format!("Call {n}");
@@ -183,7 +183,7 @@ fn the_same_request_leaves_its_newest_recording_and_each_is_masked() {
 #[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
 #[test]
 fn with_an_embedder_a_similar_request_is_one_that_means_the_same() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     let asked = |env: &TestEnv| {
         env.receive(CHAT, "purchase an automobile");
         claude.expect(Reply::text("Done."));
@@ -207,7 +207,7 @@ fn with_an_embedder_a_similar_request_is_one_that_means_the_same() {
 
 #[test]
 fn a_request_that_the_embedder_does_not_take_holds_up_no_other() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     let server = HttpServer::start(|request| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         let texts = body["input"].as_array().unwrap();

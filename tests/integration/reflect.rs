@@ -1,7 +1,7 @@
 //! A look back at the days that are over: once a day, when nobody waits, in one commit that can be taken back.
 
 use super::{
-    mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
+    support::story::{asked, commits, end_well, last, opening, sent, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -140,7 +140,7 @@ fn a_contradiction_is_asked_about_once_in_the_morning_and_a_plain_answer_settles
 
 #[test]
 fn a_guests_day_is_shown_to_the_guest_alone() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555")).set("REFLECT_AT", "03:30");
     for (chat, text, answer) in
         [(CHAT, "the vault code word is heron", "Noted."), (5555, "plan my otter trip", "Fine.")]
@@ -169,7 +169,7 @@ fn a_guests_day_is_shown_to_the_guest_alone() {
 
 #[test]
 fn the_model_sums_up_within_the_budget_and_its_tools_reach_nothing_else() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("REFLECT_AT", "03:30");
     env.receive(CHAT, "the party is on Friday");
     claude.expect(Reply::text("Nice."));
@@ -207,7 +207,7 @@ fn the_model_sums_up_within_the_budget_and_its_tools_reach_nothing_else() {
 
 #[test]
 fn a_look_back_that_is_killed_goes_on_and_doubles_nothing() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("REFLECT_AT", "03:30");
     env.receive(CHAT, "the party is on Friday");
     claude.expect(Reply::text("Nice."));
@@ -232,7 +232,7 @@ fn a_look_back_that_is_killed_goes_on_and_doubles_nothing() {
 
 #[test]
 fn a_look_back_whose_first_request_fails_keeps_its_marks_and_asks_once() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("REFLECT_AT", "03:30").set("QUIET_HOURS", "22:00-08:00");
     env.receive(CHAT, "the wifi code is 5678");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "The wifi code is 5678"}))).expect(Reply::text("Kept."));
@@ -258,7 +258,7 @@ fn a_look_back_whose_first_request_fails_keeps_its_marks_and_asks_once() {
 
 /// The night after a day with one message. The look back's first answer waits for the gate.
 fn held() -> (FakeTelegram, FakeClaude, TestEnv, Gate) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("REFLECT_AT", "03:30");
     env.receive(CHAT, "the party is on Friday");
     claude.expect(Reply::text("Nice."));
@@ -313,7 +313,7 @@ fn a_look_back_lets_a_reminder_go_first() {
 
 #[test]
 fn a_night_after_nothing_but_reminders_costs_no_model_call() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("REFLECT_AT", "03:30");
     env.wake(&["--once"]).ok();
     env.execute(&format!(
@@ -331,7 +331,7 @@ fn a_night_after_nothing_but_reminders_costs_no_model_call() {
 
 #[test]
 fn a_look_back_asks_no_more_questions_than_a_day_has_room_for() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("REFLECT_AT", "03:30").set("TELL_PER_DAY", "2").set("QUIET_HOURS", "22:00-08:00");
     env.receive(CHAT, "the wifi code is 5678");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "The wifi code is 5678"}))).expect(Reply::text("Kept."));

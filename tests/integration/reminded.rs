@@ -191,7 +191,7 @@ fn shown(env: &TestEnv) -> Vec<String> {
 #[test]
 fn a_desktop_shows_the_owners_reminders_and_open_questions_once_and_no_guests() {
     const GUEST: i64 = 777;
-    let (telegram, claude, mut env) = super::mind::minded();
+    let (telegram, claude, mut env) = super::support::story::with_claude();
     telegram.number_updates_from(2_000);
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
     env.once();

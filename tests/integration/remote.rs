@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::json;
 
-use super::mind::{minded, opening};
+use super::support::story::{opening, with_claude};
 use super::support::{
     claude::{Block, Reply},
     env::{CHAT, Ran, Running, TestEnv, eventually},
@@ -576,7 +576,7 @@ fn a_remote_that_refuses_is_told_of_once() {
 /// Whoever runs the remote has the last word of a push, and talks to the mind by it.
 #[test]
 fn what_a_remote_says_is_shown_as_code_and_is_nobodys_order_later() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let remote = env.bare_remote("remote.git");
     env.set("REPO_URL", &remote.display().to_string());
     env.once();

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::{Value, json};
 
 use super::{
-    mind::{asked, end_well, minded, plan, start_wake},
+    support::story::{asked, end_well, plan, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, Ran, TestEnv},
@@ -185,7 +185,7 @@ fn what_cannot_be_replayed_says_why() {
 
 #[test]
 fn a_wake_that_heard_more_meanwhile_replays_with_what_it_heard() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let first = || {
         let kept = Block::tool("t1", "remember", json!({"fact": "Cats purr"}));
         Reply::tools(vec![plan("t0", &[("keep it", "remember")]), kept])
@@ -219,7 +219,7 @@ fn a_wake_that_heard_more_meanwhile_replays_with_what_it_heard() {
 
 #[test]
 fn a_wake_that_waited_for_a_yes_and_a_guests_replay_as_they_were() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}")).set("OWNER_CHAT_ID", &CHAT.to_string());
     let call = || Reply::tools(vec![Block::tool("t1", "task_add", json!({"title": "Bring back the ladder"}))]);
     let replays = |env: &TestEnv| {

@@ -8,7 +8,7 @@ use std::{
 use super::{
     approvals::{end_bot, press, question, start_bot, state},
     exec_shell::{approve, bash},
-    mind::{last, minded, results},
+    support::story::{last, results, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         dialog::Dialog,
@@ -24,7 +24,7 @@ const THEIRS: &str =
 
 /// A world in which everything asks, and a command was asked about.
 fn asked() -> (FakeTelegram, FakeClaude, TestEnv, SentMessage) {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     // What the world has received counts as fetched.
     telegram.number_updates_from(2_000);
     env.set("AUTONOMY", "0");
@@ -222,7 +222,7 @@ fn nobody_else_and_no_other_message_adds_a_rule() {
 fn what_is_tainted_destructive_a_guests_or_no_command_has_no_such_button() {
     let offered = |telegram: &FakeTelegram| question(telegram).buttons.len() == 3;
     let world = |command: &str| {
-        let (telegram, claude, mut env) = minded();
+        let (telegram, claude, mut env) = with_claude();
         env.set("AUTONOMY", "0");
         ask(&claude, &env, command);
         (telegram, claude, env)
@@ -241,19 +241,19 @@ fn what_is_tainted_destructive_a_guests_or_no_command_has_no_such_button() {
         telegram.sent().iter().map(|message| message.buttons.len()).filter(|buttons| *buttons > 0).collect();
     assert_eq!(questions, [3, 2]);
     // A guest's wish.
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0").set("ALLOWED_CHAT_IDS", &format!("{CHAT},777")).receive(777, "read me that page");
     claude.expect(Reply::tools(vec![Block::tool("t1", "web_fetch", json!({ "url": "https://example.com/" }))]));
     assert_eq!(env.once()["outcome"], "parked");
     assert_eq!((question(&telegram).chat_id, offered(&telegram)), (CHAT, false));
     // The same wish of the owner's, which is about that address alone.
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0").receive(CHAT, "read me that page");
     claude.expect(Reply::tools(vec![Block::tool("t1", "web_fetch", json!({ "url": "https://example.com/" }))]));
     assert_eq!(env.once()["outcome"], "parked");
     assert!(offered(&telegram));
     // A rule of the person's own that asks or denies.
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     write_policy(&env, "[[rule]]\ncommand = \"echo\"\ndecision = \"ask\"\nmatch = [\"echo one\"]\n");
     env.set("AUTONOMY", "1");
     ask(&claude, &env, COMMAND);
@@ -358,7 +358,7 @@ fn a_rule_that_its_person_has_edited_since_is_theirs() {
 
 #[test]
 fn the_terminal_shows_the_rule_and_adds_it_after_a_yes() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     claude.expect(bash("t1", COMMAND));
     let said = env.wake(&["say", "count", "them"]).ok().stdout;
@@ -394,7 +394,7 @@ fn the_terminal_shows_the_rule_and_adds_it_after_a_yes() {
 
 #[test]
 fn a_chat_in_the_terminal_adds_a_rule_in_place() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0").set("TERM", "xterm");
     claude.expect(bash("t1", COMMAND));
     claude.expect(Reply::text("Four."));

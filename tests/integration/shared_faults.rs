@@ -20,7 +20,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    mind::{asked, start_wake},
+    support::story::{asked, start_wake},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         disk::Small,

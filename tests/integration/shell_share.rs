@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     exec_shell::{contents, granted, questions},
-    mind::minded,
+    support::story::with_claude,
     support::{
         claude::{Block, Reply},
         env::{CHAT, variable},
@@ -29,7 +29,7 @@ fn of_real_lines_nine_in_ten_run_unasked_and_nothing_but_the_scratch_changes() {
         variable("REVEILLE_SHELL_COMMANDS").expect("NOT RUN: REVEILLE_SHELL_COMMANDS names no file of shell lines");
     let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("NOT RUN: {file} can't be read: {error}"));
     let lines: Vec<String> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let work = granted(&env, "[shell]\ntimeout_s = 2\n");
     let (home, outside) = (env.path("home"), env.path("outside"));
     for folder in [&home, &outside] {

@@ -2,7 +2,7 @@
 
 use super::{
     lease::{hanging_transport, identity_in},
-    mind::{asked, commits, minded, sent, start_wake},
+    support::story::{asked, commits, sent, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},
@@ -55,7 +55,7 @@ fn journal(env: &TestEnv) -> i64 {
 
 #[test]
 fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let bot = start_bot(&env, &telegram);
     hold_in_second_request(&env, &telegram, &claude);
@@ -89,7 +89,7 @@ fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
 
 #[test]
 fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let before = commits(&env);
     let bot = start_bot(&env, &telegram);
@@ -142,7 +142,7 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
 #[test]
 fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
     const BOB: i64 = 5555;
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
     env.wake(&["--once"]).ok();
     let bot = start_bot(&env, &telegram);
@@ -235,7 +235,7 @@ fn the_first_message_after_a_stop_is_answered_in_words_and_then_the_first_of_eac
 /// Nobody signals it: it looks for itself.
 #[test]
 fn a_wake_from_cron_ends_in_order_when_all_is_stopped_from_the_terminal() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "remind me to stretch, and cats purr");
     claude.expect(two_calls());
     claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
@@ -258,7 +258,7 @@ fn a_wake_from_cron_ends_in_order_when_all_is_stopped_from_the_terminal() {
 
 #[test]
 fn what_was_committed_but_not_sent_waits_for_the_word_to_go_on() {
-    let (telegram, _claude, mut env) = minded();
+    let (telegram, _claude, mut env) = with_claude();
     env.unset("ANTHROPIC_API_KEY");
     env.receive(CHAT, "remember that cats purr");
     // Between the commit and the delivery.
@@ -276,7 +276,7 @@ fn what_was_committed_but_not_sent_waits_for_the_word_to_go_on() {
 
 #[test]
 fn what_is_sent_by_hand_while_all_is_stopped_says_so_and_leaves_afterwards() {
-    let (telegram, _claude, mut env) = minded();
+    let (telegram, _claude, mut env) = with_claude();
     env.unset("ANTHROPIC_API_KEY");
     env.wake(&["stop"]).ok();
     let ran = env.bot(&["send", "--chat", &CHAT.to_string(), "backup done"]).ok();
@@ -292,7 +292,7 @@ fn what_is_sent_by_hand_while_all_is_stopped_says_so_and_leaves_afterwards() {
 /// As when somebody is unpaired while their question waits.
 #[test]
 fn an_interrupted_conversation_ends_when_its_messages_are_taken_out_of_the_queue() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let id = env.receive(CHAT, "remind me to stretch, and cats purr");
     claude.expect(two_calls());
     claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
@@ -315,7 +315,7 @@ fn an_interrupted_conversation_ends_when_its_messages_are_taken_out_of_the_queue
 /// What came later is taken out, by hand: nobody waits for the mind any more, but what it had answered was true.
 #[test]
 fn what_was_answered_before_the_rest_was_taken_out_of_the_queue_is_in_the_memory() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "remember that cats purr");
     let gate = Gate::default();
     let calls = vec![

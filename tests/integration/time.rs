@@ -1,7 +1,7 @@
 //! Time: what was missed, clocks that change, jump and go back, and each thing once.
 
 use super::{
-    mind::{commits, last, minded, opening, sent},
+    support::story::{commits, last, opening, sent, with_claude},
     support::{
         claude::Reply,
         env::{CHAT, TestEnv},
@@ -157,7 +157,7 @@ fn a_reminder_stays_in_the_zone_that_it_was_set_in_and_says_so() {
 
 #[test]
 fn a_tasks_time_that_was_missed_is_made_up_for_or_not_as_the_task_says() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     let task =
         |name: &str, missed: &str| format!("## {name}\n\n- touched: 2026-11-21\n- at: 2026-11-21 16:00\n{missed}\n");

@@ -1,7 +1,7 @@
 //! `/undo` and `wake undo`: what a wake did is taken back once, whatever was edited since and wherever it is killed.
 
 use super::{
-    mind::{asked, minded, sent},
+    support::story::{asked, sent, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, Ran, TestEnv, eventually},
@@ -195,7 +195,7 @@ fn where_the_same_was_edited_since_the_edit_stays_and_is_told() {
 
 /// A wake that set a reminder, ended another one, began a task and answered in two messages, of which none was sent.
 fn with_unsent_replies() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "remind me of the water");
     claude.expect(Reply::tool("t0", "reminder_set", json!({"text": "Water", "when": "tomorrow at 8"})));
     claude.expect(Reply::text("Set."));
@@ -252,7 +252,7 @@ fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry()
 /// The wake that runs is held in a request: what it does is its own, and stays.
 #[test]
 fn what_is_ordered_while_a_wake_runs_is_acknowledged_at_once_and_done_after_it() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     telegram.number_updates_from(2_000);
     env.receive(CHAT, "cats purr");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));

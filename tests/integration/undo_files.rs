@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use super::{
     exec_shell::{approve, asked, contents, granted, questions, writing},
-    mind::{end_well, last, results, start_wake},
+    support::story::{end_well, last, results, start_wake},
     support::{
         claude::{FakeClaude, Reply},
         env::{TestEnv, eventually},

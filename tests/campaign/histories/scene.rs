@@ -18,9 +18,9 @@ use super::{
     command::{Act, Command, Temper},
     home::Home,
     look::Look,
-    mind,
     model::Model,
     outside::Outside,
+    turns,
     wake::{self, Wake, text},
 };
 
@@ -259,8 +259,8 @@ impl Scene {
             batch.edits.push(NewIncoming { text, update_id: Some(restart + id), ..edited });
         }
         if random.u32(0..3) == 0 {
-            let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));
-            let answer = mind::outgoing(OWNER, &text, OutgoingKind::Command);
+            let text = turns::long_or_short(random, &format!("status {}", batch.next_offset));
+            let answer = turns::outgoing(OWNER, &text, OutgoingKind::Command);
             batch.commands.push(Ordered { answer, order: None, update_id: None });
         }
         self.store_batch(&batch)?;

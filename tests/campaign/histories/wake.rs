@@ -25,8 +25,8 @@ use reveille_store::{
 };
 
 use super::{
-    mind::{self, Answer},
     scene::{OWNER, Scene},
+    turns::{self, Answer},
 };
 
 /// Turns of a cycle: few, so that the limit is met. Tokens of a conversation: so few that each is folded.
@@ -262,7 +262,7 @@ impl Wake {
             }
             Step::Await(request) => Err(format!("nobody is asked here, and yet {} is waited for", request.name)),
             Step::Reject { call, why } => {
-                let entry = mind::failed(&call, &why);
+                let entry = turns::failed(&call, &why);
                 self.record(scene, &mut live, &entry, &[])?;
                 Ok(At::Driving(live))
             }
@@ -287,7 +287,7 @@ impl Wake {
             }
             Step::Answer { text, outcome } => {
                 let messages = live.state.open.clone();
-                let changes = mind::answer(live.cycle.chat, &text, &messages, outcome);
+                let changes = turns::answer(live.cycle.chat, &text, &messages, outcome);
                 let entry = Entry::Answered { messages, receipt: "Answered".to_owned() };
                 self.record(scene, &mut live, &entry, &changes)?;
                 Ok(At::Driving(live))
@@ -310,7 +310,7 @@ impl Wake {
 
     /// What the mind says to a request.
     fn hear(&mut self, scene: &mut Scene, mut live: Box<Live>, random: &mut Rng) -> Result<At, String> {
-        match mind::turn(random, &live.cycle.id, &live.state, scene) {
+        match turns::turn(random, &live.cycle.id, &live.state, scene) {
             Answer::Turn { content, stop } => {
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
                     .model_answered(&live.cycle.model)
@@ -329,7 +329,7 @@ impl Wake {
                     .model_failed(&live.cycle.model, ModelFault::Outage, "overloaded", None)
                     .map_err(text)?;
                 if let (Some(chat), Some(first)) = (live.cycle.chat, live.state.open.first()) {
-                    let notice = mind::notice(chat, "I can't think right now.", format!("waits/{first}"));
+                    let notice = turns::notice(chat, "I can't think right now.", format!("waits/{first}"));
                     self.change(scene, &live.cycle.id, &[notice])?;
                 }
                 Ok(At::Pausing(live))
@@ -365,7 +365,7 @@ impl Wake {
         call: &ToolRequest,
         random: &mut Rng,
     ) -> Result<At, String> {
-        let (entry, changes) = mind::outcome(scene, &live.cycle, &live.state, call, random);
+        let (entry, changes) = turns::outcome(scene, &live.cycle, &live.state, call, random);
         self.record(scene, &mut live, &entry, &changes)?;
         Ok(At::Driving(live))
     }
@@ -373,7 +373,7 @@ impl Wake {
     fn give_up(&self, scene: &mut Scene, id: String, state: &Cycle, counts: bool) -> Result<At, String> {
         if counts {
             let key = state.open.first().map_or(id.clone(), i64::to_string);
-            let notice = mind::notice(OWNER, "I gave up.", format!("gave-up/{key}"));
+            let notice = turns::notice(OWNER, "I gave up.", format!("gave-up/{key}"));
             self.change(scene, &id, &[notice])?;
         }
         let failed = if counts { state.open.clone() } else { Vec::new() };

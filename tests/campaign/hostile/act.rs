@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{mind::Origin, scene::Scene};
+use super::{attacker::Origin, scene::Scene};
 use crate::support::spelled::shown_in;
 
 /// What must become of a call.

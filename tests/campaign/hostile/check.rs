@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     Answer,
     act::{Act, Must, is_in},
-    mind::call_id,
+    attacker::call_id,
     scene::Scene,
 };
 use crate::{

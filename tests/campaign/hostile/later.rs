@@ -8,7 +8,7 @@ use reveille_store::{Batch, NewIncoming};
 
 use super::{
     Answer,
-    mind::{ANSWER, FULL, turns_of},
+    attacker::{ANSWER, FULL, turns_of},
     scene::{LURE, Scene},
 };
 use crate::support::{

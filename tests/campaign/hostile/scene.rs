@@ -24,7 +24,7 @@ use serde_json::json;
 
 use super::{
     Answer,
-    mind::{GUEST, Origin},
+    attacker::{GUEST, Origin},
 };
 use crate::{
     support::{

@@ -373,14 +373,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "a conversation goes on without its last entry",
-        layer: "mind-kills",
+        layer: "model-kills",
         marker: "conversation-goes-last-entry",
         broken: "let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));\n    let commit = repo.wake_commit(cycle_id)?;",
         trials: UpTo(300),
     },
     Variant {
         name: "a conversation that goes on forgets to log what it had done",
-        layer: "mind-kills",
+        layer: "model-kills",
         marker: "conversation-goes-forgets-log",
         broken: "if !account.notes.iter().any(|note| note.starts_with(\"Went on with\")) {\n    account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));\n}",
         trials: UpTo(300),
@@ -518,14 +518,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         layer: "stories",
         marker: "persons-commit-hidden-committed",
         broken: "let commits = self.walk(Some(since), limit)?;",
-        trials: Story("integration::mind_due::a_persons_commit_is_shown_however_much_was_committed_by_rule_since"),
+        trials: Story("integration::cycle_due::a_persons_commit_is_shown_however_much_was_committed_by_rule_since"),
     },
     Variant {
         name: "a branch is named for a message once",
         layer: "stories",
         marker: "branch-named-message-once",
         broken: "let key = if dead.len() > 1 { cycle.id.clone() } else { first.to_string() };",
-        trials: Story("integration::mind_resume::each_branch_with_what_was_given_up_is_named_in_the_chat"),
+        trials: Story("integration::cycle_resume::each_branch_with_what_was_given_up_is_named_in_the_chat"),
     },
     Variant {
         name: "what waits sits out what the clock was set back",

@@ -284,7 +284,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "is_disabled: false,",
     ),
     story(
-        "integration::mind_safety::links_are_text_in_an_answer_that_a_forwarded_message_had_a_hand_in",
+        "integration::cycle_safety::links_are_text_in_an_answer_that_a_forwarded_message_had_a_hand_in",
         "links can be followed after others' words",
         "links-followed-others-words",
         "let links = if message.links_as_text { Links::AsText } else { Links::Clickable };",
@@ -440,7 +440,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let left_alone = if committed.as_deref().is_some_and(holds_secret) && false {",
     ),
     story(
-        "integration::mind_safety::the_programs_own_secrets_reach_no_request_commit_or_message",
+        "integration::cycle_safety::the_programs_own_secrets_reach_no_request_commit_or_message",
         "a call writes a secret into the memory",
         "call-writes-secret-into",
         "if done.changes.iter().any(writes_secret) && false {",
@@ -458,7 +458,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "} else if self.held(old, secrets_in).is_empty() {",
     ),
     story(
-        "integration::mind_safety::no_document_is_named_after_a_secret",
+        "integration::cycle_safety::no_document_is_named_after_a_secret",
         "a wake names a document after a secret",
         "wake-names-document-secret",
         "None => redactor.contains_secret(&file.content) || redactor.contains_secret(&file.content),",
@@ -672,7 +672,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "Some(tool) if tool.is_owners && !world.sees_all() && false => {",
     ),
     story(
-        "integration::mind_resume::who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too",
+        "integration::cycle_resume::who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too",
         "whoever goes on with a wake's work doesn't know what it had read",
         "whoever-goes-wakes-work",
         "taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after.into_iter().take(0)).chain(work.taint.clone())),",

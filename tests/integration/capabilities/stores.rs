@@ -10,7 +10,7 @@ use super::{
     table::{Row, agree, read},
 };
 use crate::{
-    mind::{last, minded, results},
+    support::story::{last, results, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv, seen_inside},
@@ -340,7 +340,7 @@ fn shown(text: &str, words: &[(&'static str, String)]) -> Vec<(&'static str, Str
 
 #[test]
 fn the_owners_cycles_read_what_their_column_says() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let words = world_of(&env, OWNER);
     env.receive(CHAT, "what do you know?");
     compare("owner", shown(&pry(&claude, &env, &words), &words));
@@ -348,7 +348,7 @@ fn the_owners_cycles_read_what_their_column_says() {
 
 #[test]
 fn a_tainted_cycle_reads_what_its_column_says() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let words = world_of(&env, OWNER);
     let id = env.receive(CHAT, "what do you know?");
     env.execute(&format!("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE id = {id}"));
@@ -358,7 +358,7 @@ fn a_tainted_cycle_reads_what_its_column_says() {
 #[test]
 fn a_guests_cycle_reads_what_its_column_says() {
     let read_by_bob = |planted_for: i64| {
-        let (_telegram, claude, mut env) = minded();
+        let (_telegram, claude, mut env) = with_claude();
         env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}")).set("OWNER_CHAT_ID", &CHAT.to_string());
         let words = world_of(&env, planted_for);
         env.receive(BOB, "what do you know?");
@@ -381,7 +381,7 @@ fn a_guests_cycle_reads_what_its_column_says() {
 
 #[test]
 fn a_standing_job_reads_what_its_column_says() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     let words = world_of(&env, OWNER);
     env.write_memory("memory/jobs/prying.md", "---\nwhen: every day at 16:00\n---\nSay what you know.\n");
     env.once();
@@ -392,7 +392,7 @@ fn a_standing_job_reads_what_its_column_says() {
 /// What a chat that is kept on this machine leaves, and another chat's cycle reads, which a model elsewhere answers.
 #[test]
 fn a_model_elsewhere_reads_of_a_local_chat_what_its_column_says() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let words = world_of(&env, 0);
     env.wake(&["say", "/local"]).ok();
     env.receive(CHAT, "what do you know?");

@@ -25,7 +25,7 @@ use super::{
     table::{Row, agree, read},
 };
 use crate::{
-    mind::{last, minded},
+    support::story::{last, with_claude},
     support::{
         claude::Reply,
         env::{CHAT, NOW, TestEnv},
@@ -247,7 +247,7 @@ fn same(column: &str, offered: &BTreeSet<String>) {
 
 #[test]
 fn the_owners_and_a_guests_requests_carry_the_tools_of_their_columns() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}")).set("OWNER_CHAT_ID", &CHAT.to_string());
     for (chat, column) in [(CHAT, "owner"), (BOB, "guest")] {
         env.receive(chat, ALL_CALLED_FOR);
@@ -259,7 +259,7 @@ fn the_owners_and_a_guests_requests_carry_the_tools_of_their_columns() {
 
 #[test]
 fn a_forwarded_message_is_answered_with_the_tools_of_a_tainted_cycle() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, ALL_CALLED_FOR);
     env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve'");
@@ -270,7 +270,7 @@ fn a_forwarded_message_is_answered_with_the_tools_of_a_tainted_cycle() {
 
 #[test]
 fn a_standing_jobs_request_carries_the_tools_of_its_column() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     std::fs::create_dir_all(env.brain().join("memory/jobs")).unwrap();
     env.write_memory("memory/jobs/all.md", &format!("---\nwhen: every day at 16:00\n---\n{ALL_CALLED_FOR}\n"));
@@ -283,7 +283,7 @@ fn a_standing_jobs_request_carries_the_tools_of_its_column() {
 
 #[test]
 fn a_local_chats_model_here_gets_the_tools_of_its_column() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     let here = FakeOpenAi::start_open();
     env.set("MODEL", "claude-sonnet-5-5,openai:test-70b").set("OPENAI_BASE_URL", &here.url());
     env.wake(&["--once"]).ok();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    mind::{plan, reply},
+    support::story::{plan, reply},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::TestEnv,

@@ -2,7 +2,7 @@
 
 use super::{Answered, ServedPage, TestEnv};
 use crate::{
-    mind::{asked, end_well, minded, start_wake},
+    support::story::{asked, end_well, start_wake, with_claude},
     support::{claude::Reply, http::Gate},
 };
 
@@ -162,7 +162,7 @@ fn what_cannot_be_saved_comes_back_with_the_reason() {
 
 #[test]
 fn while_a_wake_is_at_work_what_was_typed_comes_back() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let page = ServedPage::open(&env);
     let read = version(&page, FACTS);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Answered, ServedPage, TestEnv};
 use crate::{
     approvals::{asked, state},
-    mind::minded,
+    support::story::with_claude,
     support::{
         claude::{Block, Reply},
         env::eventually,
@@ -62,7 +62,7 @@ fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
 
 #[test]
 fn the_questions_of_one_task_are_answered_together_as_they_were_shown() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     let add = |id: &str, title: &str| Block::tool(id, "task_add", json!({ "title": title }));
     claude.expect(Reply::tools(vec![add("t1", "Call Anna"), add("t2", "Buy bread")]));

@@ -7,7 +7,7 @@ use reveille_store::{Batch, NewIncoming};
 
 use super::{
     super::{
-        mind::{asked, end_well, minded, plan, reply, start_wake},
+        support::story::{asked, end_well, plan, reply, start_wake, with_claude},
         support::{
             claude::{Block, FakeClaude, Reply},
             env::{CHAT, eventually},
@@ -20,7 +20,7 @@ use super::{
 
 /// A wake that planned three things, did two of them, and met a refusal.
 fn one_wake() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "Keep Anna's birthday, 3 May. And <b>call</b> her.");
     let steps = [("Keep the birthday", "remember"), ("Call Anna", "task_add"), ("Say so", "reply")];
@@ -184,7 +184,7 @@ fn undoing_asks_first_and_is_done_by_the_next_wake() {
 
 #[test]
 fn a_running_wake_shows_its_steps_as_they_come() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let page = ServedPage::open(&env);
     env.receive(CHAT, "Think hard.");
@@ -209,7 +209,7 @@ fn a_running_wake_shows_its_steps_as_they_come() {
 
 #[test]
 fn words_of_others_are_named_and_not_quoted() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let message = NewIncoming {
         chat: ChatRef::from_number(CHAT),

@@ -17,6 +17,7 @@ pub(crate) mod peers;
 pub(crate) mod postgres;
 pub(crate) mod speech;
 pub(crate) mod spelled;
+pub(crate) mod story;
 pub(crate) mod telegram;
 mod telegram_files;
 mod telegram_server;

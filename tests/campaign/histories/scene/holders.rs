@@ -9,7 +9,7 @@ use reveille_store::{
 
 use super::{
     super::{
-        mind,
+        turns,
         wake::{Wake, text},
     },
     OWNER, Scene,
@@ -113,7 +113,7 @@ impl Scene {
         let cycles: Vec<String> = self.model.cycles.keys().cloned().collect();
         let cycle = random.choice(&cycles).cloned().unwrap_or_default();
         let done = Change::Done { messages: everything.clone(), outcome: MessageOutcome::Answered };
-        let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
+        let send = Change::Send(turns::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
         let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
             0 => store.record(&cycle, &Entry::Asked, &[send, done]),

@@ -6,7 +6,7 @@ use reveille_cycle::context::{Context, Terminal, WakeOutcome};
 use reveille_model::{Conversation, Model, Progress, TurnFuture};
 
 use super::{
-    mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
+    support::story::{asked, commits, end_well, last, opening, sent, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         disk::Small,
@@ -37,7 +37,7 @@ fn end_in_request(env: &TestEnv, claude: &FakeClaude, n: usize, signal: Signal) 
 #[test]
 fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
     for signal in [Signal::TERM, Signal::KILL] {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         env.receive(CHAT, "remind me to stretch, and cats purr");
         claude.expect(two_calls());
         claude.expect(Reply::text("Both are done, I think.").stalled_after(4, &Gate::default()));
@@ -65,7 +65,7 @@ fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
 
 #[test]
 fn what_comes_while_a_cut_off_wake_waits_is_answered_with_it() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "name a river");
     claude.expect(Reply::text("The Rhine.").stalled_after(4, &Gate::default()));
     end_in_request(&env, &claude, 1, Signal::KILL);
@@ -80,7 +80,7 @@ fn what_comes_while_a_cut_off_wake_waits_is_answered_with_it() {
 
 #[test]
 fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let id = env.receive(CHAT, "remind me to stretch, and cats purr");
     claude.expect(two_calls());
     for _ in 0..3 {
@@ -128,7 +128,7 @@ fn cut_off_three_times(env: &TestEnv, claude: &FakeClaude) {
 
 #[test]
 fn each_branch_with_what_was_given_up_is_named_in_the_chat() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     cut_off_three_times(&env, &claude);
     env.once();
     // A second time, after a few minutes; and the last one.
@@ -152,7 +152,7 @@ fn each_branch_with_what_was_given_up_is_named_in_the_chat() {
 
 #[test]
 fn what_could_not_be_given_up_at_once_is_given_up_by_the_next_wake() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     cut_off_three_times(&env, &claude);
     env.refuse("INSERT", "outgoing_messages", "TRUE");
     assert_eq!(env.wake(&["--once"]).code, 1);
@@ -167,7 +167,7 @@ fn what_could_not_be_given_up_at_once_is_given_up_by_the_next_wake() {
 
 #[test]
 fn what_nobody_asked_for_is_given_up_for_good_though_that_was_cut_off_too() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/active.md", "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-14\n");
     env.git(&["commit", "-qam", "A task"]);
@@ -184,7 +184,7 @@ fn what_nobody_asked_for_is_given_up_for_good_though_that_was_cut_off_too() {
 
 #[test]
 fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "remember that cats purr");
     claude.expect(Reply::tools(vec![
         Block::tool("t1", "remember", json!({"fact": "Cats purr"})),
@@ -211,7 +211,7 @@ fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
 
 #[test]
 fn a_reason_of_a_cut_off_wake_is_no_reason_again_once_that_has_ended() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/active.md", "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-14\n");
     claude.expect(Reply::text("Seen.").stalled_after(1, &Gate::default()));
@@ -224,7 +224,7 @@ fn a_reason_of_a_cut_off_wake_is_no_reason_again_once_that_has_ended() {
 
 #[test]
 fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let repair = |check: &str, what: &str| {
         env.execute(&format!("INSERT INTO repairs (at, check_id, what) VALUES ('{NOW}', '{check}', '{what}')"));
     };
@@ -258,7 +258,7 @@ fn go_wrong_in_request(env: &TestEnv, claude: &FakeClaude, n: usize, gate: &Gate
 
 #[test]
 fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "cats purr");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
     let fails = |n, harm: &dyn Fn()| {
@@ -296,7 +296,7 @@ fn check_sentences(text: &str) {
 
 #[test]
 fn without_a_mind_what_one_had_begun_is_begun_again_and_that_is_said() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let id = env.receive(CHAT, "cats purr");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
     claude.expect(Reply::text("Kept.").stalled_after(4, &Gate::default()));
@@ -315,7 +315,7 @@ fn without_a_mind_what_one_had_begun_is_begun_again_and_that_is_said() {
 
 #[test]
 fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let id = env.receive(CHAT, "cats purr");
     let gone = || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
@@ -343,7 +343,7 @@ fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
 /// given up in its turn.
 #[test]
 fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "I forget to stretch and to drink");
     let gone = || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5");
     let reminder = |text: &str| Reply::tool("t1", "reminder_set", json!({"text": text, "when": "tomorrow at 9"}));
@@ -376,7 +376,7 @@ fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
 
 #[test]
 fn who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "remind me to stretch, and look into the folder");
     claude.expect(Reply::tools(vec![
         Block::tool("t1", "reminder_set", json!({"text": "Stretch", "when": "tomorrow at 9"})),
@@ -396,7 +396,7 @@ fn who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too() {
 
 #[test]
 fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
     end_in_request(&env, &claude, 1, Signal::KILL);
@@ -413,7 +413,7 @@ fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
 #[test]
 fn a_call_that_was_begun_and_left_nothing_is_run_again() {
     for tool in ["reply", "remember", "memory_read"] {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         env.receive(CHAT, "cats purr");
         let input = match tool {
             "reply" => json!({"text": "They do."}),
@@ -443,7 +443,7 @@ fn a_call_that_was_begun_and_left_nothing_is_run_again() {
 fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
     let outer = TestEnv::new();
     let Some(disk) = Small::mount(&outer, "small", 64) else { return };
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at()));
     let query = |sql: &str| -> i64 {
         let db = rusqlite::Connection::open(format!("{}/workspace/messages.db", disk.at())).unwrap();

@@ -1,7 +1,7 @@
 //! What the mind's tools leave: in the memory, in the reminders, in the outbox.
 
 use super::{
-    mind::{last, minded, results, sent},
+    support::story::{last, results, sent, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -29,7 +29,7 @@ fn all_well(results: &[(String, bool)]) {
 
 #[test]
 fn facts_are_kept_once_and_forgotten_when_asked() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     all_well(&calls(
         &env,
         &claude,
@@ -51,7 +51,7 @@ fn facts_are_kept_once_and_forgotten_when_asked() {
 
 #[test]
 fn the_two_small_documents_are_rewritten_but_not_gutted() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let habits =
         (8..18).map(|hour| format!("- {hour}:00 is a good time for one kind of work and a bad one for all others\n"));
@@ -76,7 +76,7 @@ fn the_two_small_documents_are_rewritten_but_not_gutted() {
 
 #[test]
 fn tasks_are_added_changed_finished_and_moved_and_seven_are_active_at_most() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let add = |n: usize| ("task_add", json!({"title": format!("Job {n}"), "next": "begin"}));
     let told = calls(&env, &claude, &(1..=8).map(add).collect::<Vec<_>>());
     assert_eq!(told.iter().filter(|(_, is_error)| *is_error).count(), 1);
@@ -110,7 +110,7 @@ fn tasks_are_added_changed_finished_and_moved_and_seven_are_active_at_most() {
 
 #[test]
 fn a_touched_task_counts_from_today() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     all_well(&calls(&env, &claude, &[("task_add", json!({"title": "Paint the fence"}))]));
     env.at("2026-11-24T14:00:00Z");
     all_well(&calls(&env, &claude, &[("task_touch", json!({"task": "fence"}))]));
@@ -120,7 +120,7 @@ fn a_touched_task_counts_from_today() {
 
 #[test]
 fn reminders_are_set_listed_fired_once_and_ended() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let told = calls(
         &env,
         &claude,
@@ -163,7 +163,7 @@ fn reminders_are_set_listed_fired_once_and_ended() {
 
 #[test]
 fn memory_and_skills_are_read_and_nothing_outside_of_them() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     std::fs::create_dir_all(env.workspace()).unwrap();
     std::fs::write(env.workspace().join("secret.md"), "outside").unwrap();
     all_well(&calls(&env, &claude, &[("remember", json!({"fact": "The spare key is with Mrs Novak"}))]));
@@ -202,7 +202,7 @@ fn memory_and_skills_are_read_and_nothing_outside_of_them() {
 
 #[test]
 fn the_same_is_told_once_so_many_times_a_day_and_not_in_quiet_hours() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("TELL_PER_DAY", "2");
     let tell = |key: &str| ("tell", json!({"key": key, "text": format!("About {key}")}));
     let told = calls(&env, &claude, &[tell("Tax"), tell("tax"), tell("boat"), tell("car")]);
@@ -222,7 +222,7 @@ fn the_same_is_told_once_so_many_times_a_day_and_not_in_quiet_hours() {
 
 #[test]
 fn documents_of_its_own_are_committed_like_any_others_and_what_steers_it_asks() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let memory = |id: &str, arguments: Value| {
         Reply::tools(vec![Block::tool(id, "use_tool", json!({"name": "memory", "arguments": arguments}))])
     };

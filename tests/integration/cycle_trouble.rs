@@ -1,7 +1,7 @@
 //! The mind can't be reached, doesn't want to, or may not: nothing is lost, one thing is said, and it goes on by itself.
 
 use super::{
-    mind::{commits, last, minded, reply, sent},
+    support::story::{commits, last, reply, sent, with_claude},
     support::{
         claude::Reply,
         env::{CHAT, TestEnv},
@@ -19,7 +19,7 @@ fn fails(env: &TestEnv) -> String {
 
 #[test]
 fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let nobody = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -42,7 +42,7 @@ fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
 
 #[test]
 fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
     fails(&env);
@@ -54,7 +54,7 @@ fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
 
 #[test]
 fn an_outage_of_days_is_no_limit_of_rounds() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "remember that cats purr");
     claude.expect(Reply::tool("t1", "remember", serde_json::json!({"fact": "Cats purr"})));
     for day in 0..31 {
@@ -71,7 +71,7 @@ fn an_outage_of_days_is_no_limit_of_rounds() {
 
 #[test]
 fn slowing_down_and_overload_are_waited_out() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::error(429, "rate_limit_error", "Slow down").header("retry-after", "0"));
     claude.expect(Reply::error(529, "overloaded_error", "Overloaded"));
@@ -86,7 +86,7 @@ fn slowing_down_and_overload_are_waited_out() {
 
 #[test]
 fn a_turn_that_broke_off_is_paid_for_and_never_sent_back() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello, this is the first try.").cut_after(4));
     claude.expect(Reply::text("Hello, this is the second try.").error_event_after(4, "overloaded_error"));
@@ -104,7 +104,7 @@ fn a_turn_that_broke_off_is_paid_for_and_never_sent_back() {
 
 #[test]
 fn a_server_that_asks_for_minutes_is_left_alone_for_them() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::error(429, "rate_limit_error", "Slow down").header("retry-after", "120"));
     fails(&env);
@@ -128,7 +128,7 @@ fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
         ("model: claude-sonnet-5-5", || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5")),
     ];
     for (why, reply) in troubles {
-        let (telegram, claude, mut env) = minded();
+        let (telegram, claude, mut env) = with_claude();
         env.receive(CHAT, "hello");
         claude.expect(reply());
         assert!(fails(&env).contains(why));
@@ -159,7 +159,7 @@ fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
 
 #[test]
 fn trouble_in_the_middle_is_gone_on_from_there() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "remember that cats purr");
     claude.expect(Reply::tool("t1", "remember", serde_json::json!({"fact": "Cats purr"})));
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
@@ -177,7 +177,7 @@ fn trouble_in_the_middle_is_gone_on_from_there() {
 
 #[test]
 fn what_a_waiting_cycle_has_said_holds_up_nothing_else_in_its_chat() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "what is new?");
     claude.expect(reply("t1", "I look."));
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
@@ -197,7 +197,7 @@ fn what_a_waiting_cycle_has_said_holds_up_nothing_else_in_its_chat() {
 
 #[test]
 fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     let id = env.receive(CHAT, "a message\nthat breaks things");
     let refuse = || Reply::error(400, "invalid_request_error", "messages.0: broken");
     claude.expect(refuse());

@@ -1,86 +1,16 @@
-//! The mind's wakes: plan, tools and answer over several rounds, and what counts as an answer.
+//! Cycles: plan, tools and answer over several rounds, and what counts as an answer.
 
 use super::support::{
-    claude::{Block, ClaudeRequest, FakeClaude, Reply},
-    env::{CHAT, Ran, Running, TestEnv, eventually},
+    claude::{Block, FakeClaude, Reply},
+    env::{CHAT, TestEnv},
     http::Gate,
-    telegram::FakeTelegram,
+    story::{asked, commits, end_well, last, opening, plan, reply, results, sent, start_wake, with_claude},
 };
-use serde_json::{Value, json};
-
-/// A bot, a mind, and a world that knows both.
-pub(crate) fn minded() -> (FakeTelegram, FakeClaude, TestEnv) {
-    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
-    let mut env = TestEnv::with_telegram(&telegram);
-    env.think_with(&claude);
-    (telegram, claude, env)
-}
-
-/// A wake that goes on while the test looks.
-pub(crate) fn start_wake(env: &TestEnv) -> Running {
-    env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json"])
-}
-
-/// The wake's end, which must be a good one.
-#[track_caller]
-pub(crate) fn end_well(wake: Running) -> Value {
-    Ran::ok(wake.end()).json()
-}
-
-/// Waits for the mind's nth request.
-#[track_caller]
-pub(crate) fn asked(claude: &FakeClaude, n: usize) {
-    eventually(&format!("request {n}"), || claude.requests().len() >= n);
-}
-
-/// What people read.
-pub(crate) fn sent(telegram: &FakeTelegram) -> Vec<String> {
-    telegram.sent().into_iter().map(|message| message.visible).collect()
-}
-
-/// The blocks of a request's first message that begin so: the memory is two.
-#[track_caller]
-pub(crate) fn opening(request: &ClaudeRequest, element: &str) -> String {
-    block_of(&request.json["messages"][0], element)
-}
-
-#[track_caller]
-pub(crate) fn block_of(message: &Value, element: &str) -> String {
-    let blocks = message["content"].as_array().unwrap();
-    let found = blocks.iter().filter_map(|block| block["text"].as_str()).filter(|text| text.starts_with(element));
-    let found: Vec<&str> = found.collect();
-    assert!(!found.is_empty(), "no {element} in {message:#}");
-    found.join("\n")
-}
-
-/// The results in a request's last message: what was told, and whether it was an error.
-pub(crate) fn results(request: &ClaudeRequest) -> Vec<(String, bool)> {
-    let last = request.json["messages"].as_array().unwrap().last().unwrap();
-    let blocks = last["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_result");
-    blocks.map(|block| (block["content"].as_str().unwrap().to_owned(), block["is_error"] == true)).collect()
-}
-
-/// The conversation is shown as it was up to the last request.
-pub(crate) fn last(claude: &FakeClaude) -> ClaudeRequest {
-    claude.requests().pop().unwrap()
-}
-
-pub(crate) fn plan(id: &str, steps: &[(&str, &str)]) -> Block {
-    let steps: Vec<_> = steps.iter().map(|(what, tool)| json!({"what": what, "tool": tool})).collect();
-    Block::tool(id, "plan", json!({"understood": "What was asked for.", "steps": steps}))
-}
-
-pub(crate) fn reply(id: &str, text: &str) -> Reply {
-    Reply::tool(id, "reply", json!({"text": text}))
-}
-
-pub(crate) fn commits(env: &TestEnv) -> usize {
-    env.git(&["rev-list", "--count", "HEAD"]).parse().unwrap()
-}
+use serde_json::json;
 
 #[test]
 fn a_plan_tools_and_a_reply_make_one_commit() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let id = env.receive(CHAT, "Anna's birthday is 3 May, keep that. And what day is it?");
     let gate = Gate::default();
@@ -126,7 +56,7 @@ fn a_plan_tools_and_a_reply_make_one_commit() {
 
 #[test]
 fn the_first_message_tells_time_zone_memory_and_what_was_said_both_ways() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "Name two rivers");
     claude.expect(Reply::text("The Rhine and the Elbe."));
@@ -158,7 +88,7 @@ fn the_first_message_tells_time_zone_memory_and_what_was_said_both_ways() {
 
 #[test]
 fn a_final_text_is_the_answer_and_text_beside_calls_is_not() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::tools(vec![Block::text("Let me look."), Block::tool("t1", "task_list", "{}")]));
     claude.expect(Reply::text("  Hello Ann.\n\n"));
@@ -177,7 +107,7 @@ fn a_final_text_is_the_answer_and_text_beside_calls_is_not() {
 #[test]
 fn a_mind_that_says_nothing_is_asked_once_more_and_then_its_message_is_kept() {
     for second in [vec![], vec![Block::thinking("Nothing to say.")]] {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         env.receive(CHAT, "hello");
         claude.expect(Reply::turn(vec![], "end_turn"));
         claude.expect(Reply::turn(second, "end_turn"));
@@ -193,7 +123,7 @@ fn a_mind_that_says_nothing_is_asked_once_more_and_then_its_message_is_kept() {
 
 #[test]
 fn a_mind_that_is_asked_once_more_can_answer_yet() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::turn(vec![Block::thinking("Hm.")], "end_turn"));
     claude.expect(Reply::text("Hello."));
@@ -204,7 +134,7 @@ fn a_mind_that_is_asked_once_more_can_answer_yet() {
 
 #[test]
 fn wrong_calls_get_error_results_and_the_mind_corrects_itself() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "remember that the bin goes out on Monday");
     claude.expect(Reply::tools(vec![
         Block::tool("t1", "remember", json!({"facts": "wrong field"})),
@@ -232,7 +162,7 @@ fn wrong_calls_get_error_results_and_the_mind_corrects_itself() {
 
 #[test]
 fn what_was_planned_and_has_no_receipt_is_told_and_written_down_as_not_done() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "move the report to the backlog and remember the gate code 99");
     claude.expect(Reply::tools(vec![plan(
         "t1",
@@ -276,7 +206,7 @@ fn what_is_said_at_the_console_is_answered_there() {
 
 #[test]
 fn a_burst_is_answered_by_one_cycle() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     let ids: Vec<i64> =
         ["buy milk", "and bread", "no wait, only bread"].iter().map(|text| env.receive(CHAT, text)).collect();
     claude.expect(Reply::text("Only bread, then."));
@@ -291,7 +221,7 @@ fn a_burst_is_answered_by_one_cycle() {
 
 #[test]
 fn two_chats_are_two_cycles_that_see_nothing_of_each_other() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555")).set("OWNER_CHAT_ID", &CHAT.to_string());
     env.receive(CHAT, "my secret plan is a surprise party");
     env.receive(5555, "what is Ann up to?");
@@ -312,7 +242,7 @@ fn two_chats_are_two_cycles_that_see_nothing_of_each_other() {
 
 #[test]
 fn a_message_that_comes_during_the_wake_is_answered_in_it() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "name a river");
     let gate = Gate::default();
     claude.expect(Reply::text("The Rhine.").stalled_after(3, &gate));
@@ -336,7 +266,7 @@ fn a_message_that_comes_during_the_wake_is_answered_in_it() {
 
 #[test]
 fn a_message_that_comes_while_a_tool_is_called_is_seen_with_its_result() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "list my tasks and order tea");
     let gate = Gate::default();
     claude.expect(Reply::tool("t1", "task_list", json!({})).stalled_after(2, &gate));
@@ -357,7 +287,7 @@ fn a_message_that_comes_while_a_tool_is_called_is_seen_with_its_result() {
 
 #[test]
 fn a_message_that_comes_after_the_reply_is_not_taken_for_answered() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "name a river");
     let gate = Gate::default();
     claude.expect(reply("t1", "The Rhine."));

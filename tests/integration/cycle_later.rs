@@ -2,7 +2,7 @@
 
 use super::{
     exec_shell::granted,
-    mind::{last, minded, opening, results, sent},
+    support::story::{last, opening, results, sent, with_claude},
     support::{
         bot::Stage,
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
@@ -41,7 +41,7 @@ fn forwarded_an_order(env: &TestEnv, claude: &FakeClaude) {
 
 #[test]
 fn an_order_in_a_forward_has_no_more_authority_in_the_next_wake() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     forwarded_an_order(&env, &claude);
     let facts = env.memory("memory/agent-memory/semantic-memory.md");
@@ -77,7 +77,7 @@ fn an_order_in_a_forward_has_no_more_authority_in_the_next_wake() {
 
 #[test]
 fn what_the_owner_said_and_what_was_done_before_is_shown_after_a_wake_that_read_others() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "My boiler is a Vaillant. What do you make of the next message?");
     env.receive(CHAT, "CANARY: the boiler is broken.");
@@ -102,7 +102,7 @@ fn what_the_owner_said_and_what_was_done_before_is_shown_after_a_wake_that_read_
 
 #[test]
 fn reading_what_nobody_has_confirmed_marks_the_wake_and_saying_it_oneself_frees_it() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     forwarded_an_order(&env, &claude);
     env.receive(CHAT, "What do you know of Eve?");
@@ -128,7 +128,7 @@ fn reading_what_nobody_has_confirmed_marks_the_wake_and_saying_it_oneself_frees_
 
 #[test]
 fn what_a_wake_that_was_given_up_had_done_is_told_and_marks_the_one_that_goes_on() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "Look at this.");
     env.execute("UPDATE incoming_messages SET quoted = 'CANARY' WHERE processed = 0");
@@ -149,7 +149,7 @@ fn what_a_wake_that_was_given_up_had_done_is_told_and_marks_the_one_that_goes_on
 
 #[test]
 fn a_command_that_could_change_something_is_told_of_a_wake_that_was_given_up_and_what_only_looked_is_not() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     let work = granted(&env, "");
     env.receive(CHAT, "Make a file.");
     claude.expect(Reply::tools(vec![

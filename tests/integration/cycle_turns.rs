@@ -1,7 +1,7 @@
 //! Every way in which a turn can end, and the bound on how many there are.
 
 use super::{
-    mind::{last, minded, results, sent},
+    support::story::{last, results, sent, with_claude},
     support::{
         claude::{Block, Reply},
         env::CHAT,
@@ -11,7 +11,7 @@ use serde_json::json;
 
 #[test]
 fn a_refusal_is_the_answer_with_its_reason() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "something nasty");
     claude.expect(Reply::refusal("cyber", "This would harm somebody."));
     assert_eq!(env.once()["answered"], 1);
@@ -24,7 +24,7 @@ fn a_refusal_is_the_answer_with_its_reason() {
 
 #[test]
 fn nothing_of_a_refused_turn_is_done() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "something nasty");
     let call = Block::tool("t1", "remember", json!({"fact": "nasty"}));
     claude.expect(Reply::turn(vec![Block::text("First I"), call], "refusal"));
@@ -37,7 +37,7 @@ fn nothing_of_a_refused_turn_is_done() {
 
 #[test]
 fn a_text_that_was_cut_off_is_continued() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "count to three");
     claude.expect(Reply::max_tokens(vec![Block::text("One, two, ")]));
     claude.expect(Reply::text("three."));
@@ -49,7 +49,7 @@ fn a_text_that_was_cut_off_is_continued() {
 
 #[test]
 fn a_text_that_is_cut_off_again_and_again_is_sent_as_far_as_it_came() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "count to a million");
     for text in ["One, ", "two, ", "three"] {
         claude.expect(Reply::max_tokens(vec![Block::text(text)]));
@@ -62,7 +62,7 @@ fn a_text_that_is_cut_off_again_and_again_is_sent_as_far_as_it_came() {
 
 #[test]
 fn a_continued_text_that_ends_in_a_call_is_no_answer() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "what is on my list?");
     claude.expect(Reply::max_tokens(vec![Block::text("Let me ")]));
     claude.expect(Reply::tools(vec![Block::text("look."), Block::tool("t1", "task_list", "{}")]));
@@ -74,7 +74,7 @@ fn a_continued_text_that_ends_in_a_call_is_no_answer() {
 
 #[test]
 fn a_call_that_was_cut_off_is_not_run() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "remember two things");
     claude.expect(Reply::max_tokens(vec![
         Block::text("Both."),
@@ -94,14 +94,14 @@ fn a_call_that_was_cut_off_is_not_run() {
 
 #[test]
 fn a_conversation_that_grew_too_long_goes_on_in_a_shorter_one_and_ends_with_what_there_is() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "read everything");
     claude.expect(Reply::context_exceeded("So far I know this."));
     claude.expect(Reply::text("Now I know all."));
     env.once();
     assert_eq!(sent(&telegram), ["Now I know all."]);
     let anew = last(&claude);
-    let folded = super::mind::opening(&anew, "<folded");
+    let folded = super::support::story::opening(&anew, "<folded");
     assert!(anew.messages.len() == 1 && folded.contains("So far I know this."), "{folded}");
 
     env.receive(CHAT, "read everything again");
@@ -116,7 +116,7 @@ fn a_conversation_that_grew_too_long_goes_on_in_a_shorter_one_and_ends_with_what
 
 #[test]
 fn a_paused_turn_goes_on_and_its_text_is_one() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "think long");
     claude.expect(Reply::tools(vec![Block::text("First a look."), Block::tool("t1", "task_list", "{}")]));
     claude.expect(Reply::pause_turn("The first half, "));
@@ -131,7 +131,7 @@ fn a_paused_turn_goes_on_and_its_text_is_one() {
 #[test]
 fn a_reason_to_stop_that_nobody_knows_is_an_end() {
     for stop in ["a_new_reason", "stop_sequence"] {
-        let (telegram, claude, env) = minded();
+        let (telegram, claude, env) = with_claude();
         env.receive(CHAT, "hello");
         claude.expect(Reply::turn(vec![Block::text("Hello.")], stop));
         env.once();
@@ -142,7 +142,7 @@ fn a_reason_to_stop_that_nobody_knows_is_an_end() {
 
 #[test]
 fn without_a_plan_thirty_rounds_are_the_limit_and_the_person_is_asked() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "never stop");
     for round in 0..30 {
         claude.expect(Reply::tool(

@@ -1,7 +1,7 @@
 //! What wakes the mind, how often, and what it may cost.
 
 use super::{
-    mind::{block_of, commits, last, minded, opening, sent},
+    support::story::{block_of, commits, last, opening, sent, with_claude},
     support::{
         claude::{FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -20,7 +20,7 @@ fn write_task(env: &TestEnv, lines: &str) {
 
 #[test]
 fn without_a_reason_nothing_is_asked() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     for _ in 0..3 {
         assert_eq!(env.once()["outcome"], "idle");
@@ -31,7 +31,7 @@ fn without_a_reason_nothing_is_asked() {
 
 #[test]
 fn a_spent_budget_is_said_once_and_the_messages_wait_for_tomorrow() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello.").using(0, 500_000));
     env.once();
@@ -55,7 +55,7 @@ fn a_spent_budget_is_said_once_and_the_messages_wait_for_tomorrow() {
 
 #[test]
 fn a_budget_that_ends_in_the_middle_is_gone_on_from_tomorrow() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "remember that cats purr");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})).using(0, 500_000));
     assert_eq!(env.wake(&["--once"]).code, 1);
@@ -71,7 +71,7 @@ fn a_budget_that_ends_in_the_middle_is_gone_on_from_tomorrow() {
 
 #[test]
 fn a_try_that_broke_off_counts_against_the_budget_before_the_next() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello, this is the first try.").using(2_500_000, 1).cut_after(4));
     assert_eq!(env.wake(&["--once"]).code, 1);
@@ -84,7 +84,7 @@ fn a_try_that_broke_off_counts_against_the_budget_before_the_next() {
 
 #[test]
 fn what_went_stale_is_closed_with_a_word_and_the_rest_is_answered_with_its_date_in_mind() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.once();
     for text in ["ok", "why is the sky blue?", "what time is it?"] {
         env.receive(CHAT, text);
@@ -121,7 +121,7 @@ fn what_went_stale_is_closed_with_a_word_and_the_rest_is_answered_with_its_date_
 
 #[test]
 fn a_budget_of_nothing_asks_nothing_and_says_so() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("DAILY_BUDGET_USD", "0").receive(CHAT, "explain black tea");
     env.once();
     for day in 22..25 {
@@ -140,7 +140,7 @@ fn a_budget_of_nothing_asks_nothing_and_says_so() {
 
 #[test]
 fn a_quiet_task_wakes_the_mind_once_at_each_line_and_not_at_night() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.set("QUIET_HOURS", "22:00-08:00").at("2026-11-20T23:30:00Z").wake(&["--once"]).ok();
     write_task(&env, "- status: active\n- touched: 2026-11-14\n");
     assert_eq!(env.once()["outcome"], "idle", "half past midnight");
@@ -166,7 +166,7 @@ fn a_quiet_task_wakes_the_mind_once_at_each_line_and_not_at_night() {
 
 #[test]
 fn a_tasks_own_time_wakes_the_mind_once() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write_task(&env, "- touched: 2026-11-21\n- next: look up the form\n- at: 2026-11-21 16:00\n");
     env.git(&["commit", "-qam", "A task"]);
@@ -185,7 +185,7 @@ fn a_tasks_own_time_wakes_the_mind_once() {
 
 #[test]
 fn what_a_parked_cycle_was_told_of_begins_no_other() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     env.set("AUTONOMY", "0");
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
@@ -207,7 +207,7 @@ fn what_a_parked_cycle_was_told_of_begins_no_other() {
 /// A cycle that waited for its person ends after one that was shown more: what that one saw isn't due again.
 #[test]
 fn what_others_saw_while_a_cycle_was_parked_stays_seen() {
-    let (_telegram, claude, mut env) = minded();
+    let (_telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     env.set("AUTONOMY", "0");
     let commit = |text: &str| {
@@ -233,7 +233,7 @@ fn what_others_saw_while_a_cycle_was_parked_stays_seen() {
 
 #[test]
 fn a_persons_commit_wakes_the_mind_once_and_is_shown() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
     env.git(&["commit", "-qam", "I am <tired>"]);
@@ -249,7 +249,7 @@ fn a_persons_commit_wakes_the_mind_once_and_is_shown() {
 
 #[test]
 fn a_wake_ends_and_has_seen_what_a_person_committed_in_one_step() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
     env.git(&["commit", "-qam", "I am tired"]);
@@ -264,7 +264,7 @@ fn a_wake_ends_and_has_seen_what_a_person_committed_in_one_step() {
 
 #[test]
 fn a_reason_that_could_not_be_thought_about_is_thought_about_later() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write_task(&env, "- touched: 2026-11-14\n");
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
@@ -280,7 +280,7 @@ fn a_reason_that_could_not_be_thought_about_is_thought_about_later() {
 
 #[test]
 fn a_reason_that_the_server_refuses_to_hear_of_is_told_and_not_tried_for_ever() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write_task(&env, "- touched: 2026-11-14\n");
     claude.expect(Reply::error(400, "invalid_request_error", "broken"));
@@ -293,7 +293,7 @@ fn a_reason_that_the_server_refuses_to_hear_of_is_told_and_not_tried_for_ever() 
 
 #[test]
 fn what_the_offline_mind_kept_is_answered_once_there_is_a_key() {
-    let (telegram, claude, mut env) = minded();
+    let (telegram, claude, mut env) = with_claude();
     env.unset("ANTHROPIC_API_KEY").unset("MODEL").receive(CHAT, "write me a poem");
     env.once();
     assert_eq!(env.once()["outcome"], "idle");
@@ -311,7 +311,7 @@ fn what_the_offline_mind_kept_is_answered_once_there_is_a_key() {
 
 #[test]
 fn a_persons_commit_is_shown_however_much_was_committed_by_rule_since() {
-    let (_telegram, claude, env) = minded();
+    let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.git(&["commit", "-q", "--allow-empty", "-m", "I drink tea"]);
     for n in 0..20 {
@@ -326,7 +326,7 @@ fn a_persons_commit_is_shown_however_much_was_committed_by_rule_since() {
 
 #[test]
 fn what_a_person_commits_while_the_mind_works_is_shown_to_the_next_wake() {
-    let (telegram, claude, env) = minded();
+    let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "hello");
     let brain = env.brain().display().to_string();

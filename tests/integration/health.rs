@@ -329,7 +329,8 @@ fn a_damaged_database_is_critical_and_stops_no_other_check() {
 fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_wake() {
     let env = TestEnv::new();
     fs::create_dir_all(env.workspace()).unwrap();
-    env.execute(include_str!("../../crates/store/src/migrations/0001_first.sql"));
+    let first = include_str!("../../crates/store/src/tests/older/v1.sql").lines();
+    env.execute(&first.filter(|line| line.starts_with("CREATE")).collect::<String>());
     env.execute(
         "PRAGMA user_version = 1; INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'list tasks')",
     );

@@ -6,29 +6,11 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::parse_time, process::Identity, types::ChatRef};
 
-use super::{MIGRATIONS, PartState, Result, Store, odd_rows::words};
+use super::{PartState, Result, Store, odd_rows::words};
 use crate::{outbox::attempts::is_overdue, sql};
 
 /// Parts that are listed at most.
 const MAX_PARTS: i64 = 500;
-
-/// Which schema a database has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Schema {
-    /// Its version; 0 for a database without tables of ours.
-    pub found: i64,
-    /// The version that this program brings it to.
-    pub known: i64,
-    /// The oldest version that a program has to know to use it; none where that isn't said.
-    pub readable_from: Option<i64>,
-}
-
-impl Schema {
-    /// Whether a newer program has changed what this one knows: more than tables and columns were added.
-    pub fn is_too_new(self) -> bool {
-        self.found > self.known && self.readable_from.is_none_or(|from| from > self.known)
-    }
-}
 
 /// A part of a message that wasn't confirmed; also a message that has no parts yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,32 +35,7 @@ pub struct UnsentPart {
     pub is_under_way: bool,
 }
 
-/// The version of a database's schema; 0: it has none of our tables.
-pub(super) fn version(conn: &sql::SqlConnection) -> Result<i64> {
-    if let Some(conn) = conn.sqlite() {
-        return Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?);
-    }
-    // The table of tables is read: `to_regclass` asks a cache that doesn't hear, while a lock is waited for, what another has made.
-    let sql =
-        "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-               WHERE n.nspname = current_schema() AND c.relname = 'schema_version')";
-    let is_made = conn.query_row(sql, [], |row| row.get::<_, bool>(0))?;
-    if is_made { Ok(conn.query_row("SELECT version FROM schema_version", [], |row| row.get(0))?) } else { Ok(0) }
-}
-
 impl Store {
-    /// Which schema the database has, and which one this program knows.
-    pub fn schema(&self) -> Result<Schema> {
-        let found = version(&self.conn)?;
-        let known = MIGRATIONS.len() as i64;
-        // Only of a newer one there is something to ask.
-        let readable_from = match found > known {
-            true => self.conn.query_row("SELECT max(version) FROM readable_from", [], |row| row.get(0)).ok().flatten(),
-            false => None,
-        };
-        Ok(Schema { found, known, readable_from })
-    }
-
     /// The database's files: itself, the write-ahead log, and the log's index.
     pub fn files(&self) -> [PathBuf; 3] {
         ["", "-wal", "-shm"].map(|ending| {

@@ -28,6 +28,7 @@ mod place;
 mod recordings;
 mod reminders;
 mod restored;
+mod schema;
 mod shapes;
 #[cfg(feature = "postgres")]
 mod shared;
@@ -56,7 +57,7 @@ pub use cycles::{
 pub use fence::{Fence, FencedStore};
 pub use fleet::{FleetMember, FleetRegistry, TurnClaim, TurnEnd};
 pub use in_place::Displaced;
-pub use inspect::{Schema, UnsentPart};
+pub use inspect::UnsentPart;
 pub use intake::{
     batch::{Accepted, Batch},
     orders::{Order, Ordered},
@@ -97,6 +98,7 @@ pub use reminders::{
     rows::{Firing, NewReminder, Reminder, Round},
 };
 pub use restored::{SetAside, StoreSize};
+pub use schema::Schema;
 pub use shapes::{CycleShape, TableShape};
 #[cfg(feature = "postgres")]
 pub use shared::DatabaseAddress;
@@ -137,54 +139,6 @@ pub const WAL_BOUND_BYTES: u64 = 16 * 1024 * 1024;
 const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
 /// How long it waits. Readers of ours take milliseconds; nobody can write meanwhile.
 const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
-
-/// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_first.sql"),
-    include_str!("migrations/0002_retention.sql"),
-    include_str!("migrations/0003_missed.sql"),
-    include_str!("migrations/0004_cut_off.sql"),
-    include_str!("migrations/0005_taken_up.sql"),
-    include_str!("migrations/0006_attachments.sql"),
-    include_str!("migrations/0007_status_lines.sql"),
-    include_str!("migrations/0008_paired.sql"),
-    include_str!("migrations/0009_turns.sql"),
-    include_str!("migrations/0010_joined.sql"),
-    include_str!("migrations/0011_stop.sql"),
-    include_str!("migrations/0012_faults.sql"),
-    include_str!("migrations/0013_approvals.sql"),
-    include_str!("migrations/0014_quotes.sql"),
-    include_str!("migrations/0015_replaced.sql"),
-    include_str!("migrations/0016_reserved.sql"),
-    include_str!("migrations/0017_unpaired.sql"),
-    include_str!("migrations/0018_provenance.sql"),
-    include_str!("migrations/0019_overheard.sql"),
-    include_str!("migrations/0020_moved.sql"),
-    include_str!("migrations/0021_other_chats.sql"),
-    include_str!("migrations/0022_seen_at.sql"),
-    include_str!("migrations/0023_stopped_chats.sql"),
-    include_str!("migrations/0024_changed.sql"),
-    include_str!("migrations/0025_asked_again.sql"),
-    include_str!("migrations/0026_as_file.sql"),
-    include_str!("migrations/0027_terminals.sql"),
-    include_str!("migrations/0028_shown_tasks.sql"),
-    include_str!("migrations/0029_has_copies.sql"),
-    include_str!("migrations/0030_recordings.sql"),
-    include_str!("migrations/0031_reminder_answers.sql"),
-    include_str!("migrations/0032_rules.sql"),
-    include_str!("migrations/0033_in_chat.sql"),
-    include_str!("migrations/0034_nudges.sql"),
-    include_str!("migrations/0035_readable_from.sql"),
-    include_str!("migrations/0036_model_breakers.sql"),
-    include_str!("migrations/0037_local_chats.sql"),
-    include_str!("migrations/0038_bot_reports.sql"),
-    include_str!("migrations/0039_own_work.sql"),
-    include_str!("migrations/0040_jobs.sql"),
-    include_str!("migrations/0041_proposals.sql"),
-    include_str!("migrations/0042_sent_dates.sql"),
-    include_str!("migrations/0043_named_files.sql"),
-    include_str!("migrations/0046_undo_line.sql"),
-];
 
 /// The database, opened for one process.
 pub struct Store {
@@ -306,7 +260,7 @@ impl Store {
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let opened = in_place::Opened::default();
         let mut store = Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
-        store.migrate()?;
+        store.bring_up_to_date()?;
         store.opened = in_place::Opened::look(&store.files());
         Ok(store)
     }
@@ -372,7 +326,7 @@ impl Store {
         Ok(n.unwrap_or(0))
     }
 
-    fn migrate(&mut self) -> Result<()> {
+    fn bring_up_to_date(&self) -> Result<()> {
         let schema = self.schema()?;
         let Schema { found, known, .. } = schema;
         if schema.is_too_new() {
@@ -383,16 +337,7 @@ impl Store {
             return Ok(());
         }
         let tx = self.conn.begin_write()?;
-        let found = inspect::version(&tx)?;
-        #[cfg(feature = "postgres")]
-        let found = if tx.sqlite().is_none() { shared::make(&tx, found, known)? } else { found };
-        for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-            tx.change_schema(migration)?;
-        }
-        match tx.sqlite() {
-            Some(conn) => conn.pragma_update(None, "user_version", known)?,
-            None => drop(tx.execute("UPDATE schema_version SET version = ?1", [known])?),
-        }
+        schema::bring_up_to_date(&tx)?;
         tx.commit()?;
         Ok(())
     }

@@ -4,7 +4,7 @@
 use rusqlite::{ToSql, types::Value};
 
 use super::{
-    Result, Store, StoreError, shared,
+    Result, Store, StoreError, schema,
     sql::{self, OptionalExtension as _, SqlConnection},
 };
 
@@ -23,7 +23,7 @@ impl Store {
         let moment = self.conn.begin_read()?;
         let copied = to.write(|there| {
             let mut count = 0;
-            for table in tables() {
+            for table in schema::tables().iter().filter(|table| *table != OWN) {
                 let columns = columns(&self.conn, table)?;
                 if columns != self::columns(there, table)? {
                     return Err(StoreError::Damaged(format!("{table} has other columns there")));
@@ -41,12 +41,6 @@ impl Store {
         drop(moment);
         copied
     }
-}
-
-/// All tables, those first that others refer to.
-fn tables() -> impl Iterator<Item = &'static str> {
-    let named = shared::SCHEMA.lines().filter_map(|line| line.strip_prefix("CREATE TABLE "));
-    named.filter_map(|line| line.split([' ', '(']).next()).filter(|table| *table != OWN)
 }
 
 fn columns(conn: &SqlConnection, table: &str) -> Result<Vec<String>> {

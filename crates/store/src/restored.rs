@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::rfc3339, types::ChatRef};
 
-use super::{MIGRATIONS, Result, Schema, Store, StoreError};
+use super::{Result, Schema, Store, StoreError, schema};
 use crate::chats::stop;
 
 /// What a restored database doesn't go on with.
@@ -77,7 +77,7 @@ impl Store {
 
     /// The version that this program brings databases to.
     pub fn known_schema() -> i64 {
-        MIGRATIONS.len() as i64
+        schema::VERSION
     }
 
     /// Stops all work, and takes nothing for undone that may have been done since the backup. What was asked and what was to be

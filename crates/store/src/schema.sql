@@ -1,6 +1,10 @@
--- The whole present schema: what all migrations make together. A test compares. It is only read, by people.
--- Times are RFC 3339 UTC text; chat 0 is the terminal. Every column that a migration adds has a default, so that the release before
--- can still write. incoming_messages, outgoing_messages and processing_lock keep their first columns for ever: a person may use them.
+-- What a database is made of. A new one is made from this; one from before gets what it lacks of it (schema.rs).
+--
+-- To change it: write the table, the index, or the column after the last one of its table, and raise VERSION in schema.rs. A new column
+-- has a default, so that the release before can still write. What rows that are there already are given is a line of FILLS there.
+--
+-- Times are RFC 3339 UTC text; chat 0 is the terminal. incoming_messages, outgoing_messages and processing_lock keep their first
+-- columns for ever: a person may use them.
 
 CREATE TABLE incoming_messages (
     id                 INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -102,6 +106,7 @@ CREATE TABLE processing_lock (
     holder    TEXT,                              -- JSON {pid, boot_id, started, …}
     seen_at   TEXT                               -- When the lease was last taken: a clock that shows less was set back since.
 );
+INSERT INTO processing_lock (id) VALUES (1);
 
 CREATE TABLE poll_state (
     bot_id       INTEGER PRIMARY KEY,
@@ -543,8 +548,9 @@ CREATE INDEX nudges_unshown ON nudges (outgoing_id) WHERE answer IS NOT NULL AND
 -- A desktop is told of a reminder while it is new.
 CREATE INDEX outgoing_reminders ON outgoing_messages (created_at) WHERE kind = 'reminder';
 
--- The oldest schema that a program has to know to use this database. Migrations that only add leave it as it is.
+-- The oldest version that a program has to know to use this database. Changes that only add leave it as it is.
 CREATE TABLE readable_from (version INTEGER NOT NULL);
+INSERT INTO readable_from (version) VALUES (35);
 
 -- A chat that is kept on this machine by `/local`: no model and no embedder elsewhere is given its words until it lifts that.
 CREATE TABLE local_chats (

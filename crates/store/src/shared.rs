@@ -9,7 +9,7 @@ use tokio_postgres::{
 
 use super::{
     Result, Store, StoreError, in_place,
-    sql::{Postgres, SqlConnection, Tls, Transaction},
+    sql::{Postgres, SqlConnection, Tls},
 };
 
 /// Where a shared database is, and how one gets in.
@@ -101,30 +101,11 @@ fn without_authorities(url: &str) -> (String, Option<String>) {
     (format!("{address}{query}"), path)
 }
 
-/// The schema that a new shared database begins with.
-pub(super) const SCHEMA: &str = include_str!("schema.sql");
-/// The oldest schema that a program has to know to use that, as the migrations say.
-const READABLE_FROM: i64 = 35;
-
-/// Makes the tables of a database that has none: it begins with the present schema, since there are none from before. Gives the version
-/// that it has.
-pub(super) fn make(tx: &Transaction<'_>, found: i64, known: i64) -> Result<i64> {
-    if found > 0 {
-        return Ok(found);
-    }
-    tx.change_schema("CREATE TABLE schema_version (version INTEGER NOT NULL)")?;
-    tx.make_functions()?;
-    tx.change_schema(SCHEMA)?;
-    tx.execute("INSERT INTO readable_from (version) VALUES (?1)", [READABLE_FROM])?;
-    tx.execute("INSERT INTO schema_version (version) VALUES (?1)", [known])?;
-    Ok(known)
-}
-
 impl Store {
     /// Opens a shared database, making its tables or bringing them up to date if need be.
     pub fn open_shared(address: &DatabaseAddress) -> Result<Self> {
-        let mut store = Self::connect(address, false);
-        store.migrate()?;
+        let store = Self::connect(address, false);
+        store.bring_up_to_date()?;
         Ok(store)
     }
 

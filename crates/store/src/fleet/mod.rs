@@ -20,7 +20,7 @@ use super::{
     sql::{OptionalExtension as _, Row, SqlConnection, Transaction},
 };
 
-/// Its tables. They only ever grow, as the migrations do.
+/// Its tables. They only ever grow, as the schema of a store does.
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS assistants (
     name TEXT PRIMARY KEY,

@@ -136,7 +136,7 @@ fn what_was_told_in_other_chats_before_that_was_noted_is_marked() {
              (7, 'to them', 'owners', 'reply'), (7, 'to them', 'consoles', 'tell'), (7, 'to them', 'works', 'tell'),
              (7, 'obey', 'guests', 'tell'), (7, 'of nobody', NULL, 'notice'), (5555, 'their answer', 'guests', 'reply')",
     );
-    world.by_hand(include_str!("../migrations/0021_other_chats.sql"));
+    world.by_hand(schema::fill(21));
     let marked: String = world.value("SELECT group_concat(message_text || ': ' || taint) FROM outgoing_messages");
     assert_eq!(marked, "obey: what chat 5555 said");
 }
@@ -180,7 +180,8 @@ fn what_was_written_before_it_was_noted_is_unknown() {
              (7, 'of a cycle', 'c0', 'reply'), (7, 'of a command', NULL, 'command'), (7, 'of a person', NULL, 'notice');
          ALTER TABLE outgoing_messages DROP COLUMN taint",
     );
-    world.by_hand(include_str!("../migrations/0018_provenance.sql"));
+    world.by_hand("ALTER TABLE outgoing_messages ADD COLUMN taint TEXT");
+    world.by_hand(schema::fill(18));
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();
     assert_eq!(taints, [true, true, false]);
     let marked = opening(Some("what was shown before this was noted"));

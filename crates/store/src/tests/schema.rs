@@ -1,4 +1,4 @@
-//! What is SQLite's alone: its file, its log, the migrations from long ago.
+//! What is SQLite's alone: its file, its log. Databases from before are in `convert.rs`.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -67,29 +67,6 @@ fn looking_makes_no_database() {
     let path = dir.path().join("messages.db");
     assert!(Store::open_read_only(&path).unwrap().is_none());
     assert!(!path.exists());
-}
-
-/// A database from before `taken_up` knows from its journals who took a message up, as far as they can be read.
-#[test]
-fn an_older_database_learns_which_cycles_took_its_messages_up() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("messages.db");
-    let older = rusqlite::Connection::open(&path).unwrap();
-    older.execute_batch(&MIGRATIONS[..4].concat()).unwrap();
-    older
-        .execute_batch(
-            "INSERT INTO incoming_messages (id, chat_id, message_text, cycle_id) VALUES (1, 7, 'remind me', 'last');
-             INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence)
-                 SELECT value, 'abandoned', 'test', '[]', 'offline', '2026-11-21T08:00:00Z', 1
-                 FROM json_each('[\"first\", \"unreadable\", \"last\"]');
-             INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
-                 SELECT id, 1, started_at, 'said', iif(id = 'unreadable', '{', '{\"messages\": [1]}') FROM cycles;
-             PRAGMA user_version = 4",
-        )
-        .unwrap();
-    let store = Store::open(&path).unwrap();
-    let ids: Vec<String> = store.given_up_with(&[1]).unwrap().into_iter().map(|row| row.cycle.id).collect();
-    assert_eq!(ids, ["first", "last"]);
 }
 
 #[test]
@@ -166,25 +143,4 @@ fn a_reader_that_stays_is_waited_for_now_and_then_and_the_log_is_cut_back_after_
     }
     assert!(world.store.log_bytes() <= WAL_LIMIT_BYTES as u64, "{}", world.store.log_bytes());
     assert_eq!(world.store.integrity().unwrap(), Ok(()));
-}
-
-/// What a database is made of, without comments and white space.
-fn made_of(sql: &str) -> Vec<(String, String)> {
-    let db = rusqlite::Connection::open_in_memory().unwrap();
-    db.execute_batch(sql).unwrap();
-    let mut statement = db.prepare("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").unwrap();
-    let bare = |sql: String| -> String {
-        let lines = sql.lines().map(|line| line.split_once("--").map_or(line, |(code, _)| code));
-        lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
-    };
-    statement.query_map([], |row| Ok((row.get(0)?, bare(row.get(1)?)))).unwrap().map(rusqlite::Result::unwrap).collect()
-}
-
-#[test]
-fn the_schema_that_people_read_is_what_the_migrations_make() {
-    let (read, made) = (made_of(include_str!("../schema.sql")), made_of(&MIGRATIONS.concat()));
-    assert!(made.len() > 40 && read.len() == made.len(), "{} and {}", read.len(), made.len());
-    for (read, made) in read.iter().zip(&made) {
-        assert_eq!(read, made);
-    }
 }

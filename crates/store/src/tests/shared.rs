@@ -34,6 +34,45 @@ fn many_can_open_a_new_database_at_once() {
     assert_eq!(Store::open_shared(&address).unwrap().queued().unwrap().len(), 8);
 }
 
+/// As in a file, whose older versions are in `convert.rs`.
+#[test]
+fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
+    let Some(address) = address() else { return };
+    let mut store = Store::open_shared(&address).unwrap();
+    let shape = |store: &Store| -> Vec<String> {
+        let mut statement = store
+            .conn
+            .prepare(
+                "SELECT concat_ws(' ', table_name, column_name, data_type, collation_name, is_nullable, column_default, is_identity)
+                 FROM information_schema.columns WHERE table_schema = current_schema()
+                 UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY 1",
+            )
+            .unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(|row| row.unwrap()).collect()
+    };
+    let new = shape(&store);
+    store.say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
+    let fence = store.take_lease(&me(), at(0)).unwrap();
+    FencedStore::new(&mut store, fence, &FixedClock(at(1))).begin_cycle(&cycle("c1"), &[Entry::Asked], &[]).unwrap();
+    store
+        .conn
+        .execute_batch(
+            "UPDATE cycles SET state = 'failed', has_copies = 1; DROP TABLE undo_line; DROP TABLE proposals;
+             DROP INDEX approvals_rules; ALTER TABLE approvals DROP COLUMN named;
+             ALTER TABLE ledger DROP COLUMN reserved; UPDATE schema_version SET version = 36",
+        )
+        .unwrap();
+    assert_ne!(shape(&store), new);
+    let looked_at = Store::open_shared_read_only(&address).unwrap().unwrap().schema().unwrap();
+    assert_eq!((looked_at.found, looked_at.known), (36, crate::schema::VERSION));
+    let store = Store::open_shared(&address).unwrap();
+    assert_eq!(shape(&store), new);
+    assert_eq!(store.schema().unwrap().found, crate::schema::VERSION);
+    assert_eq!(store.queued().unwrap()[0].text, "keep me");
+    let line: String = store.conn.query_row("SELECT cycle_id FROM undo_line", [], |row| row.get(0)).unwrap();
+    assert_eq!(line, "c1");
+}
+
 #[test]
 fn what_is_only_looked_at_is_neither_made_nor_changed() {
     let Some(address) = address() else { return };

@@ -19,7 +19,7 @@ const LAST_SEEN: &str = "SELECT max(at) FROM (
     SELECT seen_at AS at FROM processing_lock WHERE id = 1
     UNION ALL SELECT changed_at FROM outgoing_parts
               WHERE state IN ('planned', 'attempting', 'unknown') AND not_before IS NOT NULL
-    UNION ALL SELECT changed_at FROM attachments WHERE state IN ('wanted', 'kept') AND not_before IS NOT NULL)";
+    UNION ALL SELECT changed_at FROM attachments WHERE state IN ('wanted', 'kept') AND not_before IS NOT NULL) AS seen";
 
 /// What waits: the table, what else is set, which rows. To some of them a bot writes at any time: what it wrote since the clock was set
 /// back stays as it is.

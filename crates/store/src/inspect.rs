@@ -69,7 +69,7 @@ impl Store {
             "SELECT o.id, o.chat_id, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0), COALESCE(p.attempts, 0),
                     o.created_at, p.not_before, p.error, p.sender, p.changed_at
              FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
-             WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND typeof(o.chat_id) = 'integer' AND (p.state IS NULL OR p.state != 'sent')
+             WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND CAST(o.chat_id AS BIGINT) = o.chat_id AND (p.state IS NULL OR p.state != 'sent')
              ORDER BY o.id, p.part LIMIT ?1",
         )?;
         let rows = statement.query_map([MAX_PARTS], |row| {

@@ -10,14 +10,18 @@ use crate::sql::{self, Row};
 const MAX_NAMED: u32 = 100;
 
 /// Whether a row of `incoming_messages`, which must not have another name in the statement, can be read.
-pub(super) const READABLE: &str = "(typeof(incoming_messages.chat_id) = 'integer'
-    AND typeof(incoming_messages.attempts) = 'integer' AND typeof(incoming_messages.quotes_own) = 'integer'
-    AND typeof(incoming_messages.thread_id) IN ('integer', 'null')
-    AND typeof(incoming_messages.channel_message_id) IN ('integer', 'null'))";
+///
+/// What isn't a whole number isn't equal to itself made one: so both engines can be asked.
+pub(super) const READABLE: &str = "(CAST(incoming_messages.chat_id AS BIGINT) = incoming_messages.chat_id
+    AND CAST(incoming_messages.attempts AS BIGINT) = incoming_messages.attempts
+    AND CAST(incoming_messages.quotes_own AS BIGINT) = incoming_messages.quotes_own
+    AND COALESCE(CAST(incoming_messages.thread_id AS BIGINT) = incoming_messages.thread_id, TRUE)
+    AND COALESCE(CAST(incoming_messages.channel_message_id AS BIGINT) = incoming_messages.channel_message_id, TRUE))";
 
 /// Whether a row `o` of `outgoing_messages` can be sent.
-pub(super) const SENDABLE: &str = "(typeof(o.chat_id) = 'integer' AND typeof(o.thread_id) IN ('integer', 'null')
-    AND typeof(o.reply_to) IN ('integer', 'null'))";
+pub(super) const SENDABLE: &str = "(CAST(o.chat_id AS BIGINT) = o.chat_id
+    AND COALESCE(CAST(o.thread_id AS BIGINT) = o.thread_id, TRUE)
+    AND COALESCE(CAST(o.reply_to AS BIGINT) = o.reply_to, TRUE))";
 
 /// A column that holds whole numbers, and whether it may be empty.
 type Column = (&'static str, bool);

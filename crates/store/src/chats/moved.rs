@@ -48,7 +48,8 @@ pub(crate) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> 
     let Moved { from, to, is_listed } = moved;
     tx.execute(
         "INSERT INTO moved_chats (from_id, to_id, at, is_listed) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (from_id) DO UPDATE SET to_id = excluded.to_id, is_listed = max(moved_chats.is_listed, excluded.is_listed)",
+         ON CONFLICT (from_id) DO UPDATE SET to_id = excluded.to_id, 
+             is_listed = CASE WHEN excluded.is_listed = 1 THEN 1 ELSE moved_chats.is_listed END",
         (from, to, rfc3339(now), is_listed),
     )?;
     let messages = format!(

@@ -64,7 +64,7 @@ impl Store {
     pub fn spent_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<ModelDay>> {
         let sql = format!(
             "{DAYS} SELECT day, model, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd)
-             FROM days CROSS JOIN ledger ON at >= begins AND at < ends GROUP BY day, model ORDER BY day, model"
+             FROM days CROSS JOIN ledger WHERE at >= begins AND at < ends GROUP BY day, model ORDER BY day, model"
         );
         let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|n| u64::try_from(n).unwrap_or(0));
         let mut statement = self.conn.prepare(&sql)?;
@@ -88,10 +88,11 @@ impl Store {
         let sql = format!(
             "{DAYS}, asked AS (
                  SELECT day, kind, at, lag(at) OVER one AS asked_at, lag(kind) OVER one AS before
-                 FROM days CROSS JOIN cycle_journal ON cycle_id >= begins AND cycle_id < ends
-                 WHERE kind IN ('asked', 'turn', 'discarded') WINDOW one AS (PARTITION BY cycle_id ORDER BY seq)
+                 FROM days CROSS JOIN cycle_journal WHERE cycle_id >= begins AND cycle_id < ends
+                     AND kind IN ('asked', 'turn', 'discarded') WINDOW one AS (PARTITION BY cycle_id ORDER BY seq)
              ), took AS (
-                 SELECT day, max(0, CAST(round((julianday(at) - julianday(asked_at)) * 86400000) AS INTEGER)) AS ms
+                 SELECT day, CASE WHEN julianday(at) > julianday(asked_at)
+                             THEN CAST(round((julianday(at) - julianday(asked_at)) * 86400000) AS BIGINT) ELSE 0 END AS ms
                  FROM asked WHERE kind = 'turn' AND before = 'asked' AND julianday(at) IS NOT NULL
                      AND julianday(asked_at) IS NOT NULL
              ), placed AS (
@@ -113,7 +114,7 @@ impl Store {
     /// How many cycles began on each day, by how they stand.
     pub fn states_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<StateDay>> {
         let sql = format!(
-            "{DAYS} SELECT day, state, count(*) FROM days CROSS JOIN cycles ON id >= begins AND id < ends
+            "{DAYS} SELECT day, state, count(*) FROM days CROSS JOIN cycles WHERE id >= begins AND id < ends
              GROUP BY day, state ORDER BY day, state"
         );
         let mut statement = self.conn.prepare(&sql)?;

@@ -90,7 +90,7 @@ pub(crate) fn waiting() -> String {
 pub(crate) fn told_of(which: &str) -> String {
     format!(
         "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
-         CROSS JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind IN ('said', 'by_rule')
-         WHERE {which} AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq"
+         CROSS JOIN cycle_journal j
+         WHERE j.cycle_id = c.id AND j.kind IN ('said', 'by_rule') AND {which} AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq"
     )
 }

@@ -194,7 +194,7 @@ impl Store {
     pub fn given_up_with(&self, messages: &[i64]) -> Result<Vec<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE state = 'abandoned' AND id IN (
-                 SELECT cycle_id FROM taken_up WHERE message_id IN (SELECT value FROM json_each(?1)))
+                 SELECT cycle_id FROM taken_up WHERE message_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)))
              ORDER BY started_at, id",
             CycleRow::COLUMNS
         );
@@ -274,7 +274,7 @@ impl FencedStore<'_> {
         self.fenced_relaxed(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
-                     has_changed = CASE WHEN EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
+                     has_changed = CASE WHEN EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS DISTINCT FROM f.base)
                          OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1) THEN 1 ELSE 0 END,
                      has_copies = ?6
                  WHERE id = ?1",

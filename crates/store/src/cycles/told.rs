@@ -121,7 +121,7 @@ impl Store {
     pub fn requests_since(&self, since: DateTime<Utc>, chat: Option<ChatRef>) -> Result<Vec<PaidRequest>> {
         let sql = format!(
             "SELECT {} FROM ledger l WHERE l.at >= ?1
-                 AND (CAST(?2 AS INTEGER) IS NULL OR ?2 = (SELECT c.chat_id FROM cycles c WHERE c.id = l.cycle_id))
+                 AND (CAST(?2 AS BIGINT) IS NULL OR ?2 = (SELECT c.chat_id FROM cycles c WHERE c.id = l.cycle_id))
              ORDER BY l.id",
             PaidRequest::COLUMNS
         );
@@ -191,7 +191,7 @@ impl Store {
     pub fn written_by(&self, cycle_id: &str) -> Result<Vec<WrittenText>> {
         let mut statement = self.conn.prepare(
             "SELECT id, chat_id, message_text, kind, created_at, sent_at, taken_back_at IS NOT NULL, taint
-             FROM outgoing_messages WHERE cycle_id = ?1 AND typeof(chat_id) = 'integer' ORDER BY id",
+             FROM outgoing_messages WHERE cycle_id = ?1 AND CAST(chat_id AS BIGINT) = chat_id ORDER BY id",
         )?;
         let texts = statement.query_map([cycle_id], |row| {
             Ok(WrittenText {
@@ -248,7 +248,7 @@ impl Store {
     ) -> Result<Vec<super::rows::CycleRow>> {
         // An id begins with its cycle's time, and has an index.
         let sql = format!(
-            "SELECT {} FROM cycles WHERE (CAST(?1 AS INTEGER) IS NULL OR chat_id = ?1) AND (CAST(?2 AS TEXT) IS NULL OR started_at >= ?2)
+            "SELECT {} FROM cycles WHERE (CAST(?1 AS BIGINT) IS NULL OR chat_id = ?1) AND (CAST(?2 AS TEXT) IS NULL OR started_at >= ?2)
              ORDER BY id DESC LIMIT ?3",
             super::rows::CycleRow::BRIEF_COLUMNS
         );

@@ -63,7 +63,7 @@ impl Store {
     pub fn all_undoable(&self, chats: &[ChatRef], limit: u32) -> Result<Vec<(String, String)>> {
         let sql = format!(
             "SELECT id, commit_id FROM cycles WHERE {UNDOABLE}
-                 AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
+                 AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)))
              ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT ?2"
         );
         let mut statement = self.conn.prepare(&sql)?;
@@ -79,7 +79,7 @@ impl Store {
         }
         let sql = format!(
             "SELECT {} FROM cycles WHERE (substr(id, 1, length(?1)) = ?1 OR substr(commit_id, 1, length(?1)) = ?1)
-                 AND (?2 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?2)))
+                 AND (?2 = '[]' OR COALESCE(chat_id, 0) IN (SELECT CAST(value AS BIGINT) FROM json_each(?2)))
              ORDER BY id = ?1 DESC, started_at DESC, id DESC LIMIT 2",
             CycleRow::COLUMNS
         );
@@ -199,7 +199,7 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
     )?;
     let active_again = texts(
         "UPDATE reminders SET state = 'active', ended_by = NULL WHERE ended_by = ?1 AND state <> 'active'
-             AND cycle_id IS NOT ?1 RETURNING text",
+             AND cycle_id IS DISTINCT FROM ?1 RETURNING text",
         &[&wake],
     )?;
     let (unsent, sent) = withdraw(tx, wake, now)?;

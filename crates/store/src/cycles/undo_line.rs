@@ -17,7 +17,7 @@ use crate::{
 /// A cycle that is a step: it changed something, and either a model worked for its commit or somebody's button ordered it. One that
 /// came to nothing is a step where it changed files of the person's.
 const IS_STEP: &str = "state = 'done' AND commit_id IS NOT NULL AND (model <> 'none' OR reasons LIKE '%\"a button %')
-        AND (has_changed IS NOT 0 OR has_copies = 1)
+        AND (has_changed IS DISTINCT FROM 0 OR has_copies = 1)
     OR state IN ('failed', 'abandoned') AND has_copies = 1";
 
 /// A step that can be undone.
@@ -36,7 +36,7 @@ impl Store {
         let sql = format!(
             "SELECT id, cycle_id FROM undo_line l
              WHERE NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = COALESCE(l.cycle_id, '{PREFIX}' || l.id))
-                 AND (?1 = '[]' OR chat_id IN (SELECT value FROM json_each(?1)))
+                 AND (?1 = '[]' OR chat_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)))
                  AND COALESCE(l.cycle_id, '{PREFIX}' || l.id) NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?2))
              ORDER BY id DESC LIMIT 1"
         );
@@ -62,7 +62,7 @@ impl Store {
         let sql = format!(
             "SELECT '{PREFIX}' || id, commit_id FROM undo_line l WHERE commit_id IS NOT NULL
                  AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = '{PREFIX}' || l.id)
-                 AND (?1 = '[]' OR chat_id IN (SELECT value FROM json_each(?1)))
+                 AND (?1 = '[]' OR chat_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)))
              ORDER BY id DESC LIMIT ?2"
         );
         let mut statement = self.conn.prepare(&sql)?;

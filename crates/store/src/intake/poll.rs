@@ -65,7 +65,8 @@ impl Store {
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, 0, ?2)
                  ON CONFLICT (bot_id) DO UPDATE
-                 SET last_poll_at = max(coalesce(poll_state.last_poll_at, ''), excluded.last_poll_at)",
+                 SET last_poll_at = CASE WHEN poll_state.last_poll_at > excluded.last_poll_at
+                                         THEN poll_state.last_poll_at ELSE excluded.last_poll_at END",
                 (bot_id, rfc3339(at)),
             )?;
             Ok(())
@@ -76,8 +77,8 @@ impl Store {
 /// Chats from which a message or a command ever came.
 fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<ChatRef>> {
     let mut statement = tx.prepare(
-        "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
-         UNION SELECT CAST(chat_id AS INTEGER) FROM outgoing_messages WHERE kind = 'command'",
+        "SELECT CAST(chat_id AS BIGINT) FROM incoming_messages
+         UNION SELECT CAST(chat_id AS BIGINT) FROM outgoing_messages WHERE kind = 'command'",
     )?;
     Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
 }

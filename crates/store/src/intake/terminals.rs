@@ -245,7 +245,7 @@ impl Store {
     /// Notes that notifications told of these texts.
     pub fn mark_notified(&mut self, ids: &[i64], now: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
-            let sql = "UPDATE outgoing_messages SET notified_at = ?2 WHERE id IN (SELECT value FROM json_each(?1))";
+            let sql = "UPDATE outgoing_messages SET notified_at = ?2 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))";
             Ok(tx.execute(sql, (json(ids), rfc3339(now))).map(drop)?)
         })
     }

@@ -135,7 +135,7 @@ impl Attachment {
     const SELECT: &str =
         "SELECT a.id, a.kind, a.file_id, a.unique_id, a.name, a.mime, a.bytes, a.seconds, a.width, a.height,
             a.state, a.path, a.attempts, a.not_before, a.error, a.transcript,
-            m.id, CAST(m.chat_id AS INTEGER), m.thread_id, m.channel_message_id, m.received_at, a.faults
+            m.id, CAST(m.chat_id AS BIGINT), m.thread_id, m.channel_message_id, m.received_at, a.faults
         FROM attachments a JOIN incoming_messages m ON m.id = a.message_id";
 
     fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
@@ -183,7 +183,7 @@ impl Store {
     /// The files of these messages, in the order in which they came; one that was put in another's place by an edit, in that.
     pub fn attachments_of(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
         let sql = format!(
-            "{} WHERE a.message_id IN (SELECT value FROM json_each(?1)) AND a.replaced_at IS NULL
+            "{} WHERE a.message_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND a.replaced_at IS NULL
              ORDER BY a.message_id, a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         );
@@ -256,7 +256,7 @@ pub(crate) fn replace(
              listener = NULL, replaced_at = ?4, changed_at = ?4
          WHERE message_id = ?1 AND replaced_at IS NULL
          AND COALESCE(unique_id, file_id) NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?3))
-         AND (channel_message_id IS ?2 OR channel_message_id IS NULL AND
+         AND (channel_message_id IS NOT DISTINCT FROM ?2 OR channel_message_id IS NULL AND
               (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1) <= 1)",
     )?
     .execute((message_id, channel_message_id, crate::json(&stays), rfc3339(now)))?;

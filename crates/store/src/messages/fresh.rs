@@ -98,7 +98,7 @@ pub(crate) fn begin(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Ut
     tx.execute(
         "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,
              COALESCE((SELECT max(id) FROM incoming_messages
-                 WHERE chat_id = ?1 AND (CAST(?3 AS INTEGER) IS NULL OR channel_message_id IS NULL OR channel_message_id <= ?3)), 0),
+                 WHERE chat_id = ?1 AND (CAST(?3 AS BIGINT) IS NULL OR channel_message_id IS NULL OR channel_message_id <= ?3)), 0),
              COALESCE((SELECT max(id) FROM outgoing_messages WHERE chat_id = ?1), 0), ?4)
          ON CONFLICT (chat_id, thread_id) DO UPDATE SET incoming_id = excluded.incoming_id, outgoing_id = excluded.outgoing_id,
              at = excluded.at",

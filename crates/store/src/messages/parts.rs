@@ -130,8 +130,8 @@ pub(crate) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: D
             "WITH parts(are_several) AS
                  (SELECT count(DISTINCT channel_message_id) > 1 FROM message_updates WHERE message_id = ?1)
              UPDATE incoming_messages SET held_for = NULL,
-                 raw = iif((SELECT are_several FROM parts), raw, COALESCE(?2, raw)),
-                 kind = iif(kind IN (?4, ?5, ?6) OR ?3 = 'text' AND (SELECT are_several FROM parts), kind, ?3)
+                 raw = CASE WHEN (SELECT are_several FROM parts) THEN raw ELSE COALESCE(?2, raw) END,
+                 kind = CASE WHEN kind IN (?4, ?5, ?6) OR ?3 = 'text' AND (SELECT are_several FROM parts) THEN kind ELSE ?3 END
              WHERE id = ?1",
         )?
         .execute((holder.row, &edit.raw, &edit.kind, ALBUM, CONTINUATION, CORRECTION))?;
@@ -181,8 +181,8 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
     note(tx, bot_id, row, message)?;
     attachments::insert(tx, row, message.channel_message_id, &message.attachments)?;
     tx.prepare(
-        "UPDATE incoming_messages SET kind = iif(album IS NULL OR kind = ?2, kind, ?3), sent_at = COALESCE(?4, sent_at),
-             raw = COALESCE(raw || char(10), '') || COALESCE(?5, ''), held_for = NULL WHERE id = ?1",
+        "UPDATE incoming_messages SET kind = CASE WHEN album IS NULL OR kind = ?2 THEN kind ELSE ?3 END, sent_at = COALESCE(?4, sent_at),
+             raw = COALESCE(raw || '\n', '') || COALESCE(?5, ''), held_for = NULL WHERE id = ?1",
     )?
     .execute((row, CONTINUATION, ALBUM, message.sent_at.map(rfc3339), &message.raw))?;
     tell_anew(tx, row)?;
@@ -236,8 +236,8 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
         "SELECT id, {},
              COALESCE((SELECT words FROM message_updates WHERE message_id = m.id
                        ORDER BY channel_message_id DESC NULLS LAST, id DESC LIMIT 1), message_text),
-             sent_at, quoted, kind IN ('text', '{CONTINUATION}') AND album IS NULL AND forwarded_from IS ?4
-         FROM incoming_messages m WHERE chat_id = ?1 AND sender_id IS ?2 AND thread_id IS ?5 AND bot_id = ?3
+             sent_at, quoted, kind IN ('text', '{CONTINUATION}') AND album IS NULL AND forwarded_from IS NOT DISTINCT FROM ?4
+         FROM incoming_messages m WHERE chat_id = ?1 AND sender_id IS NOT DISTINCT FROM ?2 AND thread_id IS NOT DISTINCT FROM ?5 AND bot_id = ?3
          ORDER BY id DESC LIMIT 1",
         may_change()
     );
@@ -357,7 +357,7 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
     let parts = tx
         .prepare(
             "SELECT words FROM message_updates u WHERE message_id = ?1
-             AND id = (SELECT max(id) FROM message_updates WHERE message_id = ?1 AND channel_message_id IS u.channel_message_id)
+             AND id = (SELECT max(id) FROM message_updates WHERE message_id = ?1 AND channel_message_id IS NOT DISTINCT FROM u.channel_message_id)
              ORDER BY channel_message_id NULLS FIRST",
         )?
         .query_map([row], |row| text_of(row, 0))?
@@ -430,7 +430,8 @@ pub(crate) fn may_go_on(message: &NewIncoming) -> bool {
 fn hold(tx: &Transaction<'_>, row: i64, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
     let (until, now) = (rfc3339(now + HOLD), rfc3339(now));
     tx.prepare(
-        "UPDATE incoming_messages SET not_before = max(COALESCE(not_before, ''), ?2) WHERE id = ?1 AND processed = 0",
+        "UPDATE incoming_messages SET not_before = CASE WHEN not_before > ?2 THEN not_before ELSE ?2 END
+         WHERE id = ?1 AND processed = 0",
     )?
     .execute((row, &until))?;
     tx.prepare(

@@ -55,7 +55,7 @@ pub(crate) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, message: &Ne
     let theirs = tx
         .prepare(
             "SELECT kind, message_text, forwarded_from FROM incoming_messages
-             WHERE chat_id = ?1 AND bot_id IS ?3 AND (channel_message_id = ?2 OR id IN (
+             WHERE chat_id = ?1 AND bot_id IS NOT DISTINCT FROM ?3 AND (channel_message_id = ?2 OR id IN (
                  SELECT message_id FROM message_updates WHERE chat_id = ?1 AND channel_message_id = ?2))
              ORDER BY id DESC LIMIT 1",
         )?

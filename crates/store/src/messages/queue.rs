@@ -147,7 +147,7 @@ impl Incoming {
     /// What is read of a row of `incoming_messages`, which must not have another name in the statement.
     pub(crate) fn columns() -> String {
         format!(
-            "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
+            "id, CAST(chat_id AS BIGINT), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
              quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own, asked_again,
              (SELECT open.id FROM sessions AS open WHERE open.id = session) AS open_session",
             attachments::AWAITS_FILES
@@ -214,25 +214,25 @@ impl Store {
                  WHERE c.state IN {OPEN} AND m.processed = 0
              )
              SELECT {columns} FROM incoming_messages WHERE {READABLE} AND id IN (
-                 SELECT id FROM (SELECT id FROM awaiting ORDER BY place, id LIMIT {MAX_AWAITING_READ})
+                 SELECT id FROM (SELECT id FROM awaiting ORDER BY place, id LIMIT {MAX_AWAITING_READ}) AS awaited
                  UNION ALL
                  SELECT id FROM in_hand
                  UNION ALL
                  SELECT value FROM (SELECT value FROM (
-                     SELECT CAST(queue.value AS INTEGER) AS value, queue.key AS place, 0 AS is_kept FROM chats, json_each((
-                         SELECT json_group_array(id) FROM (
+                     SELECT CAST(queue.value AS BIGINT) AS value, queue.key AS place, 0 AS is_kept FROM chats, json_each((
+                         SELECT '[' || string_agg(CAST(id AS TEXT), ',') || ']' FROM (
                              SELECT id FROM incoming_messages INDEXED BY incoming_answerable
                              WHERE chat_id = chats.id AND processed = 0 AND held_for IS NULL AND NOT {AWAITS_FILES}
                                  AND id NOT IN (SELECT id FROM in_hand) AND {READABLE}
-                             ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
+                             ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}) AS first_ones)) AS queue
                      UNION ALL
-                     SELECT CAST(queue.value AS INTEGER), queue.key, 1 FROM chats, json_each((
-                         SELECT json_group_array(id) FROM (
+                     SELECT CAST(queue.value AS BIGINT), queue.key, 1 FROM chats, json_each((
+                         SELECT '[' || string_agg(CAST(id AS TEXT), ',') || ']' FROM (
                              SELECT id FROM incoming_messages INDEXED BY incoming_kept
                              WHERE chat_id = chats.id AND processed = 0 AND held_for IS NOT NULL AND NOT {AWAITS_FILES}
                                  AND id NOT IN (SELECT id FROM in_hand) AND {READABLE}
-                             ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
-                 ) ORDER BY is_kept, place, value LIMIT {MAX_QUEUED_READ})
+                             ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}) AS first_ones)) AS queue
+                 ) AS each_chat ORDER BY is_kept, place, value LIMIT {MAX_QUEUED_READ}) AS of_chats
              )
              ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = incoming_messages.chat_id), 0), id",
             columns = Incoming::columns()
@@ -264,7 +264,7 @@ impl Store {
     /// Whether each of these messages was taken out of the queue: nobody waits for an answer to any of them.
     pub fn are_dropped(&self, ids: &[i64]) -> Result<bool> {
         let sql = "SELECT count(*) FROM incoming_messages
-                   WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";
+                   WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";
         let n: i64 = self.conn.query_row(sql, [crate::json(ids)], |row| row.get(0))?;
         Ok(usize::try_from(n) == Ok(ids.len()))
     }
@@ -287,7 +287,7 @@ impl Store {
     /// The chat of a message that [`Store::retry`] would put back.
     pub fn retryable(&self, id: i64) -> Result<Option<ChatRef>> {
         let sql = format!(
-            "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
+            "SELECT CAST(chat_id AS BIGINT) FROM incoming_messages
              WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
         );
         Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
@@ -317,7 +317,7 @@ impl Store {
     pub fn messages(&self, ids: &[i64]) -> Result<Vec<Incoming>> {
         let sql = format!(
             "SELECT {} FROM incoming_messages
-             WHERE id IN (SELECT value FROM json_each(?1)) AND {READABLE} ORDER BY id",
+             WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND {READABLE} ORDER BY id",
             Incoming::columns()
         );
         let mut statement = self.conn.prepare(&sql)?;
@@ -354,12 +354,12 @@ impl Store {
                  SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id, kind,
                      forwarded_from, NULL AS taint
                  FROM (SELECT * FROM incoming_messages m
-                       WHERE chat_id = ?1 AND processed = 1 AND {asked} ORDER BY id DESC LIMIT ?2)
+                       WHERE chat_id = ?1 AND processed = 1 AND {asked} ORDER BY id DESC LIMIT ?2) AS asked
                  UNION ALL
                  SELECT created_at, NULL, message_text, id, kind, NULL, taint
                  FROM (SELECT * FROM outgoing_messages o
-                       WHERE chat_id = ?1 AND taken_back_at IS NULL AND {told} ORDER BY id DESC LIMIT ?2)
-             ) ORDER BY julianday(at) DESC NULLS LAST, who IS NULL DESC, id DESC LIMIT ?2",
+                       WHERE chat_id = ?1 AND taken_back_at IS NULL AND {told} ORDER BY id DESC LIMIT ?2) AS told
+             ) AS said ORDER BY julianday(at) DESC NULLS LAST, who IS NULL DESC, id DESC LIMIT ?2",
         ))?;
         let mut exchanges = statement
             .query_map((chat, limit as i64), |row| {
@@ -462,14 +462,14 @@ fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id
         .prepare(
             "SELECT message_text FROM (
                  SELECT message_text, 0 AS ours, id FROM incoming_messages
-                 WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id IS ?3
+                 WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id IS NOT DISTINCT FROM ?3
                  UNION ALL
                  SELECT m.message_text, 1, m.id FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
-                 WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id IS ?3
+                 WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id IS NOT DISTINCT FROM ?3
                  UNION ALL
                  SELECT o.message_text, 2, o.id FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id
                  WHERE o.chat_id = ?1 AND p.channel_message_id = ?2
-             ) ORDER BY ours, id DESC LIMIT 1",
+             ) AS found ORDER BY ours, id DESC LIMIT 1",
         )?
         .query_row((chat, channel_id, bot_id), |row| text_of(row, 0))
         .optional()?;

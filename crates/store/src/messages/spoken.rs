@@ -61,8 +61,8 @@ pub enum SpokenRows<'a> {
 impl Store {
     /// Messages of people, by row.
     pub fn said_by_people(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
-        let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, received_at, sender_name, kind, forwarded_from, cycle_id,
-             processed = 1, COALESCE(outcome, '') <> 'undone' FROM incoming_messages WHERE typeof(chat_id) = 'integer'";
+        let columns = "SELECT id, CAST(chat_id AS BIGINT), message_text, received_at, sender_name, kind, forwarded_from, cycle_id,
+             processed = 1, COALESCE(outcome, '') <> 'undone' FROM incoming_messages WHERE CAST(chat_id AS BIGINT) = chat_id";
         self.spoken(columns, rows, |row| {
             let text = text_of(row, 2)?;
             let (kind, forwarded_from) = (words(row, 5)?.unwrap_or_default(), words(row, 6)?);
@@ -83,10 +83,11 @@ impl Store {
 
     /// Messages of the assistant, by row.
     pub fn said_by_us(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
-        let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, min(created_at, COALESCE(sent_at, created_at)), taint, cycle_id,
+        let columns = "SELECT id, CAST(chat_id AS BIGINT), message_text, 
+             CASE WHEN sent_at < created_at THEN sent_at ELSE created_at END, taint, cycle_id,
              sent_at IS NOT NULL, taken_back_at IS NULL AND kind NOT IN ('command', 'notice')
                  AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = outgoing_messages.cycle_id AND u.taken_back IS NOT NULL)
-             FROM outgoing_messages WHERE typeof(chat_id) = 'integer'";
+             FROM outgoing_messages WHERE CAST(chat_id AS BIGINT) = chat_id";
         let undone = self.undone_facts()?;
         self.spoken(columns, rows, |row| {
             let (text, at) = (text_of(row, 2)?, words(row, 3)?.as_deref().and_then(parse_time));
@@ -137,7 +138,7 @@ impl Store {
                 self.conn.prepare(&sql)?.query_map((row, limit), read)?.collect::<sql::QueryResult<_>>()?
             }
             SpokenRows::These(rows) => {
-                let sql = format!("{columns} AND id IN (SELECT value FROM json_each(?1)) ORDER BY id");
+                let sql = format!("{columns} AND id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) ORDER BY id");
                 let rows = crate::json(rows);
                 self.conn.prepare(&sql)?.query_map([rows], read)?.collect::<sql::QueryResult<_>>()?
             }

@@ -153,7 +153,7 @@ const HELD_BACK: &str = "EXISTS (
     SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
     WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND eo.taken_back_at IS NULL
       AND (eo.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
-      AND typeof(eo.thread_id) IN ('integer', 'null') AND typeof(eo.reply_to) IN ('integer', 'null')
+      AND COALESCE(CAST(eo.thread_id AS BIGINT) = eo.thread_id, TRUE) AND COALESCE(CAST(eo.reply_to AS BIGINT) = eo.reply_to, TRUE)
       AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
       AND NOT EXISTS (SELECT 1 FROM cycles ec WHERE ec.id = eo.cycle_id AND ec.state IN ('waiting', 'parked')
                       AND e.state = 'planned' AND eo.kind NOT IN ('notice', 'approval'))
@@ -366,13 +366,13 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
          FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
          WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
            AND {IS_TIME}
-           AND (CAST(?2 AS TEXT) IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+           AND (CAST(?2 AS TEXT) IS NULL OR o.id IN (SELECT CAST(value AS BIGINT) FROM json_each(?2)))
            AND {SENDABLE}
            AND {DELIVERABLE}
            AND {MAY_BE_SPOKEN_TO}
-           AND o.chat_id NOT IN (SELECT value FROM json_each(?5))
+           AND o.chat_id NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?5))
            AND NOT {HELD_BACK}
-         ORDER BY (SELECT min(turn.key) FROM json_each(?4) AS turn WHERE CAST(turn.value AS INTEGER) = o.chat_id) NULLS FIRST, o.id, p.part LIMIT 1"
+         ORDER BY (SELECT min(turn.key) FROM json_each(?4) AS turn WHERE CAST(turn.value AS BIGINT) = o.chat_id) NULLS FIRST, o.id, p.part LIMIT 1"
     );
     planned::plan_parts(tx, now)?;
     moved::redirect(tx)?;

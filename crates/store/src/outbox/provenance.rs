@@ -55,11 +55,11 @@ fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Resul
 fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>> {
     let taints: Option<String> = conn
         .prepare(
-            "SELECT group_concat(taint, ', ') FROM (
+            "SELECT string_agg(taint, ', ') FROM (
                  SELECT taint, min(seq) AS first FROM (
-                     SELECT iif(json_valid(body), json_extract(body, '$.taint'), ?2) AS taint, seq
-                     FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'called', 'outcome'))
-                 WHERE taint IS NOT NULL GROUP BY taint ORDER BY first)",
+                     SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.taint') ELSE ?2 END AS taint, seq
+                     FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'called', 'outcome')) AS entries
+                 WHERE taint IS NOT NULL GROUP BY taint ORDER BY first) AS each_once",
         )?
         .query_row((cycle_id, UNKNOWN), |row| row.get(0))?;
     Ok(taints)

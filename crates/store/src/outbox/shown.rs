@@ -47,7 +47,7 @@ pub(crate) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> 
 
 /// The same for the list in a command's answer. One that was left out has shown nothing.
 pub(crate) fn show_in(tx: &Transaction<'_>, answer: &NewOutgoing, tasks: &[ShownTask]) -> Result<()> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key IS ?1 AND chat_id = ?2 AND message_text = ?3
+    let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key IS NOT DISTINCT FROM ?1 AND chat_id = ?2 AND message_text = ?3
                AND taken_back_at IS NULL)";
     let is_told: bool =
         tx.query_row(sql, (&answer.key, answer.chat, outside::unmarked(&answer.text)), |row| row.get(0))?;

@@ -15,7 +15,7 @@ const UNDELIVERED: &str = "outgoing_messages o LEFT JOIN outgoing_parts p ON p.o
         SELECT part FROM outgoing_parts WHERE outgoing_id = o.id AND state != 'sent'
         ORDER BY CASE state WHEN 'failed' THEN 1 WHEN 'unknown' THEN 2 WHEN 'attempting' THEN 3 ELSE 4 END, repeats DESC, part
         LIMIT 1)
-    WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND typeof(o.chat_id) = 'integer'";
+    WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND CAST(o.chat_id AS BIGINT) = o.chat_id";
 
 /// A message that isn't fully delivered, and why: what its part that is worst off tells.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -127,8 +127,8 @@ impl Store {
         encoder: Option<&str>,
     ) -> Result<Vec<RecordedRequest>> {
         let mut statement = self.conn.prepare(
-            "SELECT id, words, iif(model = ?3, vector, NULL) FROM recordings
-             WHERE chat_id IN (SELECT value FROM json_each(?1)) OR ?2 AND chat_id IS NULL ORDER BY id DESC",
+            "SELECT id, words, CASE WHEN model = ?3 THEN vector END FROM recordings
+             WHERE chat_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) OR ?2 AND chat_id IS NULL ORDER BY id DESC",
         )?;
         let requests = statement.query_map((json(chats), of_nobody, encoder), |row| {
             let vector = row.get::<_, Option<Vec<u8>>>(2)?.map(|bytes| floats(&bytes));
@@ -141,7 +141,7 @@ impl Store {
     /// chats that are kept on this machine.
     pub fn requests_without_vector(&self, encoder: &str, limit: usize, leaves: bool) -> Result<Vec<(i64, String)>> {
         let mut statement = self.conn.prepare(
-            "SELECT id, request FROM recordings WHERE (model IS NOT ?1 OR vector IS NULL)
+            "SELECT id, request FROM recordings WHERE (model IS DISTINCT FROM ?1 OR vector IS NULL)
                  AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), FALSE)) ORDER BY id DESC LIMIT ?2",
         )?;
         let rows = statement.query_map((encoder, limit as i64, leaves), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -196,12 +196,12 @@ pub(crate) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime
     );
     let Some(id) = kept.optional()? else { return Ok(()) };
     tx.execute(
-        "DELETE FROM recordings WHERE id < ?1 AND chat_id IS ?2 AND words = ?3 AND (taint IS NULL) = ?4",
+        "DELETE FROM recordings WHERE id < ?1 AND chat_id IS NOT DISTINCT FROM ?2 AND words = ?3 AND (taint IS NULL) = ?4",
         (id, recording.chat, &words, recording.taint.is_none()),
     )?;
     tx.execute(
-        "DELETE FROM recordings WHERE chat_id IS ?1 AND id <= (
-             SELECT id FROM recordings WHERE chat_id IS ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+        "DELETE FROM recordings WHERE chat_id IS NOT DISTINCT FROM ?1 AND id <= (
+             SELECT id FROM recordings WHERE chat_id IS NOT DISTINCT FROM ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
         (recording.chat, MAX_RECORDINGS),
     )?;
     Ok(())

@@ -236,8 +236,8 @@ fn keep(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result<Opt
         .query_row(
             "INSERT INTO reminder_firings (reminder_id, slot, fired_at, outcome, first_slot) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (reminder_id, slot) DO UPDATE SET fired_at = excluded.fired_at, outcome = excluded.outcome,
-                 first_slot = min(coalesce(reminder_firings.first_slot, excluded.first_slot),
-                                  coalesce(excluded.first_slot, reminder_firings.first_slot))
+                 first_slot = CASE WHEN excluded.first_slot < reminder_firings.first_slot THEN excluded.first_slot
+                                   ELSE COALESCE(reminder_firings.first_slot, excluded.first_slot) END
              WHERE reminder_firings.outcome <> 'run' AND excluded.outcome = 'run' RETURNING 1",
             (firing.id, &slot, rfc3339(now), outcome.name(), first),
             |_| Ok(()),

@@ -1,7 +1,7 @@
 //! The database as the store's verbs see it: the few calls that they make of rusqlite, over either of two engines.
 //!
 //! Each verb stands once, in the SQL that both engines read. SQLite gets it as it is, and this layer adds a comparison to a call.
-//! PostgreSQL gets it by [`dialect`]. Values are rusqlite's on both sides, so that the verbs' types convert in one way.
+//! PostgreSQL gets it by the few rules of [`dialect`]. Values are rusqlite's on both sides, so that the verbs' types convert in one way.
 
 #[cfg(feature = "postgres")]
 mod dialect;

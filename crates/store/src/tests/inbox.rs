@@ -213,3 +213,12 @@ fn what_is_kept_for_another_model_never_hides_what_can_be_answered() {
     assert_eq!(queued.last().map(|message| message.id), Some(id));
     assert!(queued.is_sorted_by_key(|message| message.id));
 }
+
+#[test]
+fn what_another_machine_has_heard_until_moves_forward_alone() {
+    let mut world = World::new();
+    for (heard, known) in [(5, 5), (3, 5), (9, 9)] {
+        world.store.heard_elsewhere(1, at(heard)).unwrap();
+        assert_eq!(parse_time(&world.value::<String>("SELECT last_poll_at FROM poll_state")), Some(at(known)));
+    }
+}

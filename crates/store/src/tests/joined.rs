@@ -439,8 +439,7 @@ fn an_edit_that_changes_nothing_makes_no_row() {
     world.hear(0, &text);
     world.hear(0, &photo);
     // What was heard or seen in a file stands in the row, and not in the message.
-    world
-        .by_hand("UPDATE incoming_messages SET message_text = '[photo, told more]' || char(10) || 'mine' WHERE id = 2");
+    world.by_hand("UPDATE incoming_messages SET message_text = '[photo, told more]' || '\n' || 'mine' WHERE id = 2");
     for is_taken_up in [false, true] {
         assert_eq!(world.change(1, &edited(&text, 3, &text.text)), Accepted::default());
         assert_eq!(world.change(1, &edited(&photo, 4, &photo.text)), Accepted::default());

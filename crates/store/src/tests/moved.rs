@@ -17,9 +17,9 @@ fn what_is_open_in_a_group_goes_along_with_it() {
     for id in ["open", "over"] {
         world.by_hand(&format!(
             "INSERT INTO cycles (id, state, trigger, reasons, chat_id, model, started_at, fence)
-                 VALUES ('{id}', iif('{id}' = 'open', 'waiting', 'done'), 'cli', '[]', -7, 'm', '', 1);
+                 VALUES ('{id}', CASE WHEN '{id}' = 'open' THEN 'waiting' ELSE 'done' END, 'cli', '[]', -7, 'm', '', 1);
              INSERT INTO undos (wake, asked_at, chat_id, reply_to, done_at)
-                 VALUES ('{id}', '', -7, 5, iif('{id}' = 'open', NULL, '2026'))"
+                 VALUES ('{id}', '', -7, 5, CASE WHEN '{id}' <> 'open' THEN '2026' END)"
         ));
     }
     world.by_hand(
@@ -28,14 +28,19 @@ fn what_is_open_in_a_group_goes_along_with_it() {
          INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at) VALUES (-7, 'tea', 'UTC', '', '', '')",
     );
     world.move_group(false);
-    let messages = "SELECT group_concat(message_text || ' ' || COALESCE('' || channel_message_id, '-'), ', ')
+    let messages = "SELECT string_agg(message_text || ' ' || COALESCE('' || channel_message_id, '-'), ', ')
                     FROM incoming_messages WHERE chat_id = ";
     assert_eq!(world.value::<String>(&format!("{messages} -1007")), "queued -, undone -");
     assert_eq!(world.value::<String>(&format!("{messages} -7")), "answered 7");
     assert_eq!(world.value::<ChatRef>("SELECT chat_id FROM reminders"), NEW);
-    assert_eq!(world.value::<String>("SELECT group_concat(id) FROM cycles WHERE chat_id = -1007"), "open");
     assert_eq!(
-        world.value::<String>("SELECT group_concat(wake) FROM undos WHERE chat_id = -1007 AND reply_to IS NULL"),
+        world.value::<String>("SELECT string_agg(CAST(id AS TEXT), ',') FROM cycles WHERE chat_id = -1007"),
+        "open"
+    );
+    assert_eq!(
+        world.value::<String>(
+            "SELECT string_agg(CAST(wake AS TEXT), ',') FROM undos WHERE chat_id = -1007 AND reply_to IS NULL"
+        ),
         "open"
     );
 }

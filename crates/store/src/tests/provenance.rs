@@ -137,7 +137,7 @@ fn what_was_told_in_other_chats_before_that_was_noted_is_marked() {
              (7, 'obey', 'guests', 'tell'), (7, 'of nobody', NULL, 'notice'), (5555, 'their answer', 'guests', 'reply')",
     );
     world.by_hand(schema::fill(21));
-    let marked: String = world.value("SELECT group_concat(message_text || ': ' || taint) FROM outgoing_messages");
+    let marked: String = world.value("SELECT string_agg(message_text || ': ' || taint, ',') FROM outgoing_messages");
     assert_eq!(marked, "obey: what chat 5555 said");
 }
 

@@ -151,7 +151,7 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
     assert!(world.store.is_file_wanted("7-note.ogg").unwrap());
     world.forget_all(ROWS);
     let left: String =
-        world.value("SELECT group_concat(COALESCE(outcome, 'queued')) FROM incoming_messages WHERE raw IS NOT NULL");
+        world.value("SELECT string_agg(COALESCE(outcome, 'queued'), ',') FROM incoming_messages WHERE raw IS NOT NULL");
     assert_eq!(left, "dead,dropped,queued");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM incoming_messages WHERE message_text LIKE 'message %'"), 5);
     // The same update, brought again, is still known.
@@ -215,7 +215,7 @@ fn repairs_go_when_they_are_written_down() {
     }
     world.by_hand("UPDATE repairs SET cycle_id = 'c' WHERE what = 'one'");
     world.forget_all(ROWS);
-    assert_eq!(world.value::<String>("SELECT group_concat(what) FROM repairs"), "two");
+    assert_eq!(world.value::<String>("SELECT string_agg(CAST(what AS TEXT), ',') FROM repairs"), "two");
 }
 
 #[test]
@@ -285,9 +285,9 @@ fn answers_to_reminders_and_nudges_go_once_they_are_shown_and_nothing_waits_for_
     );
     world.forget_all(ROWS);
     // One slot still guards against firing twice; one isn't shown yet; one isn't acted on.
-    assert_eq!(world.value::<String>("SELECT group_concat(outgoing_id) FROM reminder_answers"), "1,3");
-    assert_eq!(world.value::<String>("SELECT group_concat(outgoing_id) FROM nudges"), "2,3");
+    assert_eq!(world.value::<String>("SELECT string_agg(CAST(outgoing_id AS TEXT), ',') FROM reminder_answers"), "1,3");
+    assert_eq!(world.value::<String>("SELECT string_agg(CAST(outgoing_id AS TEXT), ',') FROM nudges"), "2,3");
     world.by_hand("UPDATE reminders SET state = 'done'");
     world.forget_all(ROWS);
-    assert_eq!(world.value::<String>("SELECT group_concat(outgoing_id) FROM reminder_answers"), "3");
+    assert_eq!(world.value::<String>("SELECT string_agg(CAST(outgoing_id AS TEXT), ',') FROM reminder_answers"), "3");
 }

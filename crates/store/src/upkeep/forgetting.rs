@@ -256,7 +256,7 @@ fn on_hold(conn: &SqlConnection, held: &HeldInRows) -> Result<Vec<i64>> {
         "SELECT DISTINCT m.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
          WHERE t.cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
              AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = t.cycle_id AND u.done_at IS NOT NULL)
-             AND m.id NOT IN (SELECT value FROM json_each(?2)) ORDER BY m.id"
+             AND m.id NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?2)) ORDER BY m.id"
     );
     let going: Vec<i64> = held.incoming.iter().map(|row| row.id).chain(held.waiting.iter().copied()).collect();
     let mut statement = conn.prepare(&sql)?;
@@ -270,20 +270,20 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         &format!(
             "UPDATE incoming_messages SET message_text = ?2, quoted = NULL, raw = NULL,
                  outcome = CASE WHEN outcome IN {PUT_ASIDE} THEN 'dropped' ELSE outcome END
-             WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1"
+             WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND processed = 1"
         ),
         (&incoming, FORGOTTEN_ROW),
     )?;
     tx.execute(
-        "UPDATE message_updates SET words = ?2 WHERE message_id IN (SELECT value FROM json_each(?1))",
+        "UPDATE message_updates SET words = ?2 WHERE message_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))",
         (&incoming, FORGOTTEN_ROW),
     )?;
     tx.execute(
-        "UPDATE attachments SET transcript = NULL, name = NULL WHERE message_id IN (SELECT value FROM json_each(?1))",
+        "UPDATE attachments SET transcript = NULL, name = NULL WHERE message_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))",
         [&incoming],
     )?;
     tx.execute(
-        "UPDATE incoming_messages SET quoted = NULL, raw = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1",
+        "UPDATE incoming_messages SET quoted = NULL, raw = NULL WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND processed = 1",
         [json(&held.quoting)],
     )?;
     for row in rows(tx, "SELECT id, sender_name, forwarded_from FROM incoming_messages WHERE processed = 1")? {
@@ -298,11 +298,11 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     }
     let outgoing = numbers(&held.outgoing);
     tx.execute(
-        "UPDATE outgoing_messages SET message_text = ?2 WHERE id IN (SELECT value FROM json_each(?1))",
+        "UPDATE outgoing_messages SET message_text = ?2 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))",
         (&outgoing, FORGOTTEN_ROW),
     )?;
     tx.execute(
-        "UPDATE outgoing_parts SET html = '', plain = '' WHERE outgoing_id IN (SELECT value FROM json_each(?1))",
+        "UPDATE outgoing_parts SET html = '', plain = '' WHERE outgoing_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))",
         [&outgoing],
     )?;
     let cycles = json(&held.cycles);
@@ -316,13 +316,16 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     ] {
         tx.execute(sql, [&cycles])?;
     }
-    tx.execute("DELETE FROM recordings WHERE id IN (SELECT value FROM json_each(?1))", [json(&held.recordings)])?;
     tx.execute(
-        "UPDATE reminders SET text = ?2 WHERE id IN (SELECT value FROM json_each(?1)) AND state <> 'active'",
+        "DELETE FROM recordings WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))",
+        [json(&held.recordings)],
+    )?;
+    tx.execute(
+        "UPDATE reminders SET text = ?2 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND state <> 'active'",
         (json(&held.old_reminders), FORGOTTEN_ROW),
     )?;
     tx.execute(
-        "UPDATE job_runs SET found = NULL, output = ?2, held = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND state != 'open'",
+        "UPDATE job_runs SET found = NULL, output = ?2, held = NULL WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND state != 'open'",
         (json(&held.job_runs), FORGOTTEN_ROW),
     )?;
     tx.execute(

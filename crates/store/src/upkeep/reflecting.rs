@@ -52,7 +52,7 @@ impl Store {
         let mut statement = self.conn.prepare(
             "SELECT id, chat_id, received_at, message_text FROM incoming_messages
              WHERE received_at >= ?1 AND kind = 'text' AND forwarded_from IS NULL AND quoted IS NULL
-                 AND typeof(message_text) = 'text' AND message_text NOT LIKE '/%'
+                 AND CAST(message_text AS TEXT) = message_text AND message_text NOT LIKE '/%'
              ORDER BY id DESC LIMIT ?2",
         )?;
         let rows = statement.query_map((rfc3339(since), limit as i64), |row| {

@@ -102,7 +102,8 @@ impl Store {
             )?;
             if all {
                 tx.execute(
-                    "UPDATE attachments SET not_before = max(COALESCE(not_before, ''), ?1) WHERE state = 'wanted'",
+                    "UPDATE attachments SET not_before = CASE WHEN not_before > ?1 THEN not_before ELSE ?1 END
+                     WHERE state = 'wanted'",
                     [rfc3339(not_before)],
                 )?;
                 tx.execute(
@@ -148,7 +149,7 @@ impl Store {
     pub fn listener_ended(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| {
             let n = tx.execute(
-                "UPDATE attachments SET attempts = max(attempts - 1, 0), not_before = NULL, error = NULL, listener = NULL,
+                "UPDATE attachments SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, not_before = NULL, error = NULL, listener = NULL,
                      changed_at = ?2 WHERE listener = ?1 AND state = 'kept'",
                 (listener, rfc3339(now)),
             )?;

@@ -3,13 +3,15 @@
 use std::{
     fs,
     io::{Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::clock::rfc3339;
+use reveille_base::{
+    clock::rfc3339,
+    file::{create_private, directory_of},
+};
 use reveille_config::{Config, SaidSettings, VARIABLES};
 use reveille_git::{Repo, RepoError, Uncommitted};
 use reveille_store::Store;
@@ -17,7 +19,6 @@ use reveille_store::Store;
 use super::{
     BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, SCRATCH, Scratch,
     container::{MEMBER_BYTES_MAX, Packer, measure},
-    folder_of,
     manifest::{BUNDLE, DATABASE, EDITS, FOLDERS, FORMAT, MEDIA, SETTINGS, TOP, is_plain, name_in_file},
     restore, sync_folder,
 };
@@ -88,7 +89,7 @@ pub fn create(
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file));
     }
-    let scratch = Scratch::beneath(folder_of(&file))?;
+    let scratch = Scratch::beneath(directory_of(&file))?;
     let partial = scratch.path().join(PARTIAL);
     let manifest = gather_and_write(config, store, &partial, with_secrets, now)?;
     restore::verify(&partial, now)?;
@@ -97,7 +98,7 @@ pub fn create(
         std::io::ErrorKind::AlreadyExists => BackupError::Exists(file.clone()),
         _ => BackupError::io("naming", file.display())(error),
     })?;
-    sync_folder(folder_of(&file))?;
+    sync_folder(directory_of(&file))?;
     let bytes = fs::metadata(&file).map_err(BackupError::io("looking at", file.display()))?.len();
     Ok(BackupMade { file, bytes, manifest })
 }
@@ -109,13 +110,8 @@ fn gather_and_write(
     with_secrets: bool,
     now: DateTime<Utc>,
 ) -> Result<BackupManifest, BackupError> {
-    let mut to = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(partial)
-        .map_err(BackupError::io("making", partial.display()))?;
-    let scratch = Scratch::beneath(folder_of(partial))?;
+    let mut to = create_private(partial).map_err(BackupError::io("making", partial.display()))?;
+    let scratch = Scratch::beneath(directory_of(partial))?;
     let mut tried = 0;
     let manifest = loop {
         tried += 1;

@@ -10,11 +10,14 @@ mod restore;
 
 use std::{
     fs, io,
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
-use reveille_base::{disk, random};
+use reveille_base::{
+    disk,
+    file::{self, create_private_dir},
+    random,
+};
 use reveille_git::RepoError;
 use reveille_store::{StoreError, wake_lock::LockError};
 
@@ -120,7 +123,7 @@ impl Scratch {
         let bytes =
             random::bytes::<8>().map_err(|error| BackupError::io("making", "a folder")(io::Error::other(error)))?;
         let path = dir.join(format!("{SCRATCH}{}", random::hex(&bytes)));
-        let made = fs::DirBuilder::new().mode(0o700).create(&path).and_then(|()| fs::File::open(&path));
+        let made = create_private_dir(&path).and_then(|()| fs::File::open(&path));
         let open = made.map_err(BackupError::io("making", path.display()))?;
         open.lock().map_err(BackupError::io("locking", path.display()))?;
         Ok(Self { path, _open: open })
@@ -154,12 +157,6 @@ impl Drop for Scratch {
     }
 }
 
-/// The folder that a file stands in.
-fn folder_of(file: &Path) -> &Path {
-    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 fn sync_folder(dir: &Path) -> Result<(), BackupError> {
-    let synced = fs::File::open(dir).and_then(|dir| dir.sync_all());
-    synced.map_err(BackupError::io("syncing", dir.display()))
+    file::sync(dir).map_err(BackupError::io("syncing", dir.display()))
 }

@@ -4,13 +4,15 @@ use std::{
     ffi::OsStr,
     fs,
     io::BufReader,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::disk;
+use reveille_base::{
+    disk,
+    file::{self, add_ending, create_private, create_private_dir, create_private_dirs, directory_of},
+};
 use reveille_config::Config;
 use reveille_git::{Repo, RepoError, UncommittedFile};
 use reveille_store::{
@@ -22,7 +24,6 @@ use super::{
     BackupError, BackupManifest, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Scratch,
     container::{Unpacker, measure},
     create::FETCHED_PART,
-    folder_of,
     manifest::{BUNDLE, DATABASE, MEDIA, MemberPlace, SETTINGS, name_in_file},
     sync_folder,
 };
@@ -60,7 +61,7 @@ pub struct RestoredBackup {
 pub fn verify(file: &Path, now: DateTime<Utc>) -> Result<(BackupManifest, SetAside), BackupError> {
     // Git works in another folder.
     let file = &std::path::absolute(file).map_err(BackupError::io("finding", file.display()))?;
-    let scratch = Scratch::beneath(folder_of(file))?;
+    let scratch = Scratch::beneath(directory_of(file))?;
     let manifest = unpack(file, scratch.path())?;
     let set_aside = prepare(&manifest, scratch.path(), now)?;
     Ok((manifest, set_aside))
@@ -74,7 +75,7 @@ pub fn verify(file: &Path, now: DateTime<Utc>) -> Result<(BackupManifest, SetAsi
 pub fn restore(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<RestoredBackup, BackupError> {
     let dir = &config.workspace_dir;
     let was_there = dir.is_dir();
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(BackupError::io("making", dir.display()))?;
+    create_private_dirs(dir).map_err(BackupError::io("making", dir.display()))?;
     let restored = restore_into(config, file, now);
     if restored.is_err() && !was_there {
         // Locks are all that can be left in it.
@@ -152,17 +153,16 @@ fn stands_there(file: &Path, place: &Path) -> Result<bool, BackupError> {
 /// Copies files of messages to where all machines see them. Those that are there stay: others may read them.
 fn bring(from: &Path, to: &Path) -> Result<(), BackupError> {
     let copying = || BackupError::io("copying", to.display());
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(copying())?;
+    create_private_dirs(to).map_err(copying())?;
     for entry in fs::read_dir(from).map_err(copying())? {
         let entry = entry.map_err(copying())?;
         let place = to.join(entry.file_name());
         if stands_there(&entry.path(), &place)? {
             continue;
         }
-        let mut part = place.clone().into_os_string();
-        part.push(FETCHED_PART);
+        let part = add_ending(&place, FETCHED_PART);
         fs::copy(entry.path(), &part).map_err(copying())?;
-        fs::File::open(&part).and_then(|file| file.sync_all()).map_err(copying())?;
+        file::sync(&part).map_err(copying())?;
         fs::rename(&part, &place).map_err(copying())?;
     }
     sync_folder(to)
@@ -209,16 +209,11 @@ fn unpack(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupError> {
     let needed = manifest.bytes().saturating_mul(2);
     let free = disk::free_bytes(scratch).map_err(BackupError::io("asking for room in", scratch.display()))?;
     if needed > free {
-        return Err(BackupError::NoRoom { dir: folder_of(scratch).to_owned(), needed, free });
+        return Err(BackupError::NoRoom { dir: directory_of(scratch).to_owned(), needed, free });
     }
     for (at, member) in manifest.members.iter().enumerate() {
         let to = unpacked(scratch, at);
-        let mut to = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&to)
-            .map_err(BackupError::io("writing", to.display()))?;
+        let mut to = create_private(&to).map_err(BackupError::io("writing", to.display()))?;
         let sum = from.next(&name_in_file(at, &member.path), member.bytes, &mut to)?;
         if sum != member.sha256 {
             return Err(BackupError::Damaged(format!("{:?} isn't as it was written", member.path)));
@@ -288,5 +283,5 @@ fn prepare(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Res
 }
 
 fn make_folder(path: &Path) -> Result<(), BackupError> {
-    fs::DirBuilder::new().mode(0o700).create(path).map_err(BackupError::io("making", path.display()))
+    create_private_dir(path).map_err(BackupError::io("making", path.display()))
 }

@@ -5,9 +5,8 @@
 //! A server prints an address on a terminal only: what it prints as a unit ends in a log.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io,
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -16,6 +15,7 @@ use std::{
 
 use clap::Args;
 
+use reveille_base::file::open_private;
 use reveille_config::Config;
 use reveille_tools::loopback;
 
@@ -105,7 +105,7 @@ async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io:
 
 /// The right to serve; none if another has it. The file stays: two could hold "the" lock otherwise.
 fn lock(path: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let file = open_private(path)?;
     match fs2::FileExt::try_lock_exclusive(&file) {
         Ok(()) => Ok(Some(file)),
         Err(error) if error.kind() == fs2::lock_contended_error().kind() => Ok(None),

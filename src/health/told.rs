@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeSet, io, path::Path};
 
+use reveille_base::file::replace_unsynced;
+
 use super::{CheckReport, HealthReport, Status};
 
 /// More is damage, and as good as nothing, in bytes.
@@ -43,9 +45,7 @@ pub fn read(path: &Path) -> BTreeSet<String> {
 /// It can't be written: the same is told once more then.
 pub fn write(path: &Path, told: &BTreeSet<String>) -> io::Result<()> {
     let text: String = told.iter().map(|line| format!("{line}\n")).collect();
-    let new = path.with_extension("new");
-    std::fs::write(&new, text)?;
-    std::fs::rename(&new, path)
+    replace_unsynced(path, text.as_bytes())
 }
 
 #[cfg(test)]

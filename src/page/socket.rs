@@ -3,9 +3,9 @@
 
 use std::{
     convert::Infallible,
-    fs::{DirBuilder, Permissions},
+    fs::Permissions,
     io,
-    os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _},
+    os::unix::fs::{FileTypeExt as _, PermissionsExt as _},
     path::Path,
     sync::Arc,
     time::Duration,
@@ -16,7 +16,7 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
-use reveille_base::redact::Secret;
+use reveille_base::{file::create_private_dirs, redact::Secret};
 
 use super::PageSite;
 
@@ -32,7 +32,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// # Errors
 /// It can't be made.
 pub fn make_folder(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    create_private_dirs(dir)
 }
 
 /// Opens the socket. Whoever holds the page's lock may: a socket that stands there is a dead server's.

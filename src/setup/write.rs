@@ -2,13 +2,11 @@
 //! old file is as it was.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    io,
     path::{Path, PathBuf},
 };
 
-use reveille_base::random;
+use reveille_base::file::{create_private_dirs, directory_of, replace_durably};
 
 /// Why settings weren't written. The old file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -40,27 +38,16 @@ pub fn write_settings(path: &Path, text: &str) -> Result<(), WriteError> {
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let suffix = random::bytes::<6>().map_err(io::Error::other)?;
-    let new = dir.join(format!(".env.new-{}", random::hex(&suffix)));
-    let written = write_new(&new, text).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // It holds secrets, and nobody looks for it.
-        fs::remove_file(&new).ok();
-    }
-    written.and_then(|()| File::open(dir)?.sync_all())
-}
-
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    create_private_dirs(directory_of(path))?;
+    replace_durably(path, text.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt as _, symlink},
+    };
 
     use super::*;
 

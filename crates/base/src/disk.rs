@@ -6,15 +6,14 @@
 //! And which names a disk may take for one: whoever forbids a name forbids all of them.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
-use crate::approval_text::is_hidden;
+use crate::{approval_text::is_hidden, file::create_private};
 
 /// The room that has to be free before anything new is taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +58,7 @@ pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
     if reserve.bytes() == 0 || path.exists() || !is_plenty() {
         return;
     }
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).and_then(|mut file| {
+    let written = create_private(&path).and_then(|mut file| {
         // Not zeros: a disk may keep those without taking room.
         let noise = crate::random::bytes::<4096>().map_err(io::Error::other)?;
         for _ in 0..BALLAST_BYTES / noise.len() as u64 {

@@ -3,13 +3,15 @@
 
 use std::{
     io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::redact::Redactor;
+use reveille_base::{
+    file::{append_private, empty_private, remove_if_there},
+    redact::Redactor,
+};
 use reveille_tools::Plan;
 
 /// How a plan file's name begins.
@@ -29,9 +31,7 @@ impl PlanFile {
         for reason in reasons {
             text.push_str(&format!("- {reason}\n"));
         }
-        let mut file =
-            std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&recorder.path)?;
-        file.write_all(text.as_bytes())?;
+        empty_private(&recorder.path)?.write_all(text.as_bytes())?;
         Ok(recorder)
     }
 
@@ -50,24 +50,17 @@ impl PlanFile {
         for deferred in &plan.deferred {
             text.push_str(&format!("- later: {deferred}\n"));
         }
-        self.append(&redactor.redact(&text))
+        append_private(&self.path, redactor.redact(&text).as_bytes())
     }
 
     /// Adds a line on how far the cycle has come.
     pub fn progress(&self, now: DateTime<Utc>, what: &str) -> std::io::Result<()> {
-        self.append(&format!("{} {what}\n", now.format("%H:%M:%S")))
+        append_private(&self.path, format!("{} {what}\n", now.format("%H:%M:%S")).as_bytes())
     }
 
     /// The cycle has ended.
     pub fn remove(&self) -> std::io::Result<()> {
-        match std::fs::remove_file(&self.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    fn append(&self, text: &str) -> std::io::Result<()> {
-        std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?.write_all(text.as_bytes())
+        remove_if_there(&self.path).map(drop)
     }
 }
 

@@ -8,7 +8,10 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::disk;
+use reveille_base::{
+    disk,
+    file::{add_ending, create_private_dirs},
+};
 use reveille_config::Config;
 use reveille_git as repo;
 use reveille_store::{Store, StoreError, database};
@@ -71,8 +74,8 @@ pub fn begin_anew(config: &Config, now: DateTime<Utc>) -> Result<Vec<PathBuf>, S
     let aside = named(&path, OLD, now);
     let mut kept = Vec::new();
     for ending in ["-wal", "-shm", ""] {
-        let to = with_ending(&aside, ending);
-        if fs::rename(with_ending(&path, ending), &to).is_ok() {
+        let to = add_ending(&aside, ending);
+        if fs::rename(add_ending(&path, ending), &to).is_ok() {
             kept.push(to);
         }
     }
@@ -102,13 +105,7 @@ pub fn saved(path: &Path) -> Vec<PathBuf> {
 }
 
 fn named(path: &Path, what: &str, now: DateTime<Utc>) -> PathBuf {
-    with_ending(path, &format!(".{what}-{}", now.format("%Y%m%dT%H%M%SZ")))
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut path = path.as_os_str().to_owned();
-    path.push(ending);
-    PathBuf::from(path)
+    add_ending(path, &format!(".{what}-{}", now.format("%Y%m%dT%H%M%SZ")))
 }
 
 /// Opens the database, in a workspace that is made if need be.
@@ -123,15 +120,10 @@ pub fn open_store(config: &Config) -> Result<Store, WakeError> {
 /// Makes the workspace's directories, readable by their owner alone. On a full disk the room that was kept for a last word is used now: even
 /// a lock and an open database take some.
 pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
-    use std::os::unix::fs::DirBuilderExt as _;
     let dir = &config.workspace_dir;
     if dir.is_dir() {
         disk::release_ballast(dir);
         return Ok(());
     }
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
+    create_private_dirs(dir).map_err(|source| WakeError::Workspace { path: dir.clone(), source })
 }

@@ -13,15 +13,14 @@ pub mod work;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
+    file::{create_private_dirs, replace_durably},
     process::{Output, ProcessError},
     random::NoRandomness,
     redact::Secret,
@@ -153,7 +152,7 @@ impl Fleet {
         make_dir(&home_in(&workspace))?;
         let own = workspace.join(".env");
         if let Some(settings) = settings.filter(|_| !own.exists()) {
-            write_private(&own, &settings)?;
+            replace(&own, &settings)?;
         }
         #[cfg(feature = "postgres")]
         fleet.give_database(name, &own)?;
@@ -178,9 +177,9 @@ impl Fleet {
         let said = fs::read(env_file).unwrap_or_default();
         let more = format!("DATABASE_URL={url}\nDATABASE_PASSWORD_FILE={}\n", password_file.display());
         let gap: &[u8] = if said.is_empty() || said.ends_with(b"\n") { b"" } else { b"\n" };
-        write_private(env_file, &[&said, gap, more.as_bytes()].concat())?;
+        replace(env_file, &[&said, gap, more.as_bytes()].concat())?;
         // Last: with it the settings are whole.
-        write_private(&password_file, password.expose().as_bytes())
+        replace(&password_file, password.expose().as_bytes())
     }
 
     /// Takes updates for an assistant that Telegram shows this secret with. What is kept is a hash of it.
@@ -232,18 +231,11 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> FleetError + use<> {
 }
 
 fn make_dir(path: &Path) -> Result<(), FleetError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at(path))
+    create_private_dirs(path).map_err(at(path))
 }
 
-fn write_private(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
-    written.map_err(at(path))
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
+    replace_durably(path, bytes).map_err(at(path))
 }
 
 #[cfg(all(test, feature = "postgres"))]

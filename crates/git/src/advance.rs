@@ -22,10 +22,12 @@ use std::{
 use git2::{ErrorCode, Index, IndexTime, MergeFileInput, MergeFileOptions};
 use serde::{Deserialize, Serialize};
 
+use reveille_base::file;
+
 use super::{
     Condition, Merge, Oid, Repo, RepoError,
     endings::as_on_disk,
-    index_lock::{self, IndexLock, sync_directory},
+    index_lock::{self, IndexLock},
     names,
     publish::{FileChange, joined},
     sparse::keep_marks,
@@ -418,23 +420,14 @@ impl Repo {
 
     fn write_note(&self, planned: &Move) -> Result<(), RepoError> {
         let path = self.note();
-        let write = || {
-            let temporary = path.with_extension("new");
-            fs::write(&temporary, serde_json::to_vec(planned)?)?;
-            // fault: note-move-renamed-synced
-            fs::File::open(&temporary)?.sync_all()?;
-            fs::rename(&temporary, &path)?;
-            sync_directory(&path)
-        };
+        let write = || file::replace_durably(&path, &serde_json::to_vec(planned)?);
         write().map_err(RepoError::io("writing", &path))
     }
 
     fn remove_note(&self) -> Result<(), RepoError> {
         let path = self.note();
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("removing", &path)(error)),
-            _ => sync_directory(&path).map_err(RepoError::io("syncing", &path)),
-        }
+        file::remove_if_there(&path).map_err(RepoError::io("removing", &path))?;
+        file::sync(&self.private).map_err(RepoError::io("syncing", &self.private))
     }
 }
 

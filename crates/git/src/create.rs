@@ -13,6 +13,7 @@ use git2::{ConfigLevel, Repository, RepositoryInitOptions};
 
 use reveille_base::{
     clock::{parse_time, rfc3339},
+    file::move_durably,
     process,
 };
 use reveille_memory::outside::{Origin, Outside};
@@ -21,7 +22,6 @@ use super::{
     DEFAULT_BRANCH, REMOTE, RemoteError, Repo, RepoError,
     branches::{LIST, LISTED, pick_branch},
     form::{UnreadableForm, unreadable_form},
-    index_lock::sync_directory,
     join::UNJOINED,
     remote::{self, failure},
     tree::{FILE, Item},
@@ -287,8 +287,7 @@ fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> R
 fn put_in_place(making: &Path, dir: &Path) -> Result<(), RepoError> {
     // Once in a repository's life: thousands of files, which git syncs only in part.
     rustix::fs::sync();
-    fs::rename(making, dir).map_err(RepoError::io("moving the new repository to", dir))?;
-    sync_directory(dir).map_err(RepoError::io("syncing", dir))
+    move_durably(making, dir).map_err(RepoError::io("moving the new repository to", dir))
 }
 
 /// The place where a repository is made: beside its own, known by its name to the next run.

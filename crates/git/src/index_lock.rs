@@ -14,6 +14,8 @@ use std::{
 
 use git2::Index;
 
+use reveille_base::file;
+
 use super::RepoError;
 
 /// A git command holds the index for moments; one that waits for an editor is not waited for.
@@ -87,7 +89,7 @@ impl IndexLock {
             lock.sync_all()?;
             fs::rename(&self.paths.lock, &self.paths.index)?;
             // fault end: index-renamed-synced
-            sync_directory(&self.paths.index)
+            file::sync(file::directory_of(&self.paths.index))
         };
         write().map_err(RepoError::io("writing", &self.paths.index))?;
         self.written = true;
@@ -146,13 +148,5 @@ fn private_copy(paths: &Paths) -> Result<Index, RepoError> {
 }
 
 fn remove(path: &Path) -> Result<(), RepoError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("removing", path)(error)),
-        _ => Ok(()),
-    }
-}
-
-/// Syncs the directory that a file is in.
-pub(super) fn sync_directory(file: &Path) -> std::io::Result<()> {
-    File::open(file.parent().unwrap_or(Path::new(".")))?.sync_all()
+    file::remove_if_there(path).map(drop).map_err(RepoError::io("removing", path))
 }

@@ -54,6 +54,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 
+use reveille_base::file;
 use reveille_memory::{
     merge::ByHand,
     outside::{self, Origin, Outside},
@@ -498,7 +499,7 @@ fn sync_references(git: &Repository, private: &Path) -> Result<(), RepoError> {
     }
     std::fs::create_dir_all(private).map_err(RepoError::io("making", private))?;
     std::fs::write(&file, SETTINGS).map_err(RepoError::io("writing", &file))?;
-    index_lock::sync_directory(private).map_err(RepoError::io("syncing", private))?;
+    file::sync(file::directory_of(private)).map_err(RepoError::io("syncing", private))?;
     apply_settings(git, &file)
 }
 

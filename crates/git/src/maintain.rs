@@ -13,7 +13,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use reveille_base::process::{self, ProcessError};
+use reveille_base::{
+    file,
+    process::{self, ProcessError},
+};
 
 use super::{Condition, Repo, RepoError, remote};
 
@@ -112,7 +115,7 @@ impl Repo {
     /// Git syncs the packs, but not the directory that names them.
     fn sync_packs(&self) -> Result<(), RepoError> {
         let packs = self.objects().join("pack");
-        fs::File::open(&packs).and_then(|packs| packs.sync_all()).map_err(RepoError::io("syncing", &packs))
+        file::sync(&packs).map_err(RepoError::io("syncing", &packs))
     }
 
     /// Removes temporary files of programs that were killed while they wrote an object or a pack.

@@ -4,7 +4,6 @@
 use std::{
     fs,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
@@ -12,12 +11,14 @@ use flate2::{Compression, Crc, write::ZlibEncoder};
 use git2::{ObjectType, Oid};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
-use super::index_lock::sync_directory;
+use reveille_base::file;
 
 /// At the pack's beginning, before the number of its objects.
 const PACK: &[u8] = b"PACK\0\0\0\x02";
 /// At the index's beginning.
 const INDEX: &[u8] = b"\xfftOc\0\0\0\x02";
+/// The permissions of both files: as git's own, they are never changed.
+const PACK_MODE: u32 = 0o444;
 
 /// A pack in the making.
 pub(super) struct Pack {
@@ -74,13 +75,13 @@ impl Pack {
         let name: String = id.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         if !dir.is_dir() {
             fs::create_dir(dir)?;
-            sync_directory(dir)?;
+            file::sync(file::directory_of(dir))?;
         }
         // A reader looks for indexes: the pack has to be there before.
         put(dir, &format!("pack-{name}.pack"), &self.bytes)?;
         // fault: names-commits-objects-arent
         put(dir, &format!("pack-{name}.idx"), &index)?;
-        fs::File::open(dir)?.sync_all()
+        file::sync(dir)
         // fault end: names-commits-objects-arent
     }
 }
@@ -121,16 +122,10 @@ fn four_bytes(number: usize) -> io::Result<u32> {
 /// Writes and syncs a file under a name that housekeeping clears away if it is left, then gives it its own.
 fn put(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!("tmp_{name}"));
-    match fs::remove_file(&temporary) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o444).open(&temporary)?;
-    file.write_all(bytes)?;
+    file::remove_if_there(&temporary)?;
     // fault: commits-objects-arent-synced
-    file.sync_all()?;
+    file::write_new(&temporary, bytes, PACK_MODE)?;
     fs::rename(&temporary, dir.join(name))
-    // fault end: commits-objects-arent-synced
 }
 
 #[cfg(test)]

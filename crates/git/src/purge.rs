@@ -12,6 +12,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use git2::{ObjectType, Sort, build::CheckoutBuilder};
 
+use reveille_base::file;
+
 use super::{Condition, Oid, Patience, REMOTE, RemoteError, Repo, RepoError, history::MAX_SEARCHED, remote::failure};
 
 /// The trailer that names where a purged line began.
@@ -129,12 +131,7 @@ impl Repo {
     pub fn clear_purged(&self) -> Result<(), RepoError> {
         for name in LEFT_BY_GIT {
             let path = self.git.path().join(name);
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(RepoError::io("removing", &path)(error));
-                }
-                _ => {}
-            }
+            file::remove_if_there(&path).map_err(RepoError::io("removing", &path))?;
         }
         self.housekeep(CLEAR_TIMEOUT, &["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"])?;
         // By force: one that was cut off has left its process number, which another process may have by now. No wake runs beside this.

@@ -1,15 +1,11 @@
 //! Whether a remote can be fetched from and pushed to, before anything is set up: asked by git itself, with the person's own keys and
 //! helpers, from an empty repository that is gone afterwards. The push is a dry run: nothing changes there.
 
-use std::{
-    fs::{self, DirBuilder},
-    os::unix::fs::DirBuilderExt as _,
-    path::Path,
-};
+use std::{fs, path::Path};
 
 use git2::Repository;
 
-use reveille_base::random;
+use reveille_base::{file::create_private_dir, random};
 
 use super::{
     RemoteError, RepoError,
@@ -34,7 +30,7 @@ pub enum RemoteFound {
 /// As a fetch's or a push's.
 pub fn try_remote(url: &str, above: &Path, patience: Patience<'_>) -> Result<RemoteFound, RemoteError> {
     let dir = above.join(format!("reveille-{}", random::hex(&random::bytes::<8>().map_err(local)?)));
-    DirBuilder::new().mode(0o700).create(&dir).map_err(local)?;
+    create_private_dir(&dir).map_err(local)?;
     let tried = tried(url, &dir, patience);
     // Should it stay, the system clears what is temporary.
     fs::remove_dir_all(&dir).ok();

@@ -14,6 +14,8 @@ use rustix::{
     io::Errno,
 };
 
+use reveille_base::file::create_private_at;
+
 use super::{
     RepoError,
     names::{self, Refused},
@@ -354,8 +356,7 @@ impl WorkTree {
             fs::symlinkat(OsStr::from_bytes(&new.bytes), &self.private, TEMPORARY)?;
             return Ok(());
         }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(fs::openat(&self.private, TEMPORARY, flags, Mode::from_raw_mode(0o600))?);
+        let mut file = create_private_at(&self.private, TEMPORARY)?;
         file.write_all(&new.bytes)?;
         // fault: persons-file-replaced-bytes
         fs::fchmod(&file, permissions)?;

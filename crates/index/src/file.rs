@@ -8,6 +8,8 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, config::DbConfig};
 
+use reveille_base::file;
+
 use super::IndexError;
 
 /// What SQLite notes in the file's head: `wake`.
@@ -99,12 +101,7 @@ pub(super) fn bytes(path: &Path) -> u64 {
 /// Deletes the file and what SQLite keeps beside it.
 pub(super) fn remove(path: &Path) -> Result<(), IndexError> {
     for ending in ["", "-wal", "-shm", "-journal"] {
-        let mut name = path.to_owned().into_os_string();
-        name.push(ending);
-        match std::fs::remove_file(PathBuf::from(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(IndexError::File(error)),
-            _ => {}
-        }
+        file::remove_if_there(&file::add_ending(path, ending)).map_err(IndexError::File)?;
     }
     Ok(())
 }
@@ -154,8 +151,7 @@ fn attempt(path: &Path) -> rusqlite::Result<Found> {
 
 /// It holds what was said: nobody else on the machine may read it. Best effort: opening it reports real trouble.
 fn create_private(path: &Path) {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    if let Err(error) = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    if let Err(error) = file::create_private(path) {
         tracing::trace!(%error, "the index's file was not made ahead");
     }
 }

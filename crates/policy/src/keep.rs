@@ -1,16 +1,17 @@
 //! The one place that writes `policy.toml`: beside it first, read back by the loader, then renamed. A crash leaves the old file or the
-//! new one.
+//! new one. The new one has the mode and the time of the old, and is read before it is in force: so it isn't written by `file`.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File, Permissions},
     io::{self, Write as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
     time::SystemTime,
 };
 
 use rustix::fs::FlockOperation;
 
+use reveille_base::file::{create_private, remove_if_there};
 use reveille_config::{MAX_BYTES, read_private};
 
 use super::{amend::AmendError, load};
@@ -79,8 +80,8 @@ fn read(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendE
 
 fn write(path: &Path, text: &str, mode: u32, modified: Option<SystemTime>) -> io::Result<()> {
     // What a crash left.
-    fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
+    remove_if_there(path)?;
+    let mut file = create_private(path)?;
     file.set_permissions(Permissions::from_mode(mode))?;
     file.write_all(text.as_bytes())?;
     modified.map_or(Ok(()), |modified| file.set_modified(modified))?;

@@ -5,6 +5,8 @@ use std::{fmt, fs, os::unix::fs::MetadataExt as _, path::Path, path::PathBuf};
 
 use rusqlite::{OpenFlags, config::DbConfig};
 
+use reveille_base::file;
+
 use super::{Result, Store, StoreError, create_private};
 
 /// A database has at least its first page, in bytes.
@@ -91,8 +93,7 @@ impl Store {
         if copy.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
             return Err(StoreError::Damaged("nothing of it could be read any more".to_owned()));
         }
-        let sync = || fs::File::open(path)?.sync_all();
-        sync().map_err(|error| match error.kind() {
+        file::sync(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::Full,
             _ => StoreError::Sqlite(rusqlite::Error::ToSqlConversionFailure(Box::new(error))),
         })

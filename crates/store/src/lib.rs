@@ -37,7 +37,7 @@ mod steps;
 mod upkeep;
 pub mod wake_lock;
 
-use reveille_base::process::Identity;
+use reveille_base::{file, process::Identity};
 
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
 pub use cycles::{
@@ -429,8 +429,7 @@ fn use_log(conn: &rusqlite::Connection) -> Result<()> {
 
 /// The database holds conversations: nobody else on the machine may read it. Best effort, `open` reports real trouble.
 fn create_private(path: &Path) {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    if let Err(error) = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    if let Err(error) = file::create_private(path) {
         tracing::debug!(%error, "database file not made ahead");
     }
 }

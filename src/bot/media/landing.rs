@@ -4,9 +4,10 @@
 use std::{
     fs::{self, File},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
+
+use reveille_base::file;
 
 /// What the name of a file on its way ends with.
 pub(crate) const PART: &str = ".part";
@@ -22,17 +23,15 @@ pub(crate) struct Landing {
 impl Landing {
     /// Begins a file that shall stand at `place`, in a directory that is made if need be.
     pub(crate) fn begin(place: &Path) -> io::Result<Self> {
-        let folder = folder_of(place)?;
+        let folder = file::directory_of(place);
         if !folder.is_dir() {
-            fs::DirBuilder::new().mode(0o700).create(folder)?;
+            file::create_private_dir(folder)?;
             // Its own entry, too, has to outlast a power cut.
-            File::open(folder_of(folder)?)?.sync_all()?;
+            file::sync(file::directory_of(folder))?;
         }
-        let mut part = place.as_os_str().to_owned();
-        part.push(PART);
-        let part = PathBuf::from(part);
-        remove(&part)?;
-        let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        let part = file::add_ending(place, PART);
+        file::remove_if_there(&part)?;
+        let file = file::create_private(&part)?;
         Ok(Self { file, part, place: place.to_owned() })
     }
 
@@ -44,15 +43,14 @@ impl Landing {
     pub(crate) fn keep(self) -> io::Result<()> {
         // fault: fetched-file-moved-place
         self.file.sync_all()?;
-        fs::rename(&self.part, &self.place)?;
-        File::open(folder_of(&self.place)?)?.sync_all()
+        file::move_durably(&self.part, &self.place)
     }
 }
 
 impl Drop for Landing {
     fn drop(&mut self) {
         // After it was moved there is nothing to remove.
-        remove(&self.part).ok();
+        file::remove_if_there(&self.part).ok();
     }
 }
 
@@ -67,22 +65,11 @@ pub(super) fn sweep(folder: &Path) -> io::Result<usize> {
         let entry = entry?;
         // fault: bot-begins-sweeps-whole
         if entry.file_name().to_string_lossy().ends_with(PART) && entry.file_type()?.is_file() {
-            remove(&entry.path())?;
+            file::remove_if_there(&entry.path())?;
             n += 1;
         }
     }
     Ok(n)
-}
-
-fn folder_of(place: &Path) -> io::Result<&Path> {
-    place.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod wakes;
 use std::{
     fs,
     io::{self, Cursor, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -23,6 +22,7 @@ use zip::{ZipWriter, write::SimpleFileOptions};
 
 use reveille_base::{
     clock::rfc3339,
+    file::write_private,
     logs::{self, LOGGED, LogFilter},
     redact::Redactor,
 };
@@ -105,10 +105,7 @@ impl Bundle {
     /// There is such a file, or it can't be written; then no file is left behind.
     pub fn write(&self, file: &Path) -> io::Result<()> {
         let archive = self.pack().map_err(io::Error::other)?;
-        let mut to = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-        to.write_all(&archive).and_then(|()| to.sync_all()).inspect_err(|_| {
-            fs::remove_file(file).ok();
-        })
+        write_private(file, &archive)
     }
 
     fn pack(&self) -> zip::result::ZipResult<Vec<u8>> {

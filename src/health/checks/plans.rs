@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reveille_base::types::is_cycle_id;
+use reveille_base::{file::create_private_dirs, types::is_cycle_id};
 use reveille_cycle::plan_file;
 use reveille_store::{CycleState, Store};
 
@@ -102,9 +102,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 
 /// Moves a file into a directory, under a name that is free there. Nothing is overwritten.
 fn put_away(file: &Path, dir: &Path) -> Result<PathBuf, Trouble> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(dir).map_err(Trouble::io("making", dir))?;
+    create_private_dirs(dir).map_err(Trouble::io("making", dir))?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let names = std::iter::once(format!("{stem}.md")).chain((2..MAX_NAMES).map(|n| format!("{stem}.{n}.md")));
     let free = names.map(|name| dir.join(name)).find(|kept| kept.symlink_metadata().is_err());

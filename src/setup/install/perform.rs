@@ -1,13 +1,16 @@
 //! Taking one step. What is replaced takes the place of the old in one step, and a program that runs goes on with what it has.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs,
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink},
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
-use reveille_base::process::{self, ProcessError, Spec};
+use reveille_base::{
+    file::{add_ending, create_private, create_private_dirs, move_durably, remove_if_there, write_new},
+    process::{self, ProcessError, Spec},
+};
 use reveille_store::{Store, StoreError};
 
 use super::InstallStep;
@@ -53,7 +56,7 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
             if path.is_dir() {
                 return Ok(false);
             }
-            DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at(path)).map(|()| true)
+            create_private_dirs(path).map_err(at(path)).map(|()| true)
         }
         InstallStep::Program { from, to } => {
             let bytes = fs::read(from).map_err(at(from))?;
@@ -64,8 +67,8 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
         InstallStep::Write { path, text } => replace(path, text.as_bytes(), 0o644).map_err(at(path)),
         InstallStep::Crontab { text, .. } => write_crontab(text).map(|()| true),
         InstallStep::Remove(path) => {
-            let removed = remove(path).map_err(at(path))?;
-            remove(&old(path)).map_err(at(path))?;
+            let removed = remove_if_there(path).map_err(at(path))?;
+            remove_if_there(&old(path)).map_err(at(path))?;
             Ok(removed)
         }
         InstallStep::RemoveFolder(path) => match fs::remove_dir_all(path) {
@@ -81,13 +84,7 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
 
 /// Beside a file: what it was before.
 fn old(path: &Path) -> PathBuf {
-    beside(path, ".old")
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
+    add_ending(path, ".old")
 }
 
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
@@ -97,21 +94,17 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     }
     let dir = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir)?;
-    let new = beside(path, ".new");
-    remove(&new)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    drop(file);
+    let new = add_ending(path, ".new");
+    remove_if_there(&new)?;
+    write_new(&new, bytes, mode)?;
     // The old one never leaves its place before the new one takes it: a timer may call it at any moment.
-    let kept = written.and_then(|()| {
-        remove(&old(path))?;
+    let keep_old = || {
+        remove_if_there(&old(path))?;
         if is_link || !path.exists() { Ok(()) } else { fs::hard_link(path, old(path)) }
-    });
-    if let Err(error) = kept.and_then(|()| fs::rename(&new, path)) {
-        remove(&new).ok();
-        return Err(error);
-    }
-    File::open(dir)?.sync_all()?;
+    };
+    keep_old().and_then(|()| move_durably(&new, path)).inspect_err(|_| {
+        remove_if_there(&new).ok();
+    })?;
     Ok(true)
 }
 
@@ -121,35 +114,23 @@ fn link(path: &Path, to: &Path) -> io::Result<bool> {
     }
     let dir = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir)?;
-    let new = beside(path, ".new");
-    remove(&new)?;
+    let new = add_ending(path, ".new");
+    remove_if_there(&new)?;
     symlink(to, &new)?;
-    fs::rename(&new, path)?;
-    File::open(dir)?.sync_all()?;
+    move_durably(&new, path)?;
     Ok(true)
 }
 
 /// One moment of the database, whatever is written meanwhile. An earlier copy stays until the new one is whole.
 fn save_database(from: &Path, to: &Path) -> Result<(), InstallError> {
-    let new = beside(to, ".new");
+    let new = add_ending(to, ".new");
     let at = |source| InstallError::Io { path: to.to_owned(), source };
-    remove(&new).map_err(at)?;
+    remove_if_there(&new).map_err(at)?;
     let Some(store) = Store::open_read_only(from)? else { return Ok(()) };
     let saved = store.save_to(&new).map_err(InstallError::from);
-    if let Err(error) = saved.and_then(|()| fs::rename(&new, to).map_err(at)) {
-        remove(&new).map_err(at)?;
-        return Err(error);
-    }
-    let dir = to.parent().unwrap_or(Path::new("/"));
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(at)
-}
-
-fn remove(path: &Path) -> io::Result<bool> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    saved.and_then(|()| move_durably(&new, to).map_err(at)).inspect_err(|_| {
+        remove_if_there(&new).ok();
+    })
 }
 
 fn run(words: &[String]) -> Result<(), InstallError> {
@@ -172,10 +153,7 @@ fn write_crontab(text: &str) -> Result<(), InstallError> {
     let path = std::env::temp_dir();
     let at = |source| InstallError::Io { path: path.clone(), source };
     let file = path.join(format!("reveille-crontab-{}", reveille_base::random::hex(&suffix.map_err(at)?)));
-    let write = || {
-        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
-        opened.write_all(text.as_bytes())
-    };
+    let write = || create_private(&file)?.write_all(text.as_bytes());
     let ran = write().map_err(at).and_then(|()| run(&["crontab".to_owned(), file.display().to_string()]));
     fs::remove_file(&file).ok();
     ran

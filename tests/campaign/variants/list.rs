@@ -186,7 +186,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a commit's objects aren't synced",
         layer: "power",
         marker: "commits-objects-arent-synced",
-        broken: "fs::rename(&temporary, dir.join(name))",
+        broken: "fs::write(&temporary, bytes)?;",
         trials: UpTo(700),
     },
     Variant {
@@ -197,10 +197,10 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: UpTo(700),
     },
     Variant {
-        name: "the note of a move is renamed before it is synced",
+        name: "a file, such as the note of a move, is renamed before it is synced",
         layer: "power",
-        marker: "note-move-renamed-synced",
-        broken: "",
+        marker: "replaced-file-renamed-synced",
+        broken: "create_private(&new)?.write_all(bytes)?;",
         trials: UpTo(700),
     },
     Variant {

@@ -6,12 +6,13 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::Write as _,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
-use reveille_base::words::count;
+use reveille_base::{
+    file::{create_private_dirs, replace_durably},
+    words::count,
+};
 use reveille_config::Config;
 use reveille_cycle::merge_texts;
 use reveille_git::{Oid, OldLine, REMOTE_TIMEOUT, RemoteError};
@@ -71,7 +72,7 @@ pub fn purge(
         }
         return Ok(PurgedHistory { commits: 0, backup: None, pushed: None });
     };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|error| unwritable(&dir, &error))?;
+    create_private_dirs(&dir).map_err(|error| unwritable(&dir, &error))?;
     let backup = free_backup(&dir, &now.format("%Y%m%dT%H%M%SZ").to_string());
     hand.repo.bundle(&backup)?;
     let commits: BTreeMap<String, String> =
@@ -154,9 +155,7 @@ fn finish_interrupted(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), Prov
 }
 
 fn write_note(path: &Path, commits: &BTreeMap<String, String>) -> std::io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(&serde_json::to_vec(commits)?)?;
-    file.sync_all()
+    replace_durably(path, &serde_json::to_vec(commits)?)
 }
 
 fn remove(path: &Path) -> Result<(), ProvenanceError> {

@@ -2,7 +2,7 @@
 //! arrived, removed once they are stored. A bot that has its turn reads them as it would read a poll.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Write as _},
     os::fd::OwnedFd,
     path::PathBuf,
@@ -11,10 +11,12 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use rustix::{
-    fs::{Mode, OFlags, fsync, mkdir, open, openat, renameat},
+    fs::{Mode, OFlags, fsync, mkdir, open, renameat},
     io::Errno,
 };
 use serde_json::value::RawValue;
+
+use reveille_base::file::create_private_at;
 
 use super::RawUpdate;
 
@@ -78,8 +80,7 @@ impl Inbox {
         let (dir, number) = (self.folder()?, NEXT.fetch_add(1, Ordering::Relaxed));
         let name = format!("{}-{number:06}", now.format("%Y%m%dT%H%M%S%.6f"));
         let (part, whole) = (format!("{name}.part"), format!("{name}{WHOLE}"));
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&dir, &part, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?);
+        let mut file = create_private_at(&dir, &part)?;
         file.write_all(update.raw.get().as_bytes()).and_then(|()| file.sync_all())?;
         renameat(&dir, &part, &dir, &whole).map_err(io::Error::from)?;
         // The name is part of what has to last.
@@ -209,7 +210,7 @@ mod tests {
         assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Full)));
         let dir = tempfile::tempdir().unwrap();
         let inbox = Inbox::at(dir.path().to_owned());
-        File::create(dir.path().join("1.json")).unwrap().set_len(MAX_WAITING_BYTES).unwrap();
+        fs::File::create(dir.path().join("1.json")).unwrap().set_len(MAX_WAITING_BYTES).unwrap();
         assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Full)));
     }
 }

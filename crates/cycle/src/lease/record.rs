@@ -5,8 +5,7 @@
 
 use std::{
     fs,
-    io::Write as _,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +13,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{
     clock::{parse_time, rfc3339},
+    file::replace_unsynced,
     random,
 };
 use reveille_config::MAX_NAME_CHARS;
@@ -114,10 +114,7 @@ impl RecordFile {
         fs::create_dir_all(&self.dir)?;
         let place = self.place().ok_or_else(|| std::io::Error::other("the directory vanished"))?;
         let record = LeaseRecord { place, ..record.clone() };
-        let new = self.path.with_extension("new");
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec(&record)?)?;
-        fs::rename(&new, &self.path)
+        replace_unsynced(&self.path, &serde_json::to_vec(&record)?)
     }
 
     fn place(&self) -> Option<String> {

@@ -1,11 +1,11 @@
 //! A run's own directory: its orders, the way to our server, a home without anything of the person's. Made for it, gone after it.
 
 use std::{
-    fs::{DirBuilder, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
+
+use reveille_base::file::{create_private, create_private_dir};
 
 /// The directory. Dropped, it is removed with all that is in it.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl RunDirectory {
         }
         let place = Self(dir.to_owned());
         for part in [place.0.clone(), place.home(), place.work(), place.scratch()] {
-            DirBuilder::new().mode(0o700).create(part)?;
+            create_private_dir(&part)?;
         }
         Ok(place)
     }
@@ -28,7 +28,7 @@ impl RunDirectory {
     /// Puts a file there that nobody else can read.
     pub(super) fn put(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.0.join(name);
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(text.as_bytes())?;
+        create_private(&path)?.write_all(text.as_bytes())?;
         Ok(path)
     }
 

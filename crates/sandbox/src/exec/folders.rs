@@ -6,16 +6,17 @@
 
 use std::{
     ffi::OsStr,
-    fs::{DirBuilder, Permissions},
+    fs::Permissions,
     io,
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Component, Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use reveille_base::types::is_cycle_id;
-
-use super::shelter::make_private;
+use reveille_base::{
+    file::{create_private_dir, create_private_dirs},
+    types::is_cycle_id,
+};
 
 /// The folder in which the kept shell works and the editor writes.
 const WORK: &str = "work";
@@ -74,7 +75,7 @@ impl CycleFolder {
         self.make()?;
         for number in 1..=MAX_RUNS {
             let path = self.path().join(number.to_string());
-            match DirBuilder::new().mode(0o700).create(&path) {
+            match create_private_dir(&path) {
                 Ok(()) => return Ok(path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -90,7 +91,7 @@ impl CycleFolder {
     pub fn make(&self) -> io::Result<PathBuf> {
         let path = self.path();
         if !path.is_dir() {
-            make_private(&self.scratch)?;
+            create_private_dirs(&self.scratch)?;
             empty(&self.scratch, MAX_AGE, MAX_BYTES);
         }
         make_folder(&path)?;
@@ -213,7 +214,7 @@ fn open_folders(path: &Path) {
 
 /// Makes a folder that isn't there yet; no link stands for it.
 fn make_folder(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
+    match create_private_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.symlink_metadata()?.is_dir() => Ok(()),
         made => made,
     }

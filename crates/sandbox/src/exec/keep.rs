@@ -5,17 +5,19 @@
 //! are opened beneath one another, and a file is only ever a new one.
 
 use std::{
-    fs::File,
     io::{self, Write as _},
     path::Path,
 };
 
-use super::folders::CycleFolder;
 use rustix::{
     fd::{AsFd, BorrowedFd},
     fs::{AtFlags, CWD, Dir, Mode, OFlags, mkdirat, openat, unlinkat},
     io::Errno,
 };
+
+use reveille_base::file::create_private_at;
+
+use super::folders::CycleFolder;
 
 /// Of one output a model is told so much, in bytes. Less than any outcome may have, for a few words around it.
 pub const MAX_TOLD_BYTES: usize = 16 * 1024;
@@ -88,14 +90,13 @@ fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
     let newest = kept.last().map_or(0, |(number, _)| *number);
     for number in (newest..).skip(1).take(MAX_TRIES as usize) {
         let name = format!("{number:04}-{name}.txt");
-        let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match openat(&folder, &name, new, Mode::RUSR | Mode::WUSR) {
+        let mut file = match create_private_at(&folder, &name) {
             Ok(file) => file,
-            Err(Errno::EXIST) => continue,
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
         };
         let (most, _) = output.split_at(output.floor_char_boundary(MAX_KEPT_BYTES));
-        if let Err(error) = File::from(file).write_all(most.as_bytes()) {
+        if let Err(error) = file.write_all(most.as_bytes()) {
             // Half an output would be taken for a whole one.
             let _ = unlinkat(&folder, &name, AtFlags::empty());
             return Err(error);

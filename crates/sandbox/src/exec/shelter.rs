@@ -2,14 +2,12 @@
 
 use std::{
     cell::OnceCell,
-    fs::DirBuilder,
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::disk::Reserve;
+use reveille_base::{disk::Reserve, file::create_private_dirs};
 use reveille_config::Config;
 use reveille_policy::{Access, Rules};
 
@@ -166,7 +164,7 @@ impl Shelter {
 
     /// What this machine offers. The first call tries it out.
     pub fn sandbox(&self) -> &Sandbox {
-        self.found.get_or_init(|| match make_private(self.scratch()) {
+        self.found.get_or_init(|| match create_private_dirs(self.scratch()) {
             Ok(()) => Sandbox::find(&self.launcher, self.scratch()),
             Err(error) => Sandbox::None { why: format!("{} can't be made: {error}", self.scratch().display()) },
         })
@@ -284,7 +282,7 @@ impl Shelter {
     /// It can't be made, or something else stands there.
     pub fn server_folder(&self, name: &str) -> std::io::Result<PathBuf> {
         let path = self.servers.join(name);
-        make_private(&path)?;
+        create_private_dirs(&path)?;
         for place in [&self.servers, &path] {
             // fault: link-stand-servers-folder
             if !place.symlink_metadata()?.is_dir() {
@@ -378,14 +376,6 @@ fn reach(mut confinement: Confinement) -> Result<(Vec<PathBuf>, Vec<PathBuf>), C
     Ok((outermost, hidden))
 }
 
-/// Makes a directory that only its owner can look into.
-pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
 #[cfg(test)]
 mod tests {
     use std::{collections::BTreeMap, os::unix::fs::symlink};
@@ -410,7 +400,7 @@ mod tests {
         let workspace = tempfile::tempdir().unwrap();
         let granted = tempfile::tempdir_in("/var/tmp").unwrap();
         let (_, shelter) = shelter(workspace.path());
-        make_private(shelter.scratch()).unwrap();
+        create_private_dirs(shelter.scratch()).unwrap();
         let (granted, ours) = (granted.path().canonicalize().unwrap(), shelter.scratch().to_owned());
         let rules = Rules::parse(&format!("[files]\nread = [{granted:?}, {ours:?}, \"/var/tmp\"]\n")).unwrap();
         for access in [Access::default(), Access { writes: true, network: false }] {
@@ -426,7 +416,7 @@ mod tests {
     fn a_servers_folder_is_out_of_every_other_programs_reach() {
         let workspace = tempfile::tempdir().unwrap();
         let (_, shelter) = shelter(workspace.path());
-        make_private(shelter.scratch()).unwrap();
+        create_private_dirs(shelter.scratch()).unwrap();
         let folder = shelter.server_folder("s").unwrap();
         let confinement = shelter.confinement();
         assert!(!folder.starts_with(&confinement.work_dir), "{}", folder.display());
@@ -447,7 +437,7 @@ mod tests {
                 BTreeMap::from([("HOME", path), ("WORKSPACE_DIR", path)].map(|(a, b)| (a.to_owned(), b.to_owned())));
             let config = Config::from_sources(&env, None, None).unwrap();
             std::fs::create_dir_all(config.repo_dir()).unwrap();
-            make_private(&config.scratch_dir()).unwrap();
+            create_private_dirs(&config.scratch_dir()).unwrap();
             let rule = format!("[[rule]]\npath = {denied:?}\ndecision = \"deny\"\nmatch = [{denied:?}]\n");
             let rules = Rules::parse(&rule).unwrap().at_home(config.home.as_deref());
             Shelter::new(&config, &rules, KeyFiles::default(), PathBuf::from("/nowhere"))

@@ -13,7 +13,7 @@ use std::{
     fmt,
     io::{self, Read, Write},
     net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _},
-    os::unix::{fs::DirBuilderExt as _, net::UnixListener},
+    os::unix::net::UnixListener,
     path::PathBuf,
     sync::{
         Arc,
@@ -22,6 +22,8 @@ use std::{
     thread,
     time::Duration,
 };
+
+use reveille_base::file::create_private_dir;
 
 pub use self::grant::Grant;
 use self::relay::{RelayLimits, Stream};
@@ -96,7 +98,7 @@ impl Proxy {
     /// The directory or the socket couldn't be made.
     pub fn on_socket(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
         let dir = std::env::temp_dir().join(format!("reveille-{:016x}", fastrand::u64(..)));
-        std::fs::DirBuilder::new().mode(0o700).create(&dir)?;
+        create_private_dir(&dir)?;
         let path = dir.join(SOCKET_NAME);
         let listener = UnixListener::bind(&path)?;
         let wake = Box::new(move || drop(std::os::unix::net::UnixStream::connect(&path)));

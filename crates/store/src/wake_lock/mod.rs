@@ -12,7 +12,7 @@ pub mod waker;
 use std::{
     fs::File,
     io::Read as _,
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread::{self, JoinHandle},
@@ -23,6 +23,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{
     clock::{self, parse_time, rfc3339},
+    file,
     process::Identity,
     types::ChatRef,
     words,
@@ -175,14 +176,7 @@ impl WakeLock {
     /// [`WakeLock::describe`].
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
-        let file = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)
-            .map_err(io)?;
+        let file = file::open_private(path).map_err(io)?;
         let begun = std::time::Instant::now();
         loop {
             match fs2::FileExt::try_lock_exclusive(&file) {

@@ -4,11 +4,7 @@
 //! that starts wakes while it runs is known by its lock. What is set for a time says so when neither is there: it would come late or
 //! never.
 
-use std::{
-    fs::{File, OpenOptions},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::{fs::File, path::PathBuf};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rustix::{
@@ -18,7 +14,7 @@ use rustix::{
 };
 
 use reveille_base::{
-    process,
+    file, process,
     words::{in_shell, local_day_and_time},
 };
 use reveille_config::Config;
@@ -95,7 +91,7 @@ impl Starting {
 
     /// Shows that this process is one, until the file is dropped; none where another one shows it, or it can't be shown.
     pub fn show(self, config: &Config) -> Option<File> {
-        let file = create(&self.lock_path(config)).ok()?;
+        let file = file::open_private(&self.lock_path(config)).ok()?;
         fs2::FileExt::try_lock_exclusive(&file).is_ok().then_some(file)
     }
 }
@@ -111,16 +107,12 @@ pub fn leave_sign(config: &Config, now: DateTime<Utc>) {
     let times = Timestamps { last_access: at, last_modification: at };
     let touch = || utimensat(CWD, &path, &times, AtFlags::empty());
     let left = match touch() {
-        Err(Errno::NOENT) => create(&path).and_then(|_| Ok(touch()?)),
+        Err(Errno::NOENT) => file::open_private(&path).and_then(|_| Ok(touch()?)),
         touched => touched.map_err(Into::into),
     };
     if let Err(error) = left {
         tracing::debug!(%error, "no sign is left that a wake has looked");
     }
-}
-
-fn create(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 impl Waker {
@@ -184,7 +176,7 @@ pub fn cron_line(config: &Config) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::{collections::BTreeMap, path::Path};
 
     use super::*;
     use reveille_base::clock::parse_time;

@@ -3,9 +3,6 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    fs::{DirBuilder, OpenOptions},
-    io::Write as _,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -15,6 +12,7 @@ use reveille_account::{
 };
 use reveille_base::{
     clock::rfc3339,
+    file,
     redact::Redactor,
     words::{one_line, shortened},
 };
@@ -255,10 +253,9 @@ fn quoted(value: &str) -> String {
 
 fn write(dir: &Path, path: &Path, text: &str) -> std::io::Result<()> {
     if !dir.exists() {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        file::create_private_dirs(dir)?;
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
+    file::write_private(path, text.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! Runs with a real model, kept beside the workspace's other files and held against the last one of the same model and cases.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::clock::{parse_time, rfc3339};
+use reveille_base::{
+    clock::{parse_time, rfc3339},
+    file,
+};
 
 use super::CaseScore;
 
@@ -68,10 +69,9 @@ impl KeptRun {
     /// # Errors
     /// The file system's.
     pub fn keep(&self, dir: &Path, at: DateTime<Utc>) -> io::Result<PathBuf> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        file::create_private_dirs(dir)?;
         let path = dir.join(format!("{}.json", at.format("%Y%m%dT%H%M%S%3fZ")));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;
+        file::write_private(&path, serde_json::to_string_pretty(self)?.as_bytes())?;
         let kept = files(dir)?;
         for old in kept.iter().take(kept.len().saturating_sub(MAX_RUNS)) {
             fs::remove_file(old)?;

@@ -18,6 +18,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{
     clock::FixedClock,
+    file::replace_unsynced,
     json::canonical,
     redact::Secret,
     types::{ChatRef, Usage},
@@ -323,9 +324,7 @@ impl Trial<'_> {
         let config = self.context.config;
         workspace::prepare_workspace(config)?;
         if !self.case.policy.is_empty() {
-            std::fs::write(config.policy_path(), &self.case.policy)?;
-            let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-            std::fs::set_permissions(config.policy_path(), private)?;
+            replace_unsynced(&config.policy_path(), self.case.policy.as_bytes())?;
         }
         let mut files: BTreeMap<&str, &str> = templates().into_iter().collect();
         files.extend(self.case.memory.iter().map(|(path, text)| (path.as_str(), text.as_str())));

@@ -1,11 +1,13 @@
 //! A temporary folder that a trial works in. What a killed one has left is cleared by the next.
 
 use std::{
-    fs::{self, DirBuilder, File},
+    fs::{self, File},
     io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
+
+use reveille_base::file::create_private_dir;
 
 /// What others may not have of it.
 const OTHERS: u32 = 0o077;
@@ -37,7 +39,7 @@ impl TrialPlace {
         gate.lock()?;
         clear(&base)?;
         let dir = base.join(format!("{:016x}", fastrand::u64(..)));
-        DirBuilder::new().mode(0o700).create(&dir)?;
+        create_private_dir(&dir)?;
         let lock = File::open(&dir)?;
         lock.lock()?;
         Ok(Self { dir, _lock: lock })
@@ -58,7 +60,7 @@ impl Drop for TrialPlace {
 }
 
 fn make_private(dir: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(dir) {
+    match create_private_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }

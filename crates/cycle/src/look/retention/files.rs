@@ -8,13 +8,15 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use reveille_base::logs;
+use reveille_base::{
+    file::{add_ending, empty_private, move_durably},
+    logs,
+};
 use reveille_config::Config;
 use reveille_store::{Store, StoreError};
 
@@ -142,20 +144,14 @@ fn cut(path: &Path) -> io::Result<()> {
     let mut tail = Vec::new();
     (&log).take(TAIL_BYTES).read_to_end(&mut tail)?;
     let first_line = tail.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    let (new, old) = (beside(path, ".old-new"), beside(path, ".old"));
-    let mut kept = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    let (new, old) = (add_ending(path, ".old-new"), add_ending(path, ".old"));
+    let mut kept = empty_private(&new)?;
     kept.write_all(tail.get(first_line..).unwrap_or_default())?;
     // What came meanwhile.
     io::copy(&mut (&log).take(TAIL_BYTES), &mut kept)?;
     kept.sync_all()?;
-    fs::rename(&new, &old)?;
+    move_durably(&new, &old)?;
     log.set_len(0)
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut path = path.as_os_str().to_owned();
-    path.push(ending);
-    PathBuf::from(path)
 }
 
 #[cfg(test)]

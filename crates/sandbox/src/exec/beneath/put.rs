@@ -1,11 +1,13 @@
 //! Writing: a whole file at once, beside the old one and then in its place, and only over what was expected there.
 
-use std::{fs::File, io::Write as _, os::fd::OwnedFd};
+use std::{io::Write as _, os::fd::OwnedFd};
 
 use rustix::{
-    fs::{AtFlags, Mode, OFlags, RenameFlags},
+    fs::{AtFlags, Mode, RenameFlags},
     io::Errno,
 };
+
+use reveille_base::file::create_private_at;
 
 use super::{BeneathKind, PathError, Place, Stamp, TEMPORARY, refused};
 
@@ -63,9 +65,7 @@ impl Place {
         bytes: &[u8],
         mode: u32,
     ) -> Result<(), PathError> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(at, temporary, flags, Mode::from_raw_mode(0o600));
-        let mut file = File::from(file.map_err(|error| self.io(error.into()))?);
+        let mut file = create_private_at(at, temporary).map_err(|source| self.io(source))?;
         let mode = rustix::fs::RawMode::try_from(mode).map_or(Mode::from_raw_mode(0o600), Mode::from_raw_mode);
         file.write_all(bytes).map_err(|source| self.io(source))?;
         rustix::fs::fchmod(&file, mode).map_err(|error| self.io(error.into()))?;

@@ -16,7 +16,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use reveille_base::disk;
+use reveille_base::{disk, file::create_private_at};
 
 use super::{
     AFTER, After, BACK, BEFORE, Before, Copies, FILES, Root, read,
@@ -304,11 +304,9 @@ fn put_back(folder: &OwnedFd, name: &str, entry: &TreeEntry, there: Option<&Tree
         }
         TreeKind::File => {
             let temporary = format!("{TEMPORARY}{}", entry.path.len());
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             // One that a kill left.
             let _ = rustix::fs::unlinkat(folder, &temporary, AtFlags::empty());
-            let new = rustix::fs::openat(folder, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
-            let mut new = File::from(new);
+            let mut new = create_private_at(folder, &temporary)?;
             io::copy(&mut open(kept)?, &mut new)?;
             rustix::fs::fchmod(&new, mode)?;
             let modified = Timespec { tv_sec: entry.state.modified.0, tv_nsec: entry.state.modified.1 };

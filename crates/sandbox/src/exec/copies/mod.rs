@@ -11,15 +11,17 @@ mod walk;
 
 use std::{
     fs::{self, File},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    io,
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use reveille_base::disk::{self, Reserve};
+use reveille_base::{
+    disk::{self, Reserve},
+    file::{directory_of, remove_if_there, replace_durably},
+};
 use reveille_config::Config;
 
 pub use self::back::GivenBack;
@@ -203,10 +205,8 @@ impl Copies {
 
 /// Removes a copy: first what says that it is one.
 fn remove(copy: &Path) -> io::Result<()> {
-    match fs::remove_file(copy.join(BEFORE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => fs::remove_dir_all(copy),
-    }
+    remove_if_there(&copy.join(BEFORE))?;
+    fs::remove_dir_all(copy)
 }
 
 /// The folders in a folder, in no order. What can't be looked at isn't there.
@@ -215,26 +215,17 @@ fn folders(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
 }
 
-fn make_private(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
 fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
 }
 
 /// Writes a file that is there whole or not at all, also when the power fails, with all that was written to its disk before.
 fn write_durably(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    let (new, dir) = (path.with_extension("new"), File::open(path.parent().unwrap_or(Path::new("/")))?);
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.write_all(&serde_json::to_vec(value)?)?;
-    file.sync_all()?;
     #[cfg(target_os = "linux")]
-    rustix::fs::syncfs(&dir)?;
+    rustix::fs::syncfs(&File::open(directory_of(path))?)?;
     #[cfg(not(target_os = "linux"))]
     rustix::fs::sync();
-    fs::rename(&new, path)?;
-    dir.sync_all()
+    replace_durably(path, &serde_json::to_vec(value)?)
 }
 
 #[cfg(test)]

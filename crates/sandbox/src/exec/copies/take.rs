@@ -12,9 +12,11 @@ use std::{
 use chrono::{DateTime, Utc};
 use rustix::fs::OFlags;
 
+use reveille_base::file;
+
 use super::{
-    AFTER, After, BEFORE, Before, Copies, CopyError, CopyScope, CopyTaken, FILES, MAX_ENTRIES_AFTER, Root,
-    make_private, read, remove,
+    AFTER, After, BEFORE, Before, Copies, CopyError, CopyScope, CopyTaken, FILES, MAX_ENTRIES_AFTER, Root, read,
+    remove,
     walk::{self, Measure, State, TreeEntry, TreeKind},
     write_durably,
 };
@@ -33,7 +35,7 @@ impl Copies {
         let bytes = measured.iter().map(|root| root.bytes).sum();
         self.forget_old(now, bytes).map_err(CopyError::io(&self.dir))?;
         let of_wake = self.dir.join(wake);
-        make_private(&of_wake).map_err(CopyError::io(&of_wake))?;
+        file::create_private_dirs(&of_wake).map_err(CopyError::io(&of_wake))?;
         let last = self.of_wake(wake).next();
         let last: u32 = last.as_deref().and_then(Path::file_name).and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
         let dir = of_wake.join((last + 1).to_string());
@@ -58,10 +60,9 @@ impl Copies {
             return true;
         };
         let trial = self.dir.join("trial");
-        let cloned = make_private(&self.dir).and_then(|()| {
+        let cloned = file::create_private_dirs(&self.dir).and_then(|()| {
             let from = open(&root.root.join(&file.path))?;
-            let to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&trial)?;
-            share(&from, &to)
+            share(&from, &file::empty_private(&trial)?)
         });
         drop(fs::remove_file(&trial));
         cloned.is_ok()
@@ -76,7 +77,7 @@ fn fill(
     now: DateTime<Utc>,
 ) -> Result<(), CopyError> {
     let files = dir.join(FILES);
-    make_private(&files).map_err(CopyError::io(&files))?;
+    file::create_private_dirs(&files).map_err(CopyError::io(&files))?;
     for (n, root) in measured.iter().enumerate() {
         for (k, entry) in root.entries.iter().enumerate().filter(|(_, entry)| entry.kind == TreeKind::File) {
             let path = root.root.join(&entry.path);
@@ -100,7 +101,7 @@ fn fill(
     write_durably(&at, &before).map_err(CopyError::io(&at))?;
     // That the folders above it are there has to last, too.
     for dir in dir.ancestors().skip(1).take(3) {
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(CopyError::io(dir))?;
+        file::sync(dir).map_err(CopyError::io(dir))?;
     }
     Ok(())
 }
@@ -149,7 +150,7 @@ fn copy(from: &Path, to: &Path, entry: &TreeEntry) -> io::Result<()> {
     if State::of(&source.metadata()?) != entry.state {
         return Err(io::Error::other("it is being changed by somebody else"));
     }
-    let mut kept = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    let mut kept = file::create_private(to)?;
     if share(&source, &kept).is_err() {
         io::copy(&mut source, &mut kept)?;
     }

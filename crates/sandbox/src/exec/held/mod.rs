@@ -19,12 +19,13 @@ use ring::digest::SHA256;
 use rustix::fs::OFlags;
 
 use reveille_base::{
+    file::create_private_dirs,
     random::{self, hex},
     types::{BoundFile, BoundFiles},
 };
 
 pub use self::look::{FoundFiles, look_for, out_of_reach};
-use super::{Shelter, shelter::make_private};
+use super::Shelter;
 
 /// The longest file that is read, in bytes. A longer one is known by its size, its time of change and its number.
 const MAX_READ_BYTES: u64 = 16 << 20;
@@ -112,7 +113,7 @@ fn folder<'h>(held: &'h mut HeldFiles, shelter: &Shelter) -> io::Result<&'h Path
         })?;
         let name = random::bytes::<NAME_BYTES>().map_err(io::Error::other)?;
         let dir = shelter.snapshots().join(hex(&name));
-        make_private(&dir)?;
+        create_private_dirs(&dir)?;
         held.dir = Some(dir);
     }
     held.dir.as_deref().ok_or_else(|| io::ErrorKind::NotFound.into())

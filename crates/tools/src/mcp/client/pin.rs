@@ -3,16 +3,14 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{DirBuilder, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    io,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use reveille_base::approval_text::fenced;
+use reveille_base::{approval_text::fenced, file};
 use reveille_config::read_private;
 
 use super::{schema::ToolArguments, settings::Server};
@@ -296,13 +294,8 @@ impl Pin {
     /// # Errors
     /// What the system says.
     pub fn save(&self, dir: &Path, server: &str) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        let (path, new) = (path(dir, server), dir.join(format!("{server}.json.new")));
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&new, &path)?;
-        std::fs::File::open(dir)?.sync_all()
+        file::create_private_dirs(dir)?;
+        file::replace_durably(&path(dir, server), serde_json::to_string_pretty(self)?.as_bytes())
     }
 }
 

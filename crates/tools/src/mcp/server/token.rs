@@ -1,13 +1,12 @@
 //! The bearer token of the HTTP server: made once, kept in a file of the workspace that only its owner can read.
 
 use std::{
-    fs::{DirBuilder, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    io,
     path::{Path, PathBuf},
 };
 
 use reveille_base::{
+    file,
     random::{self, NoRandomness},
     redact::Secret,
 };
@@ -79,11 +78,9 @@ pub fn load_or_make(path: &Path) -> Result<Secret, TokenError> {
 
 fn write(path: &Path, token: &str) -> io::Result<()> {
     if let Some(dir) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        file::create_private_dirs(dir)?;
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    writeln!(file, "{token}")?;
-    file.sync_all()
+    file::write_private(path, format!("{token}\n").as_bytes())
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ fn a_long_log_keeps_its_end_beside_it_and_begins_anew() {
     place.chores()[0].run().unwrap();
     appender.write_all(b"after\n").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"after\n");
-    let kept = fs::read_to_string(beside(&path, ".old")).unwrap();
+    let kept = fs::read_to_string(add_ending(&path, ".old")).unwrap();
     assert!(lines.ends_with(&kept) && kept.starts_with("line "), "{} bytes", kept.len());
     assert!(kept.len() as u64 > TAIL_BYTES - 32 && kept.len() as u64 <= TAIL_BYTES);
     assert_eq!(place.chores(), []);

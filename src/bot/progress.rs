@@ -9,7 +9,10 @@ use std::{cell::RefCell, path::Path, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
-use reveille_base::redact::Redactor;
+use reveille_base::{
+    redact::Redactor,
+    words::{one_line, shortened},
+};
 use reveille_channels::{Outgoing, Presence, SendError};
 use reveille_cycle::decide::verify;
 use reveille_memory::render::{self, RenderedPart};
@@ -169,8 +172,7 @@ pub fn line(calls: &[Entry]) -> String {
     };
     match verify::first_not_done(&plan, &done) {
         Some((at, step)) => {
-            let what: String = step.split_whitespace().collect::<Vec<_>>().join(" ");
-            let what: String = what.chars().take(STEP_CHARS_MAX).collect();
+            let what = shortened(&one_line(step), STEP_CHARS_MAX);
             format!("⏳ Step {} of {}: {what}", at + 1, plan.steps.len())
         }
         None => format!("⏳ All {} steps are done; I'm writing the answer.", plan.steps.len()),

@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
-use reveille_base::{types::ChatRef, words::local};
+use reveille_base::{
+    types::ChatRef,
+    words::{local, one_line, shortened},
+};
 use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::{Incoming, Store, StoreError, database};
@@ -113,8 +116,7 @@ impl Line {
 
     fn in_words(&self, config: &Config) -> String {
         let at = self.received_at.map(|at| local(at, config.timezone));
-        let words = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text: String = words.chars().take(MAX_TEXT_CHARS).collect();
+        let text = shortened(&one_line(&self.text), MAX_TEXT_CHARS);
         let (at, state) = (at.unwrap_or_default(), self.state.in_words());
         let chat = match self.chat {
             ChatRef::TERMINAL => "terminal".to_owned(),

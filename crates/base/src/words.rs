@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use unicode_segmentation::GraphemeCursor;
 
 pub use crate::disk::size;
 
@@ -106,7 +107,31 @@ pub fn count(n: usize, what: &str) -> String {
 
 /// A text on one line.
 pub fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+/// The first `max_chars` characters, or a few less: what a reader sees as one sign isn't cut apart.
+pub fn first_chars(text: &str, max_chars: usize) -> &str {
+    let Some((end, _)) = text.char_indices().nth(max_chars) else { return text };
+    let mut cursor = GraphemeCursor::new(end, text.len(), true);
+    if cursor.is_boundary(text, 0).unwrap_or(true) {
+        return text.get(..end).unwrap_or_default();
+    }
+    // A sign that alone has more characters is cut all the same.
+    let before = cursor.prev_boundary(text, 0).ok().flatten().filter(|before| *before > 0);
+    text.get(..before.unwrap_or(end)).unwrap_or_default()
+}
+
+/// The first `max_bytes` bytes, or a few less: up to the end of a character. For programs; people see [`first_chars`].
+pub fn first_bytes(text: &str, max_bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default()
 }
 
 /// The last `max_chars` characters.
@@ -118,11 +143,23 @@ pub fn last_chars(text: &str, max_chars: usize) -> &str {
 
 /// At most `max_chars` characters, with a `…` as the last where something was cut off.
 pub fn shortened(text: &str, max_chars: usize) -> String {
-    if text.chars().count() <= max_chars {
+    if text.chars().nth(max_chars).is_none() {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(max_chars.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
+    format!("{}…", first_chars(text, max_chars.saturating_sub(1)).trim_end())
+}
+
+/// At most `max_chars` characters, and `ending` behind them where something was cut off.
+pub fn cut_with(text: &str, max_chars: usize, ending: &str) -> String {
+    let kept = first_chars(text, max_chars);
+    if kept.len() < text.len() { format!("{kept}{ending}") } else { text.to_owned() }
+}
+
+/// A name for a file or a branch, of a text's plain letters and digits: `renew-the-passport`. Empty if it has none.
+pub fn slug(text: &str, max_chars: usize) -> String {
+    let plain: String = text.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
+    first_chars(&words.join("-"), max_chars).trim_matches('-').to_owned()
 }
 
 /// Names some of the items and counts the others.
@@ -208,6 +245,24 @@ mod tests {
         assert_eq!(["four", "fives", "a longer one"].map(|text| shortened(text, 4)), ["four", "fiv…", "a l…"]);
         assert_eq!(shortened("one two", 5), "one…", "no space stands before the mark");
         assert_eq!(one_line(" two\n  lines\t"), "two lines");
+        assert_eq!([cut_with("four", 4, "… (cut)"), cut_with("fives", 4, "… (cut)")], ["four", "five… (cut)"]);
+    }
+
+    #[test]
+    fn no_sign_is_cut_apart() {
+        let family = "👩\u{200d}👩\u{200d}👧";
+        assert_eq!(first_chars(&format!("a{family}b"), 3), "a");
+        assert_eq!(first_chars(&format!("a{family}b"), 6), format!("a{family}"));
+        assert_eq!(shortened("cafe\u{301} au lait", 5), "caf…");
+        assert_eq!(first_chars(family, 3).chars().count(), 3, "one that fits nowhere is cut");
+        assert_eq!([first_chars("abc", 0), first_chars("abc", 3), first_chars("", 2)], ["", "abc", ""]);
+        assert_eq!([first_bytes("aé", 2), first_bytes("aé", 3), first_bytes("aé", 9)], ["a", "aé", "aé"]);
+    }
+
+    #[test]
+    fn a_slug_is_plain_words_with_dashes() {
+        assert_eq!(slug(" Renew the *Passport*! ", 40), "renew-the-passport");
+        assert_eq!([slug("renew the", 6), slug("renew the", 5), slug("…", 9)], ["renew", "renew", ""]);
     }
 
     #[test]

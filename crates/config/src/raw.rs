@@ -228,7 +228,7 @@ impl Raw {
         for password in redact::passwords_in(&value) {
             value = value.replace(password.expose(), "***");
         }
-        let short: String = value.chars().take(80).collect();
+        let short = words::first_chars(&value, 80);
         if short.len() < value.len() { format!("{short:?}…") } else { format!("{short:?}") }
     }
 

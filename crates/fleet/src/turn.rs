@@ -18,6 +18,7 @@ use reveille_base::{
     clock::parse_time,
     process::{self, Output, ProcessError, Spec},
     types::AssistantName,
+    words::first_bytes,
 };
 use reveille_channels::telegram::Inbox;
 use reveille_sandbox::{BUBBLEWRAP, ENVIRONMENT, places};
@@ -174,5 +175,5 @@ fn last_line(bytes: &[u8]) -> String {
     let line = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
     // Whoever is in the box may have written it.
     let line = without_hidden(line);
-    line.get(..line.floor_char_boundary(MAX_TROUBLE_BYTES)).unwrap_or_default().to_owned()
+    first_bytes(&line, MAX_TROUBLE_BYTES).to_owned()
 }

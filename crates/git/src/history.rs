@@ -9,6 +9,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use git2::{DiffDelta, DiffFormat, DiffStatsFormat, Repository, Sort};
 
+use reveille_base::words;
+
 use super::{FileChange, Oid, Repo, RepoError, WAKE_EMAIL};
 
 /// How much of a diff is shown.
@@ -247,7 +249,7 @@ pub fn trailers(message: &str, trailers: &[(&str, &str)]) -> String {
     let mut whole = message.trim_end().to_owned();
     whole.push_str("\n\n");
     for (name, value) in trailers {
-        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        let value = words::one_line(value);
         whole.push_str(&format!("{name}: {value}\n"));
     }
     whole

@@ -6,6 +6,7 @@ use std::ops::Range;
 use chrono::NaiveDate;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use reveille_base::words;
 use reveille_memory::sections::{front_matter_length, range_at};
 
 /// A task's due time, in characters at most.
@@ -128,7 +129,7 @@ fn split_due(title: &str) -> (String, Option<String>) {
         .find_map(|(opening, closing)| read_due(title, opening, closing));
     let Some((range, due)) = found else { return (title.to_owned(), None) };
     let around = [title.get(..range.start), title.get(range.end..)].map(Option::unwrap_or_default);
-    let bare = around.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let bare = words::one_line(&around.join(" "));
     let bare = if bare.chars().any(char::is_alphanumeric) { bare } else { title.to_owned() };
     (bare, Some(due))
 }

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use reveille_base::words::first_bytes;
+
 use super::stores::{list_of, text_of};
 
 const BEGIN: char = '\u{e200}';
@@ -52,8 +54,7 @@ pub(super) fn cited_sources(metadata: &Value) -> Vec<CitedSource> {
 
 /// The beginning of a text, in which a mark in brackets ends or is none.
 fn begin_of(text: &str) -> &str {
-    let end = (0..=MAX_BRACKET_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text.get(..end.unwrap_or_default()).unwrap_or_default()
+    first_bytes(text, MAX_BRACKET_BYTES)
 }
 
 fn is_address(url: &str) -> bool {

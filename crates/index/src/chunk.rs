@@ -8,6 +8,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use chrono::NaiveDate;
 
+use reveille_base::words::{first_bytes, one_line};
 use reveille_memory::{DocKind, templates::templates};
 
 use super::{
@@ -332,7 +333,8 @@ impl<'a> Reader<'a> {
             self.bare_heading = None;
         }
         self.end_section();
-        let title = if self.joins_all { cut(&one_line(title), MAX_HEADING_BYTES).to_owned() } else { as_title(title) };
+        let title =
+            if self.joins_all { first_bytes(&one_line(title), MAX_HEADING_BYTES).to_owned() } else { as_title(title) };
         self.headings.retain(|(above, ..)| *above < level);
         let day = day_in(&title);
         self.headings.push((level, title, day));
@@ -404,7 +406,7 @@ impl<'a> Reader<'a> {
         let origin = lines.iter().find_map(|line| line.comment);
         chunk.origin = origin.unwrap_or_default().to_owned();
         if self.headings.iter().all(|(.., day)| day.is_none()) {
-            chunk.date = origin.and_then(day_of_wake).or_else(|| day_in(cut(&first.text, 40))).or(chunk.date);
+            chunk.date = origin.and_then(day_of_wake).or_else(|| day_in(first_bytes(&first.text, 40))).or(chunk.date);
         }
         let text = lines.iter().map(|line| line.text.as_ref()).collect::<Vec<_>>().join(" ");
         // A comment may go over several lines.
@@ -430,7 +432,7 @@ impl<'a> Reader<'a> {
 fn parts(text: &str) -> Vec<&str> {
     let (mut all, mut rest) = (Vec::new(), text);
     while rest.len() > MAX_CHUNK_BYTES {
-        let most = cut(rest, MAX_CHUNK_BYTES);
+        let most = first_bytes(rest, MAX_CHUNK_BYTES);
         let second_half = most.len() / 2;
         let end = most.rfind(". ").filter(|at| *at >= second_half).map(|at| at + 1);
         let end = end.or_else(|| most.rfind(' ').filter(|at| *at >= second_half)).unwrap_or(most.len()).max(1);
@@ -464,7 +466,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
 
 /// What a heading says, as chunks have it.
 fn as_title(title: &str) -> String {
-    cut(&one_line(&without_comments(title).0), MAX_HEADING_BYTES).to_owned()
+    first_bytes(&one_line(&without_comments(title).0), MAX_HEADING_BYTES).to_owned()
 }
 
 /// What a line says as a heading, if it is one.
@@ -499,22 +501,6 @@ fn at_comment(text: &str) -> Option<(&str, &str, &str)> {
 fn day_of_wake(origin: &str) -> Option<NaiveDate> {
     let stamps = origin.split_whitespace().filter_map(|word| word.split_once('T'));
     stamps.filter(|(day, _)| day.len() == 8).find_map(|(day, _)| NaiveDate::parse_from_str(day, "%Y%m%d").ok())
-}
-
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    line
-}
-
-/// The first so many bytes at most, up to a character's end.
-fn cut(text: &str, max_bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(max_bytes)).unwrap_or(text)
 }
 
 #[cfg(test)]

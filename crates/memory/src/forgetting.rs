@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use reveille_base::words;
+
 use super::{
     DocKind, others,
     sections::{Document, Part, range_at},
@@ -94,7 +96,7 @@ impl SoughtWords {
 }
 
 fn folded(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    words::one_line(text).to_lowercase()
 }
 
 /// A document without the words.

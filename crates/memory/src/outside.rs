@@ -8,7 +8,7 @@
 
 use std::{borrow::Cow, fmt, path::Path};
 
-use reveille_base::approval_text::without_hidden;
+use reveille_base::{approval_text::without_hidden, words::cut_with};
 
 use crate as memory;
 
@@ -71,11 +71,7 @@ impl Outside {
         let seen = without_hidden(&seen).replace('`', "'");
         let line = seen.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
         let line = line.collect::<Vec<_>>().join(" ");
-        let text = match line.char_indices().nth(MAX_CHARS) {
-            Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-            None => line,
-        };
-        Self { origin, text }
+        Self { origin, text: cut_with(&line, MAX_CHARS, "…") }
     }
 
     /// Whether these words are among them: to tell one error from another.

@@ -1,5 +1,7 @@
 //! The assistant's own name, in the first sentence of its standing orders: “You are Reveille, one person's assistant.”
 
+use reveille_base::words;
+
 use super::text::{lines, slice};
 
 /// How that sentence begins.
@@ -49,7 +51,7 @@ pub fn own_name(orders: &str) -> Option<&str> {
 /// # Errors
 /// The name is none, or the orders have no place for it.
 pub fn renamed(orders: &str, name: &str) -> Result<String, OwnNameError> {
-    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name = words::one_line(name);
     if !is_name(&name) {
         return Err(OwnNameError::Unfit);
     }

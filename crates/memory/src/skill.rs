@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use reveille_base::words;
+
 use super::{
     Problem,
     front_matter::{Field, check_name, fields, front_matter},
@@ -108,7 +110,7 @@ impl Skill {
         let name = required(&fields, "name")?;
         let description = required(&fields, "description")?;
         check_name(&name.value).map_err(|what| Problem::new(name.line, what))?;
-        let described = description.value.split_whitespace().collect::<Vec<_>>().join(" ");
+        let described = words::one_line(&description.value);
         let length = described.chars().count();
         if length > MAX_DESCRIPTION_CHARS {
             let what = format!("the description has {length} characters; at most {MAX_DESCRIPTION_CHARS} are allowed");
@@ -165,7 +167,7 @@ fn optional(fields: &[Field]) -> (Option<String>, Vec<Problem>) {
                     format!("`compatibility` has {length} characters; at most {MAX_COMPATIBILITY_CHARS} are allowed");
                 problems.push(Problem::new(*line, what));
             }
-            compatibility = Some(value.chars().take(MAX_COMPATIBILITY_CHARS).collect());
+            compatibility = Some(words::first_chars(value, MAX_COMPATIBILITY_CHARS).to_owned());
         }
         if fields.iter().filter(|other| other.key == *key && other.line < *line).count() == 1 {
             problems.push(Problem::new(*line, format!("`{key}` is given twice")));

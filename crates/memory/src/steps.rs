@@ -3,6 +3,8 @@
 //! The document is all that lasts between steps: what is to be done, what came of it, what was learned. People edit it too: a step
 //! that they mark as done is done. Each edit here changes its own lines only.
 
+use reveille_base::words::slug;
+
 use super::{
     PLANS_DIR,
     tasks::{Task, TaskDraft, TaskError, TaskList},
@@ -29,11 +31,7 @@ pub fn steps_path(name: &str) -> Option<String> {
 
 /// A name for the steps of a task of this title: what of it is plain, or `task`.
 pub fn steps_name(title: &str) -> String {
-    let plain: String = title.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
-    let name: String = words.join("-").chars().take(NAME_CHARS_MAX).collect();
-    let name = name.trim_matches('-');
-    if name.is_empty() { "task".to_owned() } else { name.to_owned() }
+    Some(slug(title, NAME_CHARS_MAX)).filter(|name| !name.is_empty()).unwrap_or_else(|| "task".to_owned())
 }
 
 /// Whether a line says that others may have had a hand in its step.

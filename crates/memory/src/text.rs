@@ -133,7 +133,7 @@ pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
 
 /// A text as it is compared: lower case, single spaces, no final stop, no backslash before a first mark.
 pub(super) fn folded(text: &str) -> String {
-    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let joined = words::one_line(text).to_lowercase();
     joined.trim_start_matches('\\').trim_end_matches(['.', '!', ' ']).to_owned()
 }
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use reveille_base::types::Effect;
+use reveille_base::{types::Effect, words::cut_with};
 use reveille_store::{Exchange, SpokenRows};
 
 use super::{Done, Outcome, Refusal, Tool, World, search, words};
@@ -110,7 +110,6 @@ fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
 
 fn told(entry: &Exchange) -> String {
     let length = entry.text.chars().count();
-    let words: String = entry.text.chars().take(MAX_CHARS).collect();
-    let cut = if length > MAX_CHARS { format!("\n(Cut: it has {length} characters.)") } else { String::new() };
-    format!("{}, said by {}:\n{words}{cut}", entry.number(), entry.from.as_deref().unwrap_or("you"))
+    let words = cut_with(&entry.text, MAX_CHARS, &format!("\n(Cut: it has {length} characters.)"));
+    format!("{}, said by {}:\n{words}", entry.number(), entry.from.as_deref().unwrap_or("you"))
 }

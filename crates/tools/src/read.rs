@@ -9,7 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use reveille_base::{types::Effect, words::count};
+use reveille_base::{
+    types::Effect,
+    words::{count, first_bytes},
+};
 use reveille_index::Recalled;
 use reveille_memory as memory;
 use reveille_memory::{
@@ -220,7 +223,7 @@ fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusa
     let shown = match (shown.as_slice(), text.lines().nth(from - 1)) {
         // A line that alone is longer than a page: its beginning, so that reading on gets ahead.
         ([], Some(line)) => {
-            format!("{} (cut)", line.get(..line.floor_char_boundary(MAX_PAGE_BYTES)).unwrap_or_default())
+            format!("{} (cut)", first_bytes(line, MAX_PAGE_BYTES))
         }
         (lines, _) => lines.join("\n"),
     };

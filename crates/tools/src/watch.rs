@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use reveille_base::types::Effect;
+use reveille_base::{types::Effect, words};
 use reveille_memory::{
     is_job,
     job::{Job, JobGate, MAX_JOBS, WatchTarget, job_name, job_path},
@@ -150,11 +150,7 @@ fn slug(target: &WatchTarget) -> String {
         WatchTarget::File(path) => path.rsplit('/').next().unwrap_or(path),
         WatchTarget::Command(command) => command,
     };
-    let dashed: String =
-        text.to_ascii_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
-    let short: String = words.join("-").chars().take(MAX_SLUG_CHARS).collect();
-    format!("watch-{}", short.trim_matches('-')).trim_end_matches('-').to_owned()
+    format!("watch-{}", words::slug(text, MAX_SLUG_CHARS)).trim_end_matches('-').to_owned()
 }
 
 fn free_name(name: &str, world: &World) -> Result<String, Refusal> {

@@ -218,11 +218,7 @@ fn bounded(mut lines: Vec<String>, max: usize) -> String {
 
 /// A text on one line, cut to so many characters.
 fn brief(text: &str, max_chars: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(max_chars) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default().trim_end()),
-        None => line,
-    }
+    words::shortened(&words::one_line(text), max_chars)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use reveille_account::provenance::why::{LineStory, LineWriter, why_line};
 use reveille_base::{
     approval_text::visible,
-    words::{count, one_line, shortened},
+    words::{count, first_bytes, one_line, shortened},
 };
 use reveille_git::{Commit, Repo};
 use reveille_memory::{
@@ -161,8 +161,7 @@ fn beginning(text: &str) -> (&str, bool) {
     if text.len() <= MAX_SHOWN_BYTES {
         return (text, false);
     }
-    let end = text.floor_char_boundary(MAX_SHOWN_BYTES);
-    let cut = text.get(..end).unwrap_or_default();
+    let cut = first_bytes(text, MAX_SHOWN_BYTES);
     (cut.rfind('\n').and_then(|end| cut.get(..=end)).unwrap_or(cut), true)
 }
 

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use reveille_base::{
     disk::size,
-    words::{count, shortened},
+    words::{count, first_chars, shortened},
 };
 use reveille_git::Repo;
 use reveille_index::Recalled;
@@ -75,7 +75,7 @@ fn overview(desk: &PageDesk<'_>, query: &str) -> Result<Markup, PageError> {
             p { "Nothing is remembered yet. The first wake makes the memory: say something in the " a href="/chat" { "chat" } "." }
         });
     };
-    let query: String = query.chars().take(MAX_QUERY_CHARS).collect();
+    let query = first_chars(query, MAX_QUERY_CHARS);
     let found = if query.is_empty() { None } else { Some(find(desk, &query)?) };
     let documents = documents(&repo)?;
     Ok(html! {

@@ -7,6 +7,8 @@ use std::{ops::Range, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
+use crate::words::first_bytes;
+
 /// The longest block of a private key that is looked for an end of, in bytes.
 const MAX_KEY_BLOCK_BYTES: usize = 16 * 1024;
 /// The longest user name and password in an address, in bytes.
@@ -232,7 +234,7 @@ impl Look<'_> {
         }
         let body_start = end + kind.len() + 5;
         let last = format!("-----END {kind}-----");
-        let near = body.get(..body.floor_char_boundary(MAX_KEY_BLOCK_BYTES)).unwrap_or_default();
+        let near = first_bytes(body, MAX_KEY_BLOCK_BYTES);
         let length = match near.find(&last) {
             Some(at) => at + last.len(),
             None => {

@@ -7,6 +7,7 @@ use std::{error::Error as _, time::Duration};
 
 use serde_json::Value;
 
+use reveille_base::words::first_chars;
 use reveille_memory::outside::{Origin, Outside};
 
 use super::refusal::asked_wait;
@@ -95,7 +96,7 @@ impl Parameters {
 impl TelegramError {
     /// A failure in the Bot API's own words.
     pub(super) fn from_answer(code: i64, description: &str, parameters: &Parameters) -> Self {
-        let description: String = description.chars().take(DESCRIPTION_CHARS_MAX).collect();
+        let description = first_chars(description, DESCRIPTION_CHARS_MAX).to_owned();
         if let Some(chat_id) = parameters.migrate_to_chat_id {
             return Self::MigratedTo(chat_id);
         }

@@ -13,7 +13,7 @@ use teloxide_core::types::{
     Chat, ChatMigration, MediaKind, Message, MessageEntity, MessageEntityKind, MessageKind, MessageOrigin, Story, User,
 };
 
-use reveille_base::types::ChatRef;
+use reveille_base::{types::ChatRef, words::first_chars};
 
 use super::{
     Me,
@@ -170,7 +170,7 @@ impl ReadMessage {
         Some(Quoted {
             message_id: reply.as_ref().and_then(|said| said.message_id()),
             sender_id: reply.as_ref().and_then(|said| said.sender_id()),
-            text: text.chars().take(QUOTE_CHARS_MAX).collect(),
+            text: first_chars(&text, QUOTE_CHARS_MAX).to_owned(),
             is_description,
             is_from_elsewhere: external.is_some() || story.is_some() || is_forwarded,
         })
@@ -345,5 +345,5 @@ pub(super) fn name(names: &[&str]) -> String {
 }
 
 pub(super) fn one_line(text: &str, chars_max: usize) -> String {
-    text.chars().take(chars_max).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    first_chars(text, chars_max).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

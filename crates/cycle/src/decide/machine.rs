@@ -9,7 +9,10 @@ mod step;
 
 use std::collections::BTreeSet;
 
-use reveille_base::types::{Stop, Usage};
+use reveille_base::{
+    types::{Stop, Usage},
+    words::shortened,
+};
 use reveille_model::{
     Conversation,
     content::{assistant_message, text_of, tool_calls},
@@ -326,7 +329,7 @@ impl Cycle {
         if self.has_spoken {
             return Step::Finish;
         }
-        let input: String = input.replace('`', "'").chars().take(ARGUMENTS_CHARS_MAX).collect();
+        let input = shortened(&input.replace('`', "'"), ARGUMENTS_CHARS_MAX);
         let why = format!(
             "I stopped because I was going round in circles: I made the same call {times} times and it came to the same each time \
              (`{name} {input}`)."

@@ -86,11 +86,8 @@ fn after<'a>(said: &'a str, phrase: &str) -> Option<&'a str> {
 
 /// What a chat is told of messages of its own that are closed so.
 pub(crate) fn notice(closed: &[&Incoming], chat: ChatRef) -> String {
-    let quoted = |message: &Incoming| {
-        let line = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text: String = line.chars().take(MAX_QUOTED_CHARS).collect();
-        format!("“{text}”")
-    };
+    let quoted =
+        |message: &Incoming| format!("“{}”", words::shortened(&words::one_line(&message.text), MAX_QUOTED_CHARS));
     let retry = if chat == ChatRef::TERMINAL { "`wake queue retry" } else { "/retry" };
     let end = if chat == ChatRef::TERMINAL { "`" } else { "" };
     match closed {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use reveille_base::{
     approval_text::{fenced, sha256, visible},
-    words::{count, one_line, shortened},
+    words::{count, first_bytes, one_line, shortened},
 };
 use reveille_memory::{
     changes::lines_changed,
@@ -75,13 +75,13 @@ pub fn compare(last: Option<&str>, now: &Sighting) -> Compared {
         (Sighting::Text(text), last) => {
             let news = match &last {
                 Some(Kept::Text { hash, text: before, .. }) if *hash != sha256(text) => {
-                    Some(Some(changed(before, head(text, KEPT_BYTES))))
+                    Some(Some(changed(before, first_bytes(text, KEPT_BYTES))))
                 }
                 Some(Kept::Text { .. }) => Some(None),
                 Some(Kept::Feed { .. }) | None => None,
             };
             let entries = last.and_then(Kept::into_entries).unwrap_or_default();
-            (Kept::Text { hash: sha256(text), text: head(text, KEPT_BYTES).to_owned(), entries }, news)
+            (Kept::Text { hash: sha256(text), text: first_bytes(text, KEPT_BYTES).to_owned(), entries }, news)
         }
         (Sighting::Feed(entries), last) => {
             let (entries, new) = compare_entries(last.and_then(Kept::into_entries), entries);
@@ -103,10 +103,6 @@ impl Kept {
             Self::Text { entries, .. } => Some(entries).filter(|entries| !entries.is_empty()),
         }
     }
-}
-
-fn head(text: &str, max_bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default()
 }
 
 /// New entries, title and link on lines of their own.

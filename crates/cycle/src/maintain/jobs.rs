@@ -8,7 +8,7 @@ use std::{path::Path, time::Duration};
 use reveille_base::{
     schedule::{Missed, Slot, due::Passed},
     types::Effect,
-    words::day_and_time,
+    words::{day_and_time, first_bytes},
     zone::Tz,
 };
 use reveille_config::Autonomy;
@@ -298,11 +298,7 @@ async fn saw(session: &Session<'_>, repo: &Repo, exec: &Exec, job: &Job, row: &J
 }
 
 async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> Saw {
-    let fit = |text: &str| {
-        let text = session.context.redactor.redact(text);
-        let end = text.floor_char_boundary(FOUND_BYTES_MAX);
-        text.get(..end).unwrap_or_default().trim_end().to_owned()
-    };
+    let fit = |text: &str| first_bytes(&session.context.redactor.redact(text), FOUND_BYTES_MAX).trim_end().to_owned();
     let home = session.context.config.home.as_deref();
     let sighting = match gate {
         JobGate::If(command) => {

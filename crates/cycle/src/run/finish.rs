@@ -1,7 +1,7 @@
 //! The end of a cycle: its entry in the episodic memory, its one commit, then delivery, in this order. What may take
 //! long comes after all answers, and nothing is said to have happened that isn't committed.
 
-use reveille_base::types::ChatRef;
+use reveille_base::{types::ChatRef, words};
 use reveille_git as repo;
 use reveille_git::{HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError};
 use reveille_memory as memory;
@@ -169,7 +169,7 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
         .episodic_lines(&ending.cycle.reasons)
         .into_iter()
         .map(|(line, is_of_others)| {
-            let line = redactor.redact(&line.split_whitespace().collect::<Vec<_>>().join(" "));
+            let line = redactor.redact(&words::one_line(&line));
             (outside::unmarked(&line).into_owned(), is_of_others || outside::origins_in(&line).is_some())
         })
         .partition(|(_, is_of_others)| *is_of_others || has_read_others && ending.account.own_receipts.is_none());

@@ -1,11 +1,15 @@
 //! What is said when work is given up, and who is told: nothing that a person said goes without a word.
 
-use reveille_base::{redact::Redactor, types::ChatRef};
+use reveille_base::{
+    redact::Redactor,
+    types::ChatRef,
+    words::{one_line, shortened},
+};
 use reveille_store::{FencedStore, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError, wake_lock::Holder};
 
 use crate::{
     context::WakeError,
-    decide::{brief, machine::Cycle, uptake::GivingUp},
+    decide::{machine::Cycle, uptake::GivingUp},
     session::Session,
 };
 
@@ -139,6 +143,6 @@ fn too_long(why: &str, open: &[&str], parked: Option<&str>) -> String {
 }
 
 fn quoted(messages: &[&str]) -> String {
-    let quoted: Vec<String> = messages.iter().map(|text| brief::clip(text, 200).replace('\n', " ")).collect();
+    let quoted: Vec<String> = messages.iter().map(|text| shortened(&one_line(text), 200)).collect();
     format!("> {}", quoted.join("\n> "))
 }

@@ -6,7 +6,7 @@
 
 use reveille_base::{
     approval_text::visible,
-    words::{effect_stated, measured, shortened},
+    words::{self, effect_stated, measured, shortened},
 };
 use reveille_git::{Parking, Publish, Repo};
 use reveille_memory::{
@@ -187,12 +187,5 @@ fn files_of(changes: &[Change]) -> Vec<StagedFile> {
 }
 
 fn slug(title: &str) -> String {
-    let dashed: String =
-        title.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
-    let short: String = words.join("-").chars().take(MAX_SLUG_CHARS).collect();
-    match short.trim_matches('-') {
-        "" => "change".to_owned(),
-        slug => slug.to_owned(),
-    }
+    Some(words::slug(title, MAX_SLUG_CHARS)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| "change".to_owned())
 }

@@ -3,6 +3,8 @@
 
 use chrono::NaiveDate;
 
+use reveille_base::words::one_line;
+
 use super::{PersonsDoing, lines_of_others, with_words};
 use crate::facts;
 
@@ -51,7 +53,7 @@ pub(super) fn dated(text: &str, today: NaiveDate, by_hand: &PersonsDoing) -> (St
 
 fn is_stale(fact: &str, days: i64) -> bool {
     let words: String = fact.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
-    let words = format!(" {} ", words.split_whitespace().collect::<Vec<_>>().join(" "));
+    let words = format!(" {} ", one_line(&words));
     let is_passing = || PASSING.iter().any(|passing| words.contains(&format!(" {passing} ")));
     days >= OLD_DAYS || days >= PASSING_DAYS && is_passing()
 }

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use ring::{digest, hmac};
 
-use reveille_base::{random::hex, redact::Secret};
+use reveille_base::{random::hex, redact::Secret, words};
 
 /// The name of the method, in headers and in what is signed.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -86,7 +86,7 @@ fn mac(key: &[u8], text: &str) -> hmac::Tag {
 fn canonical(request: Unsigned<'_>) -> (String, String) {
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in request.headers {
-        let (name, value) = (name.to_ascii_lowercase(), value.split_whitespace().collect::<Vec<_>>().join(" "));
+        let (name, value) = (name.to_ascii_lowercase(), words::one_line(value));
         match headers.iter_mut().find(|(known, _)| *known == name) {
             Some((_, values)) => *values = format!("{values},{value}"),
             None => headers.push((name, value)),

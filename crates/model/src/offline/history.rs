@@ -6,7 +6,7 @@
 use chrono::{DateTime, NaiveDateTime, TimeZone as _};
 use serde_json::Value;
 
-use reveille_base::zone::Tz;
+use reveille_base::{words, zone::Tz};
 
 use super::{
     grammar::{self, Missing, Near, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
@@ -229,7 +229,7 @@ impl History {
 /// A text without the signs of Markdown and without breaks, as a quote in Telegram compares with what was sent.
 fn plain(text: &str) -> String {
     let bare: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '\\')).collect();
-    bare.split_whitespace().collect::<Vec<_>>().join(" ")
+    words::one_line(&bare)
 }
 
 /// The words of a text that say what it is about, without their endings.

@@ -10,6 +10,8 @@ pub(super) mod places;
 #[cfg(test)]
 mod tests;
 
+use reveille_base::words::first_bytes;
+
 use self::destroy::{Destruction, destruction};
 use super::shell::{MAX_TEXT_BYTES, NotPlain, Simple, guess, plain};
 
@@ -32,7 +34,7 @@ pub(super) fn line(text: &str) -> Line {
     let (not_plain, commands) = match plain(text) {
         Ok(commands) => (None, commands.into_iter().map(|Simple { words, .. }| words).collect()),
         Err(why) => {
-            let beginning = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default();
+            let beginning = first_bytes(text, MAX_TEXT_BYTES);
             (Some(why), guess(beginning))
         }
     };

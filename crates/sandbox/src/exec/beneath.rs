@@ -11,10 +11,7 @@ mod tests;
 use std::{
     fs::{File, Metadata},
     io::{self, Read as _},
-    os::{
-        fd::OwnedFd,
-        unix::fs::{DirBuilderExt as _, MetadataExt as _},
-    },
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -24,6 +21,7 @@ use rustix::{
     io::Errno,
 };
 
+use reveille_base::file::create_private_dirs;
 use reveille_policy as policy;
 
 /// The longest path that is taken, in bytes.
@@ -192,7 +190,7 @@ impl Roots {
     fn open(&self, folder: &Folder) -> Result<OwnedFd, PathError> {
         let failed = |source: io::Error| PathError::Io { path: folder.path.display().to_string(), source };
         if folder.whose == Whose::Scratch {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.scratch).map_err(failed)?;
+            create_private_dirs(&self.scratch).map_err(failed)?;
         }
         let flags = DIRECTORY.difference(OFlags::NOFOLLOW);
         rustix::fs::open(&folder.path, flags, Mode::empty()).map_err(|error| failed(error.into()))

@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, ops::RangeInclusive, path::PathBuf};
 
+use reveille_base::words::cut_with;
+
 /// Steps back that are kept at most.
 const MAX_STEPS: usize = 50;
 /// Bytes of texts that are kept for steps back at most; the oldest go first.
@@ -183,10 +185,7 @@ fn range_of(range: Option<[i64; 2]>, total: usize) -> Result<RangeInclusive<usiz
 
 /// A line as it is shown.
 pub fn short(line: &str) -> String {
-    match line.char_indices().nth(MAX_LINE_CHARS) {
-        Some((at, _)) => format!("{}… (the line goes on)", line.get(..at).unwrap_or_default()),
-        None => line.to_owned(),
-    }
+    cut_with(line, MAX_LINE_CHARS, "… (the line goes on)")
 }
 
 fn count(lines: usize) -> String {

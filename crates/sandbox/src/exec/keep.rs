@@ -15,7 +15,7 @@ use rustix::{
     io::Errno,
 };
 
-use reveille_base::file::create_private_at;
+use reveille_base::{file::create_private_at, words::first_bytes};
 
 use super::folders::CycleFolder;
 
@@ -67,7 +67,7 @@ fn keep_rest_in(scratch: &Path, name: &str, output: String) -> String {
 
 /// As many whole lines as may be told; of a line that is longer than that, its begin.
 fn beginning(output: &str) -> &str {
-    let (most, _) = output.split_at(output.floor_char_boundary(MAX_TOLD_BYTES));
+    let most = first_bytes(output, MAX_TOLD_BYTES);
     match most.rfind('\n') {
         Some(end) if end > MAX_TOLD_BYTES / 2 => most.split_at(end + 1).0,
         _ => most,
@@ -95,7 +95,7 @@ fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
         };
-        let (most, _) = output.split_at(output.floor_char_boundary(MAX_KEPT_BYTES));
+        let most = first_bytes(output, MAX_KEPT_BYTES);
         if let Err(error) = file.write_all(most.as_bytes()) {
             // Half an output would be taken for a whole one.
             let _ = unlinkat(&folder, &name, AtFlags::empty());

@@ -13,6 +13,7 @@ use std::{
 
 use regex_lite::{Regex, RegexBuilder};
 
+use reveille_base::words::{first_bytes, first_chars, last_chars};
 use reveille_media::content;
 use reveille_policy as policy;
 
@@ -220,7 +221,7 @@ impl Search<'_> {
                     if in_file >= MAX_HITS_IN_FILE || number % 100 == 0 && self.is_over() {
                         return;
                     }
-                    let (looked_at, _) = line.split_at(line.floor_char_boundary(MAX_LINE_BYTES));
+                    let looked_at = first_bytes(line, MAX_LINE_BYTES);
                     let Some(hit) = text.find(looked_at) else { continue };
                     in_file += 1;
                     let line = Some((number, around(looked_at, hit.start())));
@@ -243,9 +244,10 @@ fn text_of(place: &Place) -> Option<String> {
 fn around(line: &str, hit: usize) -> String {
     let before = line.get(..hit).map_or(0, |before| before.chars().count());
     let skipped = before.saturating_sub(MAX_TOLD_CHARS / 3);
-    let shown: String = line.chars().skip(skipped).take(MAX_TOLD_CHARS).collect();
+    let rest = last_chars(line, line.chars().count().saturating_sub(skipped));
+    let shown = first_chars(rest, MAX_TOLD_CHARS);
     let begin = if skipped > 0 { "…" } else { "" };
-    let end = if line.chars().count() > skipped + MAX_TOLD_CHARS { "…" } else { "" };
+    let end = if shown.len() < rest.len() { "…" } else { "" };
     format!("{begin}{}{end}", shown.trim())
 }
 

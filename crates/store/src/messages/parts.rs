@@ -9,6 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reveille_base::{
     clock::{parse_time, rfc3339},
     types::ChatRef,
+    words,
 };
 
 use super::{attachments, overheard, spoken};
@@ -410,11 +411,9 @@ fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
 
 /// What a correction says: what was said, in short, what is said now, and whether that comes with a file.
 fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
-    let before = before.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cut = if before.chars().count() > MAX_EARLIER_CHARS { "…" } else { "" };
-    let before: String = before.chars().take(MAX_EARLIER_CHARS).collect();
+    let before = words::cut_with(&words::one_line(before), MAX_EARLIER_CHARS, "…");
     let how = if has_new_file { "it has a new file now, and says" } else { "it says now" };
-    format!("[edited an earlier message, which said: “{before}{cut}”; {how}:]\n{now}")
+    format!("[edited an earlier message, which said: “{before}”; {how}:]\n{now}")
 }
 
 /// Whether further parts may follow this message.

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use reveille_base::{
     clock::{parse_time, rfc3339},
     types::ChatRef,
+    words::first_chars,
 };
 
 use super::attachments::{self, AWAITED, AWAITS_FILES};
@@ -473,7 +474,7 @@ fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id
         )?
         .query_row((chat, channel_id, bot_id), |row| text_of(row, 0))
         .optional()?;
-    Ok(words.map(|words| words.chars().take(QUOTED_CHARS_MAX).collect()))
+    Ok(words.map(|words| first_chars(&words, QUOTED_CHARS_MAX).to_owned()))
 }
 
 /// Marks messages as done within a cycle's transaction; those already done keep their first outcome.

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use reveille_base::words::first_chars;
 use reveille_model::anthropic::price::message_bytes;
 
 use super::blocks::text_block;
@@ -98,8 +99,9 @@ fn half(run: &[&str]) -> Option<String> {
     if run.is_empty() || chars <= MIN_RUN_CHARS {
         return (!run.is_empty()).then_some(words);
     }
-    let kept: String = words.chars().take(chars / 2).collect();
-    Some(format!("{kept}\n<left_out characters=\"{}\" why=\"too long for this AI model\"/>", chars - chars / 2))
+    let kept = first_chars(&words, chars / 2);
+    let left_out = chars - kept.chars().count();
+    Some(format!("{kept}\n<left_out characters=\"{left_out}\" why=\"too long for this AI model\"/>"))
 }
 
 fn text(block: &Value) -> &str {

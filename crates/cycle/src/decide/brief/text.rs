@@ -1,5 +1,7 @@
 //! Texts within elements: escaped, and within bounds.
 
+use reveille_base::words;
+
 /// Characters of a name that are shown.
 const MAX_ATTRIBUTE_CHARS: usize = 100;
 
@@ -9,14 +11,10 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// A short value within quotes, on one line: the line's end is where an element's own text begins.
 pub(crate) fn attribute(value: &str) -> String {
-    let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    escape(&clip(&line, MAX_ATTRIBUTE_CHARS))
+    escape(&clip(&words::one_line(value), MAX_ATTRIBUTE_CHARS))
 }
 
 /// A text within a bound; the cut is said.
 pub(crate) fn clip(text: &str, max_chars: usize) -> String {
-    if text.chars().count() <= max_chars {
-        return text.to_owned();
-    }
-    format!("{}… (cut)", text.chars().take(max_chars).collect::<String>())
+    words::cut_with(text, max_chars, "… (cut)")
 }

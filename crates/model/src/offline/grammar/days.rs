@@ -4,6 +4,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta};
 
 use reveille_base::{
     schedule::{Missed, TimeTrouble, When, parse_only_day, parse_only_time},
+    words,
     zone::Tz,
 };
 
@@ -274,7 +275,7 @@ fn day_of(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
 
 /// "14 July 1989", "July 14, 1989", `1989-07-14`.
 fn past_day(text: &str) -> Option<NaiveDate> {
-    let text = text.replace(',', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words::one_line(&text.replace(',', " "));
     ["%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y", "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y"]
         .iter()
         .find_map(|form| NaiveDate::parse_from_str(&text, form).ok())

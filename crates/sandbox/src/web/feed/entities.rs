@@ -1,5 +1,7 @@
 //! The entities that a document defines for itself, in the little that feeds need: short plain texts, each replaced once.
 
+use reveille_base::words::first_bytes;
+
 /// How much of a document is searched for definitions, in bytes.
 const SEARCHED_BYTES: usize = 64 * 1_024;
 /// The most definitions that are kept.
@@ -14,7 +16,7 @@ pub(super) struct OwnEntities(Vec<(String, String)>);
 impl OwnEntities {
     /// Reads `<!ENTITY name "text">`. What refers to other entities or to files is left out, so nothing is expanded twice.
     pub(super) fn find(document: &str) -> Self {
-        let head = document.get(..document.floor_char_boundary(SEARCHED_BYTES)).unwrap_or_default();
+        let head = first_bytes(document, SEARCHED_BYTES);
         let Some((_, subset)) = head.split_once("<!DOCTYPE") else { return Self::default() };
         let definitions = subset.split("<!ENTITY").skip(1).take(MAX_ENTITIES);
         Self(definitions.filter_map(read_definition).collect())

@@ -16,6 +16,8 @@ use html5ever::{
     tokenizer::{TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts},
 };
 
+use reveille_base::words::first_bytes;
+
 /// The text given to the tokenizer between two looks at the bounds, in bytes.
 const PIECE_BYTES: usize = 1_024;
 /// The most tags and texts of one document.
@@ -109,9 +111,9 @@ fn pair_of_numbers(text: &str) -> Option<(char, usize)> {
         };
         Some((value.ok()?, length))
     };
-    let (first, length) = number(text.get(..text.floor_char_boundary(20))?)?;
+    let (first, length) = number(first_bytes(text, 20))?;
     let rest = text.get(length..)?;
-    let (second, more) = number(rest.get(..rest.floor_char_boundary(20))?)?;
+    let (second, more) = number(first_bytes(rest, 20))?;
     let letter = char::decode_utf16([first, second]).next()?.ok().filter(|letter| letter.len_utf16() == 2)?;
     Some((letter, length + more))
 }

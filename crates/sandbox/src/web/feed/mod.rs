@@ -14,6 +14,8 @@ use std::{borrow::Cow, collections::HashSet, io::Write as _};
 
 use flate2::write::MultiGzDecoder;
 
+use reveille_base::words::first_bytes;
+
 use self::{
     entities::OwnEntities,
     entry::{EntryDraft, LinkRank},
@@ -86,7 +88,7 @@ fn read_watched(fetched: &Fetched) -> Result<WatchedPage, WebError> {
             Err(_) => return Err(UNREADABLE),
         }
     }
-    let head = text.get(..text.floor_char_boundary(SEARCHED_BYTES)).unwrap_or_default();
+    let head = first_bytes(&text, SEARCHED_BYTES);
     let head = split_markup(head).ok_or(TOO_SLOW)?;
     // What looks like text may speak of feeds, or be one behind a program's warnings.
     let is_plain = matches!(kind.as_str(), "text/plain" | "text/markdown") && !ends_feed(&text);

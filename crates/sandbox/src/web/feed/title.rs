@@ -1,5 +1,7 @@
 //! The words of a title, out of the many ways in which feeds write markup into one.
 
+use reveille_base::words::first_bytes;
+
 use super::markup::{CDATA, Markup, split_markup};
 
 /// The longest text that is searched for words, in bytes.
@@ -31,7 +33,7 @@ pub(super) enum Writing {
 
 /// The words of a text, with blanks as they come.
 pub(super) fn read_words(text: &str, writing: Writing) -> String {
-    let text = text.get(..text.floor_char_boundary(MAX_SEARCHED_BYTES)).unwrap_or_default();
+    let text = first_bytes(text, MAX_SEARCHED_BYTES);
     // Some programs escape the mark of CDATA along with what it holds.
     let inside = text.trim().strip_prefix(CDATA.0).and_then(|text| text.strip_suffix(CDATA.1));
     let text = inside.unwrap_or(text);

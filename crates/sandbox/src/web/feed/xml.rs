@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use html5ever::Attribute;
 use reqwest::Url;
 
+use reveille_base::words::first_bytes;
+
 use super::{
     EntryDraft, FeedEntry, LinkRank,
     entities::OwnEntities,
@@ -327,7 +329,7 @@ impl<'a> Reader<'a> {
     fn add_text(&mut self, text: &str) {
         if let Some(field) = &mut self.field {
             let room = MAX_SEARCHED_BYTES.saturating_sub(field.text.len());
-            field.text.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+            field.text.push_str(first_bytes(text, room));
         }
     }
 

@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use reveille_base::{disk, types::ChatRef, zone::Tz};
-use reveille_config::{Autonomy, QuietHours};
+use reveille_config::{Autonomy, Config, QuietHours};
 use reveille_git::{Repo, RepoError};
 use reveille_index::{IndexPlace, embed::Meaning};
 use reveille_media::content;
@@ -149,6 +149,47 @@ pub struct World {
 }
 
 impl World {
+    /// The world as settings have it: it belongs to no cycle and no chat, nothing was said, read or found yet, and all of the memory is
+    /// seen as it stands.
+    pub fn new(config: &Config, version: &str, now: DateTime<Utc>, rules: Rules, shelter: Rc<Shelter>) -> Self {
+        Self {
+            wake_id: String::new(),
+            model: String::new(),
+            is_stand_in: false,
+            is_local: false,
+            other_local_chats: Vec::new(),
+            about: About::of(version, config),
+            autonomy: config.autonomy,
+            rules,
+            assignment: None,
+            taint: None,
+            shelter,
+            catalogue: Rc::default(),
+            now,
+            tz: config.timezone,
+            chat: None,
+            open_messages: Vec::new(),
+            own_words: Vec::new(),
+            replies: 0,
+            owner_chat: config.owner_chat,
+            told_keys: BTreeSet::new(),
+            told_today: 0,
+            tell_per_day: config.tell_per_day,
+            quiet_hours: config.quiet_hours,
+            reminders: Vec::new(),
+            unwoken: None,
+            documents: Documents::new(&config.repo_dir(), Vec::new()),
+            index: IndexPlace::of(config),
+            meaning: Meaning::default(),
+            skills: Vec::new(),
+            attachments: Attachments::default(),
+            exchanges: Vec::new(),
+            undoable: Vec::new(),
+            last_undoable: None,
+            shown_tasks: Vec::new(),
+        }
+    }
+
     /// A person's own doing in the facts, where the cycle looks back at some days.
     pub fn reflecting(&self) -> Option<&PersonsDoing> {
         match &self.assignment {

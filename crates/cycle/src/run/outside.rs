@@ -5,13 +5,13 @@
 //! has taken: the same lock and fence, journal, policy, approvals and commit as any other. Nobody here knows what a client's model
 //! has read, so such a cycle counts as having read what others wrote: facts go into quarantine, and what persists asks its person.
 
-use std::{collections::BTreeSet, rc::Rc, time::Duration};
+use std::{rc::Rc, time::Duration};
 
 use serde_json::{Value, json};
 
 use reveille_base::types::{Effect, Stop, Usage};
 use reveille_git::Repo;
-use reveille_index::{IndexPlace, embed::Meaning};
+use reveille_index::embed::Meaning;
 use reveille_memory as memory;
 use reveille_policy as policy;
 use reveille_policy::{Circumstances, Decision, Reach, Risk, Subject, Verdict, What};
@@ -20,8 +20,7 @@ use reveille_store::{
     wake_lock::{LockError, WakeLock, takeover, waker::Waker},
 };
 use reveille_tools::{
-    Attachments, Documents, Outcome, READ, Refusal, Registry, World,
-    about::About,
+    Attachments, Outcome, READ, Refusal, Registry, World,
     mcp::{
         client::{self, settings::Settings},
         server::Unread,
@@ -207,10 +206,6 @@ fn queue_verdict(world: &World) -> Verdict {
     policy::judge(&subject, &world.rules, &circumstances)
 }
 
-fn documents(context: Context<'_>) -> Documents {
-    Documents::new(&context.config.repo_dir(), Vec::new())
-}
-
 /// Messages that wait, a line each.
 fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
     let queued = store.queued()?;
@@ -236,44 +231,19 @@ fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
 /// # Errors
 /// The store's.
 pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
-    let config = context.config;
-    let documents = documents(context);
+    let (config, now) = (context.config, context.clock.now());
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
+    let shelter = Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config)));
     Ok(World {
-        wake_id: String::new(),
         model: OUTSIDE.to_owned(),
-        is_stand_in: false,
-        is_local: false,
         other_local_chats: store.local_chats()?.into_iter().collect(),
-        about: About::of(context.version, config),
-        autonomy: config.autonomy,
-        assignment: None,
         taint: Some(TAINT.to_owned()),
-        shelter: Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config))),
-        rules: loaded.rules,
-        catalogue: Rc::default(),
-        now: context.clock.now(),
-        tz: config.timezone,
-        chat: None,
-        open_messages: Vec::new(),
-        own_words: Vec::new(),
-        replies: 0,
-        owner_chat: config.owner_chat,
-        told_keys: BTreeSet::new(),
-        told_today: 0,
         tell_per_day: 0,
-        quiet_hours: config.quiet_hours,
         reminders: store.reminders()?,
-        unwoken: Waker::look(config, context.clock.now()).warning(config),
-        documents,
-        index: IndexPlace::of(config),
-        meaning: Meaning::new(config, context.redactor, Budget::look(store, config, context.clock.now())?.caps()),
-        skills: Vec::new(),
-        exchanges: Vec::new(),
-        undoable: Vec::new(),
-        last_undoable: None,
-        shown_tasks: Vec::new(),
+        unwoken: Waker::look(config, now).warning(config),
+        meaning: Meaning::new(config, context.redactor, Budget::look(store, config, now)?.caps()),
         attachments: Attachments { dir: config.media_dir.clone(), ..Attachments::default() },
+        ..World::new(config, context.version, now, loaded.rules, shelter)
     })
 }
 

@@ -14,7 +14,7 @@ use reveille_policy as policy;
 use reveille_sandbox::exec::Shelter;
 use reveille_store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError, wake_lock::waker::Waker};
 use reveille_tools::{
-    Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World, about::About,
+    Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World,
 };
 
 use super::attached::Allowance;
@@ -77,30 +77,19 @@ pub(crate) fn world(
     let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);
     let meaning = Meaning::new(config, session.context.redactor, caps);
     let shelter = session.shelter_of_cycle(&loaded.rules, &cycle.id)?;
+    let rules = rules_of_chat(loaded.rules, &documents, &shelter);
     Ok(World {
         wake_id: cycle.id.clone(),
         model: session.context.model.name().to_owned(),
         is_stand_in: lineup.is_thinking() && !is_local,
         is_local,
         other_local_chats: others.collect(),
-        about: About::of(session.context.version, config),
-        autonomy: config.autonomy,
         assignment: own_work::assignment(repo, cycle, &documents)?,
-        taint: None,
-        rules: rules_of_chat(loaded.rules, &documents, &shelter),
-        shelter,
         catalogue: tooling.catalogue(documents.root().is_some()),
-        now,
-        tz: config.timezone,
         chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
         open_messages: open.to_vec(),
-        own_words: Vec::new(),
-        replies: 0,
-        owner_chat: config.owner_chat,
         told_keys,
         told_today: u32::try_from(session.store.tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
-        tell_per_day: config.tell_per_day,
-        quiet_hours: config.quiet_hours,
         reminders: session.store.reminders()?,
         unwoken: unwoken(session, cycle),
         documents,
@@ -118,6 +107,7 @@ pub(crate) fn world(
             Some(chat) => session.store.shown_tasks(chat)?,
             None => Vec::new(),
         },
+        ..World::new(config, session.context.version, now, rules, shelter)
     })
 }
 

@@ -1,8 +1,6 @@
 //! A wake, a step at a time: what `cycle` does with the store, each step being one transaction or one act outside, so that a
 //! history can crash between any two. What to do next is asked of the product: `orient`, `machine`, `uptake`.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use chrono::TimeDelta;
 use fastrand::Rng;
 
@@ -15,7 +13,7 @@ use reveille_cycle::{
         lineup::ModelState,
         machine::{Cycle, Step, ToolRequest},
         orient::{self, Work},
-        situation::{Observed, Reason},
+        situation::{Reason, Situation},
     },
     uptake,
 };
@@ -144,33 +142,15 @@ impl Wake {
         let may_try = breaker.is_none_or(|breaker| breaker.may_try(scene.now));
         let mind = ModelState::of(scene.mind);
         let mind = if may_try { mind } else { mind.out_of_reach() };
-        let reminders = store.reminders().map_err(text)?;
-        let reasons = orient::due(&Observed {
-            undos: &[],
-            pressed: &[],
-            proposals: &[],
-            is_on_duty: true,
-            is_stopped: false,
-            stopped_chats: &BTreeSet::new(),
-            now: scene.now,
-            tz: Tz::UTC,
-            model: &mind,
-            messages: &store.queued().map_err(text)?,
-            open_cycles: &store.open_cycles().map_err(text)?,
-            reminders: &reminders,
-            tasks: &[],
-            handled: &BTreeSet::new(),
+        let observed = Situation {
+            messages: store.queued().map_err(text)?,
+            open_cycles: store.open_cycles().map_err(text)?,
+            reminders: store.reminders().map_err(text)?,
             tells_left: 3,
-            owner_chat: OWNER,
-            guests: &BTreeMap::new(),
-            quiet_hours: None,
-            own_work: &[],
-            initiative: None,
-            holds_nudges: false,
-            to_reflect: None,
-            person_commits: &[],
-        });
-        match orient::choose(reasons, &mind, OWNER) {
+            ..Situation::quiet(scene.now, Tz::UTC, OWNER, mind)
+        };
+        let (reasons, reminders) = (orient::due(&observed), &observed.reminders);
+        match orient::choose(reasons, &observed.model, OWNER) {
             None | Some(Work::Undo(_)) => Ok(At::Releasing),
             Some(Work::Resume { cycle_id, has_crashed }) => self.resume(scene, cycle_id, has_crashed),
             Some(Work::Think { reasons }) => Ok(At::Opening(reasons)),

@@ -115,12 +115,6 @@ impl ModelState {
         model.is_here || !self.is_local(chat)
     }
 
-    /// The same without any that thinks.
-    pub fn by_rule(&self) -> Self {
-        let lineup = Self::of(OFFLINE_MODEL).lineup;
-        Self { lineup, simple: None, reflect: None, grammar: None, ..self.clone() }
-    }
-
     /// The model that is asked for a chat; none: nobody can be.
     pub fn asked(&self, chat: ChatRef) -> Option<&LinedUp> {
         let simple = || self.simple_for_nothing(self.cap(Some(chat))).filter(|simple| self.serves(simple, Some(chat)));

@@ -17,23 +17,23 @@ pub use self::{
 };
 use crate::decide::{
     lineup::ModelState,
-    situation::{DueWork, Observed, Reason},
+    situation::{DueWork, Reason, Situation},
 };
 use chrono::NaiveDate;
 
 /// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
 /// stopped: it is what a person does next who has stopped something that went wrong.
-pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
+pub fn due(observed: &Situation) -> Vec<Reason> {
     // A cycle by rule that was cut off has nothing left but its commit and its end: an undo with its commit made isn't begun again.
     let (mut reasons, resumptions): (Vec<_>, Vec<_>) = resumptions(observed)
         .into_iter()
-        .partition(|reason| resumes(reason, observed.open_cycles, NewCycle::is_by_rule));
+        .partition(|reason| resumes(reason, &observed.open_cycles, NewCycle::is_by_rule));
     reasons.extend(observed.undos.iter().map(|undo| Reason::Undo { undo: undo.clone() }));
     if observed.is_stopped {
         return reasons;
     }
     let (own_work, resumptions): (Vec<_>, Vec<_>) =
-        resumptions.into_iter().partition(|reason| resumes(reason, observed.open_cycles, is_own_work));
+        resumptions.into_iter().partition(|reason| resumes(reason, &observed.open_cycles, is_own_work));
     reasons.extend(resumptions);
     reasons.extend(due_reminders(observed));
     // One at a time: each changes the memory that the next one finds.
@@ -65,7 +65,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     if reasons.is_empty() {
         reasons.extend(unasked::reason(observed));
     }
-    if observed.model.for_reflection().is_some() || looks_back_by_rule(observed.model) {
+    if observed.model.for_reflection().is_some() || looks_back_by_rule(&observed.model) {
         reasons.extend(reflection(observed).filter(|_| reasons.is_empty()));
     }
     reasons
@@ -167,7 +167,7 @@ pub fn reflection_key(today: NaiveDate) -> String {
 }
 
 /// A look back waits for everything else: it is a wake's own when nothing else is due. While one is open it has these days.
-fn reflection(observed: &Observed<'_>) -> Option<Reason> {
+fn reflection(observed: &Situation) -> Option<Reason> {
     if observed.open_cycles.iter().any(|row| is_reflection(&row.cycle)) {
         return None;
     }
@@ -177,13 +177,13 @@ fn reflection(observed: &Observed<'_>) -> Option<Reason> {
 }
 
 /// Own work of which nothing is under way: an open cycle of the same task, or job, comes first.
-fn due_own_work<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = Reason> + 'a {
+fn due_own_work<'a>(observed: &'a Situation) -> impl Iterator<Item = Reason> + 'a {
     let open = || observed.open_cycles.iter().filter_map(|row| row.cycle.work.as_ref());
     let is_free = move |due: &&DueWork| !open().any(|work| work.is_of_the_same(&due.work));
     observed.own_work.iter().filter(is_free).map(|due| Reason::Own { due: due.clone() })
 }
 
-fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
+fn resumptions(observed: &Situation) -> Vec<Reason> {
     observed
         .open_cycles
         .iter()
@@ -203,7 +203,7 @@ fn resumes(reason: &Reason, open_cycles: &[CycleRow], is_such: impl Fn(&NewCycle
     open_cycles.iter().any(|row| row.cycle.id == *cycle_id && is_such(&row.cycle))
 }
 
-fn due_reminders(observed: &Observed<'_>) -> Vec<Reason> {
+fn due_reminders(observed: &Situation) -> Vec<Reason> {
     let due = observed.reminders.iter().filter(|reminder| reminder.what.next_at <= observed.now);
     let mut due: Vec<_> = due.map(|reminder| (reminder.what.next_at, reminder.id)).collect();
     due.sort_unstable();

@@ -18,55 +18,89 @@ use reveille_store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Und
 
 use super::{initiative::DueInitiative, lineup::ModelState};
 
-/// What the gate looks at.
-pub struct Observed<'a> {
+/// What was observed, and what settings say of it: all that is decided by.
+pub struct Situation {
     /// Now.
     pub now: DateTime<Utc>,
     /// The person's zone.
     pub tz: Tz,
-    /// The configured model.
-    pub model: &'a ModelState,
+    /// The configured models.
+    pub model: ModelState,
     /// The queue: the chats in their turn, of each the oldest first.
-    pub messages: &'a [Incoming],
+    pub messages: Vec<Incoming>,
     /// Cycles that didn't end.
-    pub open_cycles: &'a [CycleRow],
+    pub open_cycles: Vec<CycleRow>,
     /// Active reminders.
-    pub reminders: &'a [Reminder],
+    pub reminders: Vec<Reminder>,
     /// Active and waiting tasks.
-    pub tasks: &'a [Task],
+    pub tasks: Vec<Task>,
     /// Keys that are reasons no more.
-    pub handled: &'a BTreeSet<String>,
+    pub handled: BTreeSet<String>,
     /// How often the owner may still be spoken to unasked today.
     pub tells_left: usize,
     /// Whose tasks say nothing of a chat.
     pub owner_chat: ChatRef,
     /// The chats besides the owner's that may be spoken to, and how often each still may unasked today. Tasks of others are
     /// nobody's.
-    pub guests: &'a BTreeMap<ChatRef, usize>,
+    pub guests: BTreeMap<ChatRef, usize>,
     /// When nothing is said unasked.
     pub quiet_hours: Option<QuietHours>,
     /// Whether nudges wait: the person has low energy, or wants none.
     pub holds_nudges: bool,
     /// Work of its own that is due, in its order.
-    pub own_work: &'a [DueWork],
+    pub own_work: Vec<DueWork>,
     /// The time for something useful unasked that has come, with what was weighed.
-    pub initiative: Option<&'a DueInitiative>,
+    pub initiative: Option<DueInitiative>,
     /// The days to look back at, the last one excluded, if it is time to.
     pub to_reflect: Option<Range<NaiveDate>>,
     /// Commits of people since the last wake, newest first, as (id, what).
-    pub person_commits: &'a [(String, String)],
+    pub person_commits: Vec<(String, String)>,
+    /// The commit at which it was looked for them.
+    pub head: Option<String>,
     /// Wakes that are to be undone, in the order in which that was asked for.
-    pub undos: &'a [Undo],
+    pub undos: Vec<Undo>,
     /// What was answered to nudges, and is to be done.
-    pub pressed: &'a [OpenNudge],
+    pub pressed: Vec<OpenNudge>,
     /// Changes of its own orders that were agreed to a week ago.
-    pub proposals: &'a [Proposal],
+    pub proposals: Vec<Proposal>,
     /// Whether what comes by itself is this machine's to do.
     pub is_on_duty: bool,
     /// Whether all work is stopped.
     pub is_stopped: bool,
     /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.
-    pub stopped_chats: &'a BTreeSet<ChatRef>,
+    pub stopped_chats: BTreeSet<ChatRef>,
+}
+
+impl Situation {
+    /// A moment in which nothing waits and nothing may be said unasked, on a machine whose turn it is.
+    pub const fn quiet(now: DateTime<Utc>, tz: Tz, owner_chat: ChatRef, model: ModelState) -> Self {
+        Self {
+            now,
+            tz,
+            model,
+            messages: Vec::new(),
+            open_cycles: Vec::new(),
+            reminders: Vec::new(),
+            tasks: Vec::new(),
+            handled: BTreeSet::new(),
+            tells_left: 0,
+            owner_chat,
+            guests: BTreeMap::new(),
+            quiet_hours: None,
+            holds_nudges: false,
+            own_work: Vec::new(),
+            initiative: None,
+            to_reflect: None,
+            person_commits: Vec::new(),
+            head: None,
+            undos: Vec::new(),
+            pressed: Vec::new(),
+            proposals: Vec::new(),
+            is_on_duty: true,
+            is_stopped: false,
+            stopped_chats: BTreeSet::new(),
+        }
+    }
 }
 
 /// Work of its own that is due: nobody waits for it.

@@ -3,11 +3,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ops::Range,
     path::Path,
 };
 
-use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{schedule::due::is_set_back, types::ChatRef};
 use reveille_config::{Config, OFFLINE_MODEL, RepoUrl};
@@ -20,18 +19,15 @@ use reveille_memory::{
     view,
 };
 use reveille_model::offline::Offline;
-use reveille_store::{
-    CycleRow, HEAD_SEEN, Incoming, OpenNudge, Proposal, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind,
-};
+use reveille_store::{HEAD_SEEN, Incoming, Store, StoreError, ToldOf, UpkeepKind};
 
 use crate::{
     context::{Context, WakeError},
     decide::{
         budget::{Budget, day_begin},
-        initiative::DueInitiative,
         lineup::{LinedUp, ModelState, OutOfLine},
         orient,
-        situation::{DueWork, Observed, Reason},
+        situation::{DueWork, Situation},
     },
     lease,
     look::{initiative, jobs, own_work, reflecting, retention},
@@ -39,40 +35,6 @@ use crate::{
 
 /// A person's commits that are looked at.
 const MAX_PERSON_COMMITS: usize = 20;
-
-/// All that was observed.
-pub(crate) struct Observation {
-    pub(crate) now: DateTime<Utc>,
-    pub(crate) model: ModelState,
-    pub(crate) messages: Vec<Incoming>,
-    pub(crate) open_cycles: Vec<CycleRow>,
-    pub(crate) reminders: Vec<Reminder>,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) handled: BTreeSet<String>,
-    pub(crate) person_commits: Vec<(String, String)>,
-    /// The commit at which it was looked for them.
-    pub(crate) head: Option<String>,
-    /// How often the owner may still be spoken to unasked today.
-    pub(crate) tells_left: usize,
-    /// The same for the chats whose tasks there are besides, of those that may be spoken to.
-    pub(crate) guests: BTreeMap<ChatRef, usize>,
-    pub(crate) undos: Vec<Undo>,
-    /// What was answered to nudges, and is to be done.
-    pub(crate) pressed: Vec<OpenNudge>,
-    /// Changes of its own orders that were agreed to a week ago.
-    pub(crate) proposals: Vec<Proposal>,
-    /// Whether nudges wait.
-    pub(crate) holds_nudges: bool,
-    /// Work of its own that is due.
-    pub(crate) own_work: Vec<DueWork>,
-    /// The time for something useful unasked that has come.
-    pub(crate) initiative: Option<DueInitiative>,
-    /// The days to look back at.
-    pub(crate) to_reflect: Option<Range<NaiveDate>>,
-    pub(crate) is_on_duty: bool,
-    pub(crate) is_stopped: bool,
-    pub(crate) stopped_chats: BTreeSet<ChatRef>,
-}
 
 /// What was seen of the memory.
 struct Memory {
@@ -83,7 +45,7 @@ struct Memory {
     steps: Vec<DueWork>,
 }
 
-impl Observation {
+impl Situation {
     /// Looks. `repo` is none before the first run has made it.
     pub(crate) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
         let told = store.told_to_waiting()?;
@@ -120,6 +82,9 @@ impl Observation {
         let stopped_chats: BTreeSet<ChatRef> = store.stopped_chats()?.into_keys().collect();
         Ok(Self {
             now,
+            tz: config.timezone,
+            owner_chat: config.owner_chat,
+            quiet_hours: config.quiet_hours,
             model: model_state_of(store, context)?,
             messages: not_stopped(store.queued()?, &stopped_chats),
             open_cycles: store.open_cycles()?,
@@ -155,35 +120,6 @@ impl Observation {
         });
         Ok(())
     }
-
-    /// What is due, the most urgent first.
-    pub(crate) fn due(&self, context: Context<'_>) -> Vec<Reason> {
-        orient::due(&Observed {
-            now: self.now,
-            tz: context.config.timezone,
-            model: &self.model,
-            messages: &self.messages,
-            open_cycles: &self.open_cycles,
-            reminders: &self.reminders,
-            tasks: &self.tasks,
-            handled: &self.handled,
-            tells_left: self.tells_left,
-            owner_chat: context.config.owner_chat,
-            guests: &self.guests,
-            quiet_hours: context.config.quiet_hours,
-            holds_nudges: self.holds_nudges,
-            own_work: &self.own_work,
-            initiative: self.initiative.as_ref(),
-            to_reflect: self.to_reflect.clone(),
-            person_commits: &self.person_commits,
-            undos: &self.undos,
-            pressed: &self.pressed,
-            proposals: &self.proposals,
-            is_on_duty: self.is_on_duty,
-            is_stopped: self.is_stopped,
-            stopped_chats: &self.stopped_chats,
-        })
-    }
 }
 
 /// Messages but for those of chats that have stopped what is done for them: these are kept.
@@ -203,7 +139,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
         return Ok(true);
     }
     if store.stopped()?.is_some() {
-        return Ok(!Observation::look(store, None, context)?.due(context).is_empty());
+        return Ok(!orient::due(&Situation::look(store, None, context)?).is_empty());
     }
     let (dir, url) = (context.config.repo_dir(), context.config.repo_url.as_ref().map(RepoUrl::expose));
     if let Some(memory) =
@@ -213,7 +149,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
             || is_fetch_due(store, memory.has_remote(), context)?
             || retention::is_due(store, context)?
             || jobs::is_due(store, context)?
-            || !Observation::at_rest(store, &memory, context)?.due(context).is_empty());
+            || !orient::due(&Situation::at_rest(store, &memory, context)?).is_empty());
     }
     let Some(repo) = open(&dir)? else {
         return Ok(true);
@@ -231,7 +167,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     {
         return Ok(true);
     }
-    Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
+    Ok(!orient::due(&Situation::look(store, Some(&repo), context)?).is_empty())
 }
 
 /// Whether the clock was set back: what waits is brought forward then, and the next slots are to be found anew. Or the person lives in

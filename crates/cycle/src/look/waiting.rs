@@ -14,7 +14,7 @@ use super::{jobs, observe, own_work, reflecting};
 use crate::{
     decide::{
         orient::{self, Standing},
-        situation::{Observed, Reason},
+        situation::{Reason, Situation},
     },
     lease,
 };
@@ -32,45 +32,32 @@ pub struct Waiting {
 
 /// Looks at the queue. Nothing is written.
 pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
-    let model = observe::model_state(store, config, now)?;
-    let reminders = store.reminders()?;
     let stopped_chats = store.stopped_chats()?.into_keys().collect();
-    let messages = observe::not_stopped(store.queued()?, &stopped_chats);
-    let is_stopped = store.stopped()?.is_some();
     let documents = Documents::new(&config.repo_dir(), Vec::new());
     let read = |path: &str| Ok::<_, RepoError>(documents.get(path));
     let tasks = observe::tasks(read);
-    let guests = observe::guests(store, (config, now), &tasks)?;
     let mut handled = observe::handled_of_tasks(store)?;
     handled.extend(store.told_to_waiting()?.handles);
     let steps = own_work::not_handled(store, observe::steps_due(&tasks, config, read))?;
-    let open_cycles = store.open_cycles()?;
-    let undos = store.open_undos()?;
-    let pressed = store.open_nudges()?;
-    let observed = Observed {
-        now,
-        tz: config.timezone,
-        model: &model,
-        messages: &messages,
-        open_cycles: &open_cycles,
-        reminders: &reminders,
-        tasks: &tasks,
-        handled: &handled,
+    let model = observe::model_state(store, config, now)?;
+    let observed = Situation {
+        messages: observe::not_stopped(store.queued()?, &stopped_chats),
+        open_cycles: store.open_cycles()?,
+        reminders: store.reminders()?,
+        handled,
         tells_left: observe::tells_left(store, (config, now), config.owner_chat)?,
-        owner_chat: config.owner_chat,
-        guests: &guests,
+        guests: observe::guests(store, (config, now), &tasks)?,
         quiet_hours: config.quiet_hours,
         holds_nudges: observe::holds_nudges(&tasks, (config, now), read),
-        own_work: &[own_work::jobs_due(store)?, steps].concat(),
-        initiative: None,
+        own_work: [own_work::jobs_due(store)?, steps].concat(),
         to_reflect: reflecting::days_due(store, config, now)?,
-        person_commits: &[],
-        undos: &undos,
-        pressed: &pressed,
-        proposals: &[],
+        tasks,
+        undos: store.open_undos()?,
+        pressed: store.open_nudges()?,
         is_on_duty: lease::is_on_duty(config),
-        is_stopped,
-        stopped_chats: &stopped_chats,
+        is_stopped: store.stopped()?.is_some(),
+        stopped_chats,
+        ..Situation::quiet(now, config.timezone, config.owner_chat, model)
     };
     let mut due: BTreeSet<String> = orient::due(&observed).iter().flat_map(names).collect();
     let mut standings = BTreeMap::new();
@@ -80,10 +67,10 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     if config.telegram_token.is_some() {
         due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
     }
-    if is_stopped {
+    if observed.is_stopped {
         return Ok(Waiting { due, messages: standings, next_at: None });
     }
-    let is_set_back = store.is_set_back(now)? || reminders.iter().any(|reminder| reminder.is_set_back(now));
+    let is_set_back = store.is_set_back(now)? || observed.reminders.iter().any(|reminder| reminder.is_set_back(now));
     due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
     due.extend(observe::is_zone_new(store, config, now)?.then(|| "a new time zone".to_owned()));
     due.extend(jobs::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
@@ -91,7 +78,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }
     let times = [store.next_reminder_at()?, store.next_job_at()?, store.next_delivery()?];
-    let held = messages.iter().filter_map(|message| message.not_before);
+    let held = observed.messages.iter().filter_map(|message| message.not_before);
     let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
     Ok(Waiting { due, messages: standings, next_at })
 }

@@ -15,8 +15,13 @@ use reveille_store::UpkeepKind;
 
 use crate::{
     context::{Terminal, WakeError},
-    decide::{merge::merge_texts, orient, situation::Reason, verify::Account},
-    look::observe::{self, Observation},
+    decide::{
+        merge::merge_texts,
+        orient,
+        situation::{Reason, Situation},
+        verify::Account,
+    },
+    look::observe,
     maintain::{alarms, index},
     session::Session,
     sharing::Sharing,
@@ -115,8 +120,8 @@ pub(crate) fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<bool, Wake
     if *session.context.stop.borrow() || session.is_stopped()? {
         return Ok(true);
     }
-    let observation = Observation::look(&session.store, Some(repo), session.context)?;
-    let due = observation.due(session.context);
+    let observation = Situation::look(&session.store, Some(repo), session.context)?;
+    let due = orient::due(&observation);
     Ok(orient::choose(due, &observation.model, session.context.config.owner_chat).is_some())
 }
 
@@ -125,8 +130,8 @@ pub(crate) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<
     if *session.context.stop.borrow() || session.is_stopped()? {
         return Ok(true);
     }
-    let observation = Observation::look(&session.store, Some(repo), session.context)?;
-    let due = observation.due(session.context);
+    let observation = Situation::look(&session.store, Some(repo), session.context)?;
+    let due = orient::due(&observation);
     let work = orient::choose(due, &observation.model, session.context.config.owner_chat);
     Ok(work.is_some_and(|work| !orient::is_own(&work, &observation.open_cycles)))
 }
@@ -155,7 +160,7 @@ pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> 
 
 /// Whether somebody waits for an answer that the present model can give.
 pub(crate) fn is_waited_for(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
-    let due = Observation::look(&session.store, Some(repo), session.context)?.due(session.context);
+    let due = orient::due(&Situation::look(&session.store, Some(repo), session.context)?);
     Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
 }
 

@@ -20,18 +20,17 @@ use crate::{
     decide::{
         budget::{Budget, Waits},
         machine::Cycle,
-        situation::Reason,
+        situation::{Reason, Situation},
         stale,
         verify::Account,
     },
-    look::observe::Observation,
     maintain::sync,
     run::{deeds::Deeds, finish, pressed, proposal, reflect, remind},
     session::{Ending, Session},
 };
 
 /// The messages that a reason is about, as they were read.
-fn messages_of<'a>(reason: &Reason, observation: &'a Observation) -> Vec<&'a Incoming> {
+fn messages_of<'a>(reason: &Reason, observation: &'a Situation) -> Vec<&'a Incoming> {
     observation.messages.iter().filter(|message| reason.messages().contains(&message.id)).collect()
 }
 
@@ -39,7 +38,7 @@ fn messages_of<'a>(reason: &Reason, observation: &'a Observation) -> Vec<&'a Inc
 pub(crate) async fn run(
     session: &mut Session<'_>,
     repo: &Repo,
-    observation: &Observation,
+    observation: &Situation,
     reasons: &[Reason],
 ) -> Result<(), WakeError> {
     let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
@@ -87,7 +86,7 @@ fn act_on(
     repo: &Repo,
     reason: &Reason,
     told: ChatRef,
-    observation: &Observation,
+    observation: &Situation,
 ) -> Result<Deeds, WakeError> {
     Ok(match reason {
         Reason::Task { title, next, missed_at, key } => {

@@ -27,14 +27,11 @@ use crate::{
         lineup::ModelState,
         machine::Cycle,
         orient::last_channel_id,
-        situation::Reason,
+        situation::{Reason, Situation},
         taint,
         verify::Account,
     },
-    look::{
-        observe::Observation,
-        undoable::{undoable, what_it_did, what_they_did},
-    },
+    look::undoable::{undoable, what_it_did, what_they_did},
     run::{attached, lasting::lasting, own_work, own_work_begun::Begun, recall, recordings, token_rate},
     session::Session,
 };
@@ -170,7 +167,7 @@ pub(crate) fn opening(
     session: &mut Session<'_>,
     cycle: &mut NewCycle,
     world: &World,
-    observation: &Observation,
+    observation: &Situation,
     reasons: &[Reason],
     work: &Begun,
 ) -> Result<Entry, WakeError> {
@@ -302,7 +299,7 @@ fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>,
 }
 
 /// The words that say what a cycle is about: what is said to it, and why it is due.
-fn called_for(reasons: &[String], observation: &Observation, messages: &[i64]) -> String {
+fn called_for(reasons: &[String], observation: &Situation, messages: &[i64]) -> String {
     let said = observation.messages.iter().filter(|message| messages.contains(&message.id));
     let said = said.flat_map(|message| [Some(message.text.as_str()), message.quoted.as_deref()]).flatten();
     reasons.iter().map(String::as_str).chain(said).collect::<Vec<_>>().join("\n")

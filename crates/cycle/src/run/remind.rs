@@ -17,8 +17,8 @@ use reveille_store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round}
 use super::deeds::Deeds;
 use crate::{
     context::WakeError,
-    decide::situation::Reason,
-    look::observe::{Observation, ZONE, is_zone_new},
+    decide::situation::{Reason, Situation},
+    look::observe::{ZONE, is_zone_new},
     session::Session,
 };
 
@@ -30,7 +30,7 @@ const MAX_ALONE: usize = 5;
 const HISTORY: TimeDelta = TimeDelta::days(2);
 
 /// What becomes of the reminders among the reasons.
-pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Observation) -> Result<Deeds, WakeError> {
+pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Situation) -> Result<Deeds, WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
     let is_due = |reminder: &&Reminder| {
         reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))

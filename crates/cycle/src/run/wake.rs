@@ -13,11 +13,11 @@ use crate::{
         lineup::ModelState,
         machine::Cycle,
         orient::{self, Backlog, Work},
-        situation::Reason,
+        situation::{Reason, Situation},
         verify::Account,
     },
     lease,
-    look::observe::{self, Observation},
+    look::observe,
     maintain::{embed, index, jobs, ready, retention, sync},
     run::{
         by_rule, finish,
@@ -78,8 +78,8 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     let mut cycles_left = if session.context.is_turn { 1 } else { MAX_CYCLES };
     while cycles_left > 0 {
         cycles_left -= 1;
-        let observation = Observation::look(&session.store, Some(&repo), session.context)?;
-        let (reasons, is_more_due) = orient::without_backlog(observation.due(session.context), backlog);
+        let observation = Situation::look(&session.store, Some(&repo), session.context)?;
+        let (reasons, is_more_due) = orient::without_backlog(orient::due(&observation), backlog);
         let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {
             is_quiet = true;
             break;
@@ -160,7 +160,7 @@ fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
 async fn think(
     session: &mut Session<'_>,
     repo: &Repo,
-    mut observation: Observation,
+    mut observation: Situation,
     reasons: &[Reason],
 ) -> Result<Next, WakeError> {
     let reported = (session.report.cycle_id.clone(), session.report.reasons.len());

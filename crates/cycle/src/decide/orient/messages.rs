@@ -12,7 +12,7 @@ use crate::decide::{
     brief::MAX_MESSAGES,
     gate::waiting_for_files,
     lineup::{LinedUp, ModelState},
-    situation::{Observed, Reason},
+    situation::{Reason, Situation},
     stale,
 };
 
@@ -111,8 +111,8 @@ pub enum Standing {
 }
 
 /// How it stands with each message of the queue.
-pub fn standings<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Incoming, Standing)> {
-    standings_of(observed.messages, observed.open_cycles, observed.model, observed.now)
+pub fn standings<'a>(observed: &'a Situation) -> impl Iterator<Item = (&'a Incoming, Standing)> {
+    standings_of(&observed.messages, &observed.open_cycles, &observed.model, observed.now)
 }
 
 /// Whether a message of the queue is to be answered now.
@@ -159,7 +159,7 @@ fn place_of(message: &Incoming) -> Place<'_> {
 
 /// What is to be answered now, chat by chat, and each terminal that waits by itself; and first what isn't any more, because it was kept
 /// for so long.
-pub(crate) fn due(observed: &Observed<'_>) -> Vec<Reason> {
+pub(crate) fn due(observed: &Situation) -> Vec<Reason> {
     let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
     let is_thought_about = |chat| observed.model.asked(chat).is_some_and(|model| model.is_thinking);
     let is_stale = |message: &&Incoming| is_thought_about(message.chat) && stale::is_stale(message, observed.now);
@@ -183,15 +183,15 @@ fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
 }
 
 /// A chat is told when its first message waits, and then of the first one of each day.
-pub(crate) fn over_budget(observed: &Observed<'_>) -> Vec<Reason> {
+pub(crate) fn over_budget(observed: &Situation) -> Vec<Reason> {
     let mut chats = BTreeSet::new();
-    let model = observed.model;
+    let model = &observed.model;
     let is_kept = |message: &Incoming| message.held_for.as_deref() == Some(model.who_answers(message.chat));
     let waiting = || observed.messages.iter().filter(|message| !is_kept(message) && !model.grammar_takes(message));
     waiting()
         .filter(|message| chats.insert(message.chat))
         .filter_map(|oldest| {
-            let cap = observed.model.out_of_budget(Some(oldest.chat))?;
+            let cap = model.out_of_budget(Some(oldest.chat))?;
             let of_chat = waiting().filter(|message| message.chat == oldest.chat);
             let key = budget_key(oldest.chat, of_chat, cap, observed.now, observed.tz);
             let (chat, thread_id) = (oldest.chat, oldest.thread_id);

@@ -12,7 +12,7 @@ use reveille_memory::{
     view,
 };
 
-use crate::decide::situation::{Observed, Reason};
+use crate::decide::situation::{Reason, Situation};
 
 /// From this hour on a task's last day is spoken of, on the person's wall.
 const DUE_FROM_HOUR: u32 = 8;
@@ -35,26 +35,51 @@ pub fn due_key(title: &str, day: NaiveDate, is_missed: bool) -> String {
     format!("due/{title}/{day}{}", if is_missed { "/missed" } else { "" })
 }
 
+/// One chat's tasks, and what may be said of them.
+struct ChatTasks<'a> {
+    tasks: Vec<&'a Task>,
+    /// Whether a model that thinks has them in hand; else a rule tells of them.
+    is_thinking: bool,
+    /// How often may still be spoken unasked today.
+    tells_left: usize,
+    holds_nudges: bool,
+    situation: &'a Situation,
+}
+
+impl<'a> ChatTasks<'a> {
+    fn of_owner(observed: &'a Situation) -> Self {
+        Self {
+            tasks: tasks_of(observed, None),
+            is_thinking: observed.model.is_thinking(),
+            tells_left: observed.tells_left,
+            holds_nudges: observed.holds_nudges,
+            situation: observed,
+        }
+    }
+
+    /// As if there were no model. What holds nudges back is the owner's context.
+    fn of_guest(observed: &'a Situation, chat: ChatRef, tells_left: usize) -> Self {
+        let tasks = tasks_of(observed, Some(chat));
+        Self { tasks, is_thinking: false, tells_left, holds_nudges: false, situation: observed }
+    }
+}
+
 /// The last days of the owner's tasks: told by rule, whatever model there is.
-pub(crate) fn last_days_of_owner(observed: &Observed<'_>) -> Vec<Reason> {
-    last_days(&Observed { tasks: &tasks_of(observed, None), to_reflect: None, ..*observed })
+pub(crate) fn last_days_of_owner(observed: &Situation) -> Vec<Reason> {
+    last_days(&ChatTasks::of_owner(observed))
 }
 
 /// What there is to be done about the owner's tasks.
-pub(crate) fn of_owner(observed: &Observed<'_>) -> Vec<Reason> {
-    of_tasks(&Observed { tasks: &tasks_of(observed, None), to_reflect: None, ..*observed })
+pub(crate) fn of_owner(observed: &Situation) -> Vec<Reason> {
+    of_tasks(&ChatTasks::of_owner(observed))
 }
 
 /// What there is to be done about each guest's tasks, as if there were no model: what is said in another chat than the owner's is
 /// a rule's words, so that nothing of the owner's can be in it, and costs nobody anything.
-pub(crate) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
-    let by_rule = observed.model.by_rule();
+pub(crate) fn of_guests(observed: &Situation) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    for (chat, tells_left) in observed.guests {
-        let tasks = tasks_of(observed, Some(*chat));
-        let (holds_nudges, to_reflect) = (false, None);
-        let theirs =
-            Observed { tasks: &tasks, model: &by_rule, tells_left: *tells_left, holds_nudges, to_reflect, ..*observed };
+    for (chat, tells_left) in &observed.guests {
+        let theirs = ChatTasks::of_guest(observed, *chat, *tells_left);
         let theirs = [of_tasks(&theirs), last_days(&theirs)].concat();
         reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat: *chat, what: Box::new(what) }));
     }
@@ -62,67 +87,67 @@ pub(crate) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
 }
 
 /// What there is to be done about one chat's tasks.
-fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
-    let mut reasons = due_tasks(observed);
-    reasons.extend(decaying(observed));
-    if !observed.model.is_thinking() {
+fn of_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
+    let mut reasons = due_tasks(theirs);
+    reasons.extend(decaying(theirs));
+    if !theirs.is_thinking {
         // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
-        reasons.truncate(observed.tells_left);
+        reasons.truncate(theirs.tells_left);
     }
-    reasons.extend(missed_tasks(observed));
+    reasons.extend(missed_tasks(theirs));
     reasons
 }
 
 /// Tasks that are to be done today, and as many as may be spoken of unasked that should have been. What a person has touched today is in
 /// their mind: it is spoken of in the evening.
-fn last_days(observed: &Observed<'_>) -> Vec<Reason> {
-    let local = observed.now.with_timezone(&observed.tz);
+fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
+    let local = theirs.situation.now.with_timezone(&theirs.situation.tz);
     let (today, hour) = (local.date_naive(), local.hour());
-    if is_quiet(observed) || hour < DUE_FROM_HOUR {
+    if is_quiet(theirs.situation) || hour < DUE_FROM_HOUR {
         return Vec::new();
     }
-    let open = observed.tasks.iter().filter(|task| !decay::rests(task));
+    let open = theirs.tasks.iter().copied().filter(|task| !decay::rests(task));
     let due = open.filter_map(|task| Some((task, task.due().filter(|due| *due <= today)?)));
     let (met, missed): (Vec<_>, Vec<_>) = due.partition(|(_, due)| *due == today);
     let is_in_mind = |task: &Task| task.touched == Some(today) && hour < IN_MIND_UNTIL_HOUR;
     let reason = |(task, day): (&Task, NaiveDate)| {
         let key = due_key(&task.title, day, day < today);
-        let is_open = !observed.handled.contains(&key) && !is_in_mind(task);
+        let is_open = !theirs.situation.handled.contains(&key) && !is_in_mind(task);
         is_open.then(|| Reason::Due { title: task.title.clone(), day, next: task.get("next").map(str::to_owned), key })
     };
-    let missed = missed.into_iter().filter_map(reason).take(observed.tells_left);
+    let missed = missed.into_iter().filter_map(reason).take(theirs.tells_left);
     met.into_iter().filter_map(reason).chain(missed).collect()
 }
 
 /// The tasks of a chat; none: of the owner's.
-fn tasks_of(observed: &Observed<'_>, chat: Option<ChatRef>) -> Vec<Task> {
+fn tasks_of(observed: &Situation, chat: Option<ChatRef>) -> Vec<&Task> {
     // What came in and nobody has confirmed is no order: its time never comes.
     let is_theirs =
         |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), observed.owner_chat) == chat;
-    observed.tasks.iter().filter(is_theirs).cloned().collect()
+    observed.tasks.iter().filter(is_theirs).collect()
 }
 
 /// A thinking model may work silently at any hour; without one a task's time is only told of, and that waits for waking hours.
-fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
-    if !observed.model.is_thinking() && is_quiet(observed) {
+fn due_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
+    if !theirs.is_thinking && is_quiet(theirs.situation) {
         return Vec::new();
     }
-    due_times(observed)
-        .filter(|(task, _, at)| task.missed == Missed::Run || !is_missed(observed, *at))
+    due_times(theirs)
+        .filter(|(task, _, at)| task.missed == Missed::Run || !is_missed(theirs, *at))
         .map(|(task, key, at)| Reason::Task {
             title: task.title.clone(),
             next: task.get("next").map(str::to_owned),
-            missed_at: is_missed(observed, at).then(|| at.with_timezone(&observed.tz).naive_local()),
+            missed_at: is_missed(theirs, at).then(|| at.with_timezone(&theirs.situation.tz).naive_local()),
             key,
         })
         .collect()
 }
 
 /// Times that were missed and aren't made up for. Leaving one out needs no model; telling of it speaks unasked.
-fn missed_tasks(observed: &Observed<'_>) -> Vec<Reason> {
-    let tells = if is_quiet(observed) { 0 } else { observed.tells_left };
+fn missed_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
+    let tells = if is_quiet(theirs.situation) { 0 } else { theirs.tells_left };
     let missed = |policy: Missed| {
-        due_times(observed).filter(move |(task, _, at)| task.missed == policy && is_missed(observed, *at)).map(
+        due_times(theirs).filter(move |(task, _, at)| task.missed == policy && is_missed(theirs, *at)).map(
             |(task, key, _)| Reason::MissedTask {
                 title: task.title.clone(),
                 at: task.at().unwrap_or_default().to_owned(),
@@ -135,44 +160,44 @@ fn missed_tasks(observed: &Observed<'_>) -> Vec<Reason> {
 }
 
 /// Tasks whose time has come and wasn't handled yet, with its key and instant.
-fn due_times<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Task, String, DateTime<Utc>)> {
-    observed.tasks.iter().filter_map(|task| {
-        let at = task_time(task.at()?, observed.tz).filter(|at| *at <= observed.now)?;
+fn due_times<'a>(theirs: &'a ChatTasks<'_>) -> impl Iterator<Item = (&'a Task, String, DateTime<Utc>)> {
+    theirs.tasks.iter().copied().filter_map(|task| {
+        let at = task_time(task.at()?, theirs.situation.tz).filter(|at| *at <= theirs.situation.now)?;
         let key = task_key(&task.title, task.at()?);
-        (!observed.handled.contains(&key)).then_some((task, key, at))
+        (!theirs.situation.handled.contains(&key)).then_some((task, key, at))
     })
 }
 
 /// Whether a task's time was missed. What may only be told of in waking hours is due when they begin.
-fn is_missed(observed: &Observed<'_>, at: DateTime<Utc>) -> bool {
-    let local = at.with_timezone(&observed.tz).naive_local();
-    let quiet = observed.quiet_hours.filter(|hours| !observed.model.is_thinking() && hours.contains(local.time()));
+fn is_missed(theirs: &ChatTasks<'_>, at: DateTime<Utc>) -> bool {
+    let local = at.with_timezone(&theirs.situation.tz).naive_local();
+    let quiet = theirs.situation.quiet_hours.filter(|hours| !theirs.is_thinking && hours.contains(local.time()));
     let due = quiet.map_or(Slot { civil: local, at }, |hours| {
         let is_next_day = hours.until <= local.time();
         let day = if is_next_day { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
-        schedule::resolve(day.and_time(hours.until), observed.tz)
+        schedule::resolve(day.and_time(hours.until), theirs.situation.tz)
     });
-    was_missed(due, observed.now)
+    was_missed(due, theirs.situation.now)
 }
 
 /// A change of its own orders whose effect is to be told: one at a time, as everything that is said unasked.
-pub(crate) fn agreed_change(observed: &Observed<'_>) -> Option<Reason> {
+pub(crate) fn agreed_change(observed: &Situation) -> Option<Reason> {
     let first = observed.proposals.first().filter(|_| !is_quiet(observed) && observed.tells_left > 0)?;
     Some(Reason::AgreedChange { proposal: Box::new(first.clone()) })
 }
 
-fn is_quiet(observed: &Observed<'_>) -> bool {
+fn is_quiet(observed: &Situation) -> bool {
     let local = observed.now.with_timezone(&observed.tz);
     observed.quiet_hours.is_some_and(|hours| hours.contains(local.time()))
 }
 
 /// Decay is spoken of in waking hours only, so it becomes due then.
-fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
-    if is_quiet(observed) || observed.holds_nudges {
+fn decaying(theirs: &ChatTasks<'_>) -> Vec<Reason> {
+    if is_quiet(theirs.situation) || theirs.holds_nudges {
         return Vec::new();
     }
-    let local = observed.now.with_timezone(&observed.tz);
-    observed
+    let local = theirs.situation.now.with_timezone(&theirs.situation.tz);
+    theirs
         .tasks
         .iter()
         .filter_map(|task| {
@@ -182,7 +207,7 @@ fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
                 return None;
             }
             let key = decay_key(&task.title, task.touched, stage);
-            (!observed.handled.contains(&key)).then(|| Reason::Decay { title: task.title.clone(), stage, key })
+            (!theirs.situation.handled.contains(&key)).then(|| Reason::Decay { title: task.title.clone(), stage, key })
         })
         .collect()
 }

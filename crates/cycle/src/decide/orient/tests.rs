@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 
@@ -19,43 +19,13 @@ const ACTIVE: &str = "\
 ## Garden\n- status: active\n- touched: 2026-11-20\n- at: 2026-11-21 15:00\n- next: look at the weather\n\n\
 ## Odd\n- touched: yesterday\n- at: when it rains\n";
 
-/// All that can be observed, owned; 15:00 on a Saturday in Berlin.
-struct Scene {
-    now: DateTime<Utc>,
-    tz: Tz,
-    model: ModelState,
-    messages: Vec<Incoming>,
-    open_cycles: Vec<CycleRow>,
-    reminders: Vec<Reminder>,
-    tasks: Vec<Task>,
-    handled: BTreeSet<String>,
-    tells_left: usize,
-    guests: BTreeMap<ChatRef, usize>,
-    quiet_hours: Option<QuietHours>,
-    person_commits: Vec<(String, String)>,
-    holds_nudges: bool,
-    to_reflect: Option<std::ops::Range<chrono::NaiveDate>>,
-    is_on_duty: bool,
-}
+type Scene = Situation;
 
+/// 15:00 on a Saturday in Berlin.
 fn scene() -> Scene {
-    Scene {
-        now: parse_time("2026-11-21T14:00:00Z").unwrap(),
-        tz: "Europe/Berlin".parse::<Tz>().unwrap(),
-        model: ModelState::of("claude"),
-        messages: Vec::new(),
-        open_cycles: Vec::new(),
-        reminders: Vec::new(),
-        tasks: Vec::new(),
-        handled: BTreeSet::new(),
-        tells_left: 5,
-        guests: BTreeMap::new(),
-        quiet_hours: None,
-        person_commits: Vec::new(),
-        holds_nudges: false,
-        to_reflect: None,
-        is_on_duty: true,
-    }
+    let now = parse_time("2026-11-21T14:00:00Z").unwrap();
+    let tz = "Europe/Berlin".parse::<Tz>().unwrap();
+    Scene { tells_left: 5, ..Scene::quiet(now, tz, ChatRef::telegram(7), ModelState::of("claude")) }
 }
 
 impl Scene {
@@ -64,31 +34,7 @@ impl Scene {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        due(&Observed {
-            now: self.now,
-            tz: self.tz,
-            model: &self.model,
-            messages: &self.messages,
-            open_cycles: &self.open_cycles,
-            reminders: &self.reminders,
-            tasks: &self.tasks,
-            handled: &self.handled,
-            tells_left: self.tells_left,
-            owner_chat: ChatRef::telegram(7),
-            guests: &self.guests,
-            quiet_hours: self.quiet_hours,
-            own_work: &[],
-            initiative: None,
-            holds_nudges: self.holds_nudges,
-            to_reflect: self.to_reflect.clone(),
-            undos: &[],
-            pressed: &[],
-            proposals: &[],
-            is_on_duty: self.is_on_duty,
-            is_stopped: false,
-            stopped_chats: &BTreeSet::new(),
-            person_commits: &self.person_commits,
-        })
+        due(self)
     }
 
     fn later(&mut self, minutes: i64) -> &mut Self {

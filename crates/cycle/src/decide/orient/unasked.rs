@@ -4,7 +4,7 @@ use reveille_base::types::OwnWork;
 
 use crate::decide::{
     orient::own_work::is_own_work,
-    situation::{DueWork, Observed, Reason},
+    situation::{DueWork, Reason, Situation},
 };
 
 /// Why nobody was asked for a slot: the model couldn't be.
@@ -13,8 +13,8 @@ const NO_MODEL: &str = "no AI model could be asked, so the time passes";
 const NOTHING: &str = "nothing was worth it";
 
 /// What the slot that has come is a reason for.
-pub(super) fn reason(observed: &Observed<'_>) -> Option<Reason> {
-    let due = observed.initiative?;
+pub(super) fn reason(observed: &Situation) -> Option<Reason> {
+    let due = observed.initiative.as_ref()?;
     let is_under_way = |work: &Option<OwnWork>| matches!(work, Some(OwnWork::Initiative { .. }));
     // Without a model that could ever do it there is nothing to be missed.
     let has_model = observed.model.is_thinking() || observed.model.reflect.is_some();

@@ -6,7 +6,7 @@ use std::{path::Path, process::Command};
 const PACKED_SINCE: (u32, u32) = (2, 36);
 
 /// Which functions stand side by side in a release; see `scripts/order-code`.
-const ORDER: &str = "link/idle.ld";
+const ORDER: &str = "link/order.ld";
 
 /// Linkers that don't read such a script.
 const WITHOUT_SCRIPTS: [&str; 3] = ["gold", "mold", "wild"];

@@ -10,7 +10,7 @@ use serde::Serialize;
 use reveille_base::words::count;
 use reveille_config::Config;
 use reveille_media::Transcript;
-use reveille_speech::{IS_BUILT, Unheard, VoiceError};
+use reveille_media::speech::{self, Unheard};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, print};
 use crate::bot::media::{self, TranscribeFn};
@@ -66,8 +66,8 @@ pub(super) fn transcribe(config: &Config, arguments: &TranscribeArguments) -> Ex
 }
 
 fn open(config: &Config) -> Result<TranscribeFn, String> {
-    if !IS_BUILT {
-        return Err(VoiceError::NotBuilt.to_string());
+    if !speech::IS_BUILT {
+        return Err(speech::NOT_BUILT.to_owned());
     }
     let model = config.whisper_model.as_ref().ok_or(
         "WHISPER_MODEL isn't set: it names the file of a speech model. `scripts/fetch-model base` gets one and prints its path.",

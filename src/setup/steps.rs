@@ -7,8 +7,8 @@ use reveille_config::{
     Autonomy, Config, InitiativeLevel, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES, check_value,
     file_setting,
 };
+use reveille_media::speech;
 use reveille_model::openai;
-use reveille_speech as voice;
 
 use super::{
     local_models::FoundServer,
@@ -237,7 +237,7 @@ impl SetupStep {
             Self::ServerPrice => {
                 is_elsewhere(config) && config.openai_base_url != EXAMPLE_URL && only_model(config).is_some()
             }
-            Self::Voice => voice::IS_BUILT,
+            Self::Voice => speech::IS_BUILT,
             // What costs nothing needs no bound.
             Self::Budget => config.said_models().any(|name| !is_free(name, config)),
             _ => true,

@@ -108,6 +108,15 @@ impl Source {
     fn markers(&self) -> impl Iterator<Item = &str> {
         self.text.lines().filter_map(|line| line.trim().strip_prefix(MARKER))
     }
+
+    /// The names of end markers that have no marker above them.
+    fn orphaned_ends(&self) -> impl Iterator<Item = &str> {
+        let mut open = BTreeSet::new();
+        self.text.lines().map(str::trim).filter_map(move |line| {
+            open.extend(line.strip_prefix(MARKER));
+            line.strip_prefix(END_MARKER).filter(|name| !open.remove(name))
+        })
+    }
 }
 
 /// Every program text and statement of SQL below a directory.
@@ -285,11 +294,12 @@ fn misfits(layers: &[&'static str]) -> Vec<Tried> {
         Some(Tried { name: variant.name, layer: variant.layer, verdict: Verdict::NotTried(why) })
     });
     let named: BTreeSet<&str> = all().map(|variant| variant.marker).collect();
-    let stray = sources.iter().flat_map(Source::markers).filter(|marker| !named.contains(marker)).map(|marker| {
-        let why = format!("no variant is called by the marker {marker}");
-        Tried { name: "(a marker)", layer: "all", verdict: Verdict::NotTried(why) }
-    });
-    bare.chain(missing).chain(stray).collect()
+    let misplaced = |why| Tried { name: "(a marker)", layer: "all", verdict: Verdict::NotTried(why) };
+    let stray = sources.iter().flat_map(Source::markers).filter(|marker| !named.contains(marker));
+    let stray = stray.map(|marker| misplaced(format!("no variant is called by the marker {marker}")));
+    let orphaned = sources.iter().flat_map(Source::orphaned_ends);
+    let orphaned = orphaned.map(|name| misplaced(format!("the end marker {name} has no marker above it")));
+    bare.chain(missing).chain(stray).chain(orphaned).collect()
 }
 
 /// A copy of the sources that is built into a directory of its own.

@@ -65,7 +65,7 @@ pub(crate) fn write(path: &Path, text: &str) {
 /// Takes what is proposed until the end, and gives the dialog back where it asks whether to write.
 #[track_caller]
 pub(crate) fn take_all(dialog: &mut Dialog) {
-    if reveille_speech::IS_BUILT {
+    if reveille_media::speech::IS_BUILT {
         dialog.answer("voice notes?", "");
     }
     dialog.answer("assistant called?", "");
@@ -103,7 +103,7 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
     dialog.answer("✓ at most 2.50 USD a day", "3");
     dialog.answer("✓ ask only before what can't be undone", "2");
     dialog.until("✓ one useful thing a day, or a proposal");
-    if reveille_speech::IS_BUILT {
+    if reveille_media::speech::IS_BUILT {
         write(&env.path("model.bin"), "no model");
         dialog.answer("voice notes?", &env.path("model.bin").display().to_string());
         dialog.answer("isn't a speech model", "s");
@@ -155,7 +155,7 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
 fn ctrl_c_at_each_question_leaves_everything_as_it_was() {
     let env = fresh();
     // Enter takes what is proposed; a question ends so.
-    let questions = if reveille_speech::IS_BUILT { 12 } else { 11 };
+    let questions = if reveille_media::speech::IS_BUILT { 12 } else { 11 };
     for n in 0..questions {
         let mut dialog = Dialog::start(&env, WAKE, &["init"]);
         for _ in 0..n {

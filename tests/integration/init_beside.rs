@@ -44,7 +44,7 @@ fn claude_code_that_is_logged_in_is_offered_and_needs_no_key() {
     dialog.until("✓ 2.1.0 (Claude Code), logged in");
     let next = dialog.answer("> ", "");
     assert!(next.contains("Telegram:") && !next.contains("API key?"), "{next}");
-    for _ in 0..(if reveille_speech::IS_BUILT { 8 } else { 7 }) {
+    for _ in 0..(if reveille_media::speech::IS_BUILT { 8 } else { 7 }) {
         dialog.answer("> ", "");
     }
     let summary = dialog.answer("Write this? [Y/n] ", "n");
@@ -79,7 +79,7 @@ fn a_server_of_models_at_its_usual_port_is_shown_and_never_proposed() {
     dialog.until("✓ openai:qwen3:8b at http://127.0.0.1:11434/v1: free, and nothing leaves this machine");
     let next = dialog.answer("> ", "");
     assert!(next.contains("Telegram:") && !next.contains("API key?"), "{next}");
-    for _ in 0..(if reveille_speech::IS_BUILT { 7 } else { 6 }) {
+    for _ in 0..(if reveille_media::speech::IS_BUILT { 7 } else { 6 }) {
         dialog.answer("> ", "");
     }
     let summary = dialog.answer("Write this? [Y/n] ", "n");

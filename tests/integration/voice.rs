@@ -26,7 +26,7 @@ fn without_a_model_it_says_what_to_do() {
     let file = note(&env, "note.ogg", b"OggS");
     let ran = env.bot(&["transcribe", &file]);
     assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
-    if !reveille_speech::IS_BUILT {
+    if !reveille_media::speech::IS_BUILT {
         assert!(ran.stderr.contains("this build has no speech"), "{ran:#?}");
         return;
     }
@@ -39,6 +39,16 @@ fn without_a_model_it_says_what_to_do() {
     let ran = env.bot(&["transcribe", &file]);
     assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
     assert!(ran.stderr.contains("isn't a whole speech model"), "{ran:#?}");
+}
+
+#[test]
+fn only_the_helper_loads_the_speech_engines_libraries() {
+    let loads = |program: &str| {
+        let program = fs::read(program).unwrap();
+        [&b"libstdc++"[..], b"libc++"].iter().any(|name| program.windows(name.len()).any(|bytes| bytes == *name))
+    };
+    assert_eq!(loads(env!("CARGO_BIN_EXE_reveille-transcriber")), reveille_media::speech::IS_BUILT);
+    assert!(!loads(env!("CARGO_BIN_EXE_wake")));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! `bot/media` fetches them and has speech written down; a wake shows them to the model (`cycle/run/attached`, `tool/attachment`).
 
 pub mod content;
+pub mod speech;
 mod transcript;
 pub mod words;
 

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::MAX_SECONDS;
+use reveille_media::speech::NOT_BUILT;
+
+use super::{MAX_SECONDS, Unheard};
 
 /// Each variant is another thing to do.
 #[derive(Debug, thiserror::Error)]
 pub enum VoiceError {
     /// A person has to build it anew.
-    #[error("this build has no speech: it was built without the feature `voice`")]
+    #[error("{NOT_BUILT}")]
     NotBuilt,
     /// A person has to correct the setting, or get the file (`scripts/fetch-model`).
     #[error("the speech model {} can't be read ({why}); scripts/fetch-model gets one, WHISPER_MODEL names it", path.display())]
@@ -51,5 +53,18 @@ impl VoiceError {
     #[cfg_attr(not(feature = "voice"), expect(dead_code, reason = "only decoding finds it"))]
     pub(super) fn longer_than_the_bound() -> Self {
         Self::TooLong(format!("recordings of up to {} minutes are written down", MAX_SECONDS / 60))
+    }
+}
+
+impl From<VoiceError> for Unheard {
+    fn from(error: VoiceError) -> Self {
+        let why = error.to_string();
+        if error.is_of_the_setup() {
+            Self::SetUp(why)
+        } else if error.is_worth_a_retry() {
+            Self::Later(why)
+        } else {
+            Self::Never(why)
+        }
     }
 }

@@ -28,7 +28,6 @@ mod sift;
 #[cfg(test)]
 #[cfg(feature = "voice")]
 mod tests;
-mod unheard;
 
 #[cfg(feature = "voice")]
 pub use decode::{Sound, decode};
@@ -37,11 +36,10 @@ pub use error::VoiceError;
 pub use listen::{Transcriber, fitted_positions};
 #[cfg(not(feature = "voice"))]
 pub use not_built::Transcriber;
-pub use reveille_media::Transcript;
-pub use unheard::Unheard;
-
-/// Whether this build can understand speech.
-pub const IS_BUILT: bool = cfg!(feature = "voice");
+pub use reveille_media::{
+    Transcript,
+    speech::{IS_BUILT, Unheard},
+};
 
 /// The longest recording that is written down, in seconds. An hour takes 230 MB as samples and, on a small machine, as long as
 /// a coffee break; longer ones are lectures, not messages.

@@ -4,7 +4,7 @@
 
 use reveille_config::{Config, EmbedModel, OFFLINE_MODEL};
 use reveille_index::embed;
-use reveille_speech as voice;
+use reveille_media::speech;
 
 /// How it is set up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl About {
 }
 
 fn speech(config: &Config) -> String {
-    match (voice::IS_BUILT, &config.whisper_model) {
+    match (speech::IS_BUILT, &config.whisper_model) {
         (false, _) => "Voice notes are kept and not understood: this build has no speech recognition.",
         (true, None) => "Voice notes are kept and not understood: no speech model is set (WHISPER_MODEL).",
         (true, Some(_)) => "Voice notes are written down on this machine.",

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use reveille_base::process::{self, Leashed, Pipes, Spec};
 use reveille_media::Transcript;
-use reveille_speech::Unheard;
+use reveille_media::speech::Unheard;
 
 /// The program that understands speech.
 const TRANSCRIBER: &str = "reveille-transcriber";

@@ -10,7 +10,7 @@ use reveille_base::{
 };
 use reveille_config::Config;
 use reveille_media::Transcript;
-use reveille_speech::Unheard;
+use reveille_media::speech::Unheard;
 use reveille_store::{
     Attachment, Store, StoreError, wait_after,
     wake_lock::{LockError, WakeLock},

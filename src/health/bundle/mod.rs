@@ -28,7 +28,7 @@ use reveille_base::{
 };
 use reveille_config::{Config, SaidSettings, SettingProblem};
 use reveille_index::embed;
-use reveille_speech as voice;
+use reveille_media::speech;
 use reveille_store::{Store, database};
 
 use self::phrases::Phrases;
@@ -273,7 +273,7 @@ fn about(now: DateTime<Utc>) -> Value {
         "system": text(system.sysname()),
         "release": text(system.release()),
         "features": {
-            "voice": voice::IS_BUILT,
+            "voice": speech::IS_BUILT,
             "embed": embed::IS_BUILT,
             "pdf": cfg!(feature = "pdf"),
             "postgres": cfg!(feature = "postgres"),

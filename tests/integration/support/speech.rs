@@ -18,7 +18,7 @@ fn path_in(variable: &str) -> Option<PathBuf> {
 /// The model and that recording; without them, says what isn't run.
 pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
     let not_run = |why: &str| eprintln!("NOT RUN: writing down {recording}: {why}");
-    if !reveille_speech::IS_BUILT {
+    if !reveille_media::speech::IS_BUILT {
         not_run("this build has no speech");
         return None;
     }
@@ -39,7 +39,7 @@ pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
 /// A model that knows several languages; without one, says what isn't run.
 pub(crate) fn multilingual() -> Option<PathBuf> {
     let model = path_in("REVEILLE_TEST_MULTILINGUAL_MODEL").filter(|model| model.is_file());
-    if model.is_none() || !reveille_speech::IS_BUILT {
+    if model.is_none() || !reveille_media::speech::IS_BUILT {
         eprintln!(
             "NOT RUN: detecting a language: REVEILLE_TEST_MULTILINGUAL_MODEL names no model (scripts/fetch-model base), or this build has no speech"
         );

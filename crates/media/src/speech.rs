@@ -1,8 +1,13 @@
-//! Why a recording wasn't understood, as it is said between the program that listens and who asks it.
+//! Words between the program that listens to recordings and those that ask it. They lie apart from the engine: whoever names the
+//! engine's crate has whisper.cpp in its program, and the C++ library at each start.
 
 use serde::{Deserialize, Serialize};
 
-use super::VoiceError;
+/// Whether this build can understand speech.
+pub const IS_BUILT: bool = cfg!(feature = "voice");
+
+/// The error of a build that can't.
+pub const NOT_BUILT: &str = "this build has no speech: it was built without the feature `voice`";
 
 /// Why a recording wasn't understood, by what should be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -17,17 +22,4 @@ pub enum Unheard {
     /// A person has to mend the set-up; the recording isn't at fault.
     #[error("{0}")]
     SetUp(String),
-}
-
-impl From<VoiceError> for Unheard {
-    fn from(error: VoiceError) -> Self {
-        let why = error.to_string();
-        if error.is_of_the_setup() {
-            Self::SetUp(why)
-        } else if error.is_worth_a_retry() {
-            Self::Later(why)
-        } else {
-            Self::Never(why)
-        }
-    }
 }

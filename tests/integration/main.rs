@@ -46,6 +46,8 @@ mod cycle_turns;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod dependencies;
+#[cfg(test)]
 mod did;
 #[cfg(test)]
 mod disk;

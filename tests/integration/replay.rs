@@ -241,10 +241,12 @@ fn a_wake_that_waited_for_a_yes_and_a_guests_replay_as_they_were() {
     env.set("AUTONOMY", "0").receive(CHAT, "put the ladder on the list");
     let call = || Reply::tools(vec![Block::tool("t1", "task_add", json!({"title": "Paint the ladder"}))]);
     claude.expect(call());
-    assert_eq!(env.once()["outcome"], "parked");
+    let parked = env.once();
+    assert_eq!(parked["outcome"], "parked");
     claude.expect(Reply::text("I have put it on the list."));
     env.wake(&["approvals", "approve", "1"]).ok();
-    let (wake, before) = (last_wake(&env), world(&env));
+    // Both wakes are of the same second: the numbers in their names say nothing of which came last.
+    let (wake, before) = (parked["cycle_id"].as_str().unwrap().to_owned(), world(&env));
     claude.expect(call());
     claude.expect(Reply::text("It is on the list."));
     let ran = env.wake(&["replay", &wake, "--json"]);

@@ -90,20 +90,15 @@ fn is_satisfied(expression: &str, allowed: &BTreeSet<&str>) -> bool {
 }
 
 /// The pieces between a word; `None` if it isn't there outside parentheses.
-fn split_outside_parentheses<'a>(text: &'a str, word: &str) -> Option<Vec<&'a str>> {
-    let (mut depth, mut start, mut pieces) = (0, 0, Vec::new());
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ if depth == 0 && text[at..].starts_with(word) => {
-                pieces.push(&text[start..at]);
-                start = at + word.len();
-            }
-            _ => {}
+fn split_outside_parentheses(text: &str, word: &str) -> Option<Vec<String>> {
+    let mut pieces: Vec<String> = Vec::new();
+    for piece in text.split(word) {
+        // A parenthesis that is still open: the word stood within.
+        match pieces.last_mut().filter(|last| last.matches('(').count() > last.matches(')').count()) {
+            Some(open) => open.push_str(&format!("{word}{piece}")),
+            None => pieces.push(piece.to_owned()),
         }
     }
-    pieces.push(&text[start..]);
     (pieces.len() > 1).then_some(pieces)
 }
 

@@ -76,7 +76,7 @@ fn overview(desk: &PageDesk<'_>, query: &str) -> Result<Markup, PageError> {
         });
     };
     let query = first_chars(query, MAX_QUERY_CHARS);
-    let found = if query.is_empty() { None } else { Some(find(desk, &query)?) };
+    let found = if query.is_empty() { None } else { Some(find(desk, query)?) };
     let documents = documents(&repo)?;
     Ok(html! {
         form action="/memory" method="get" role="search" {
@@ -87,7 +87,7 @@ fn overview(desk: &PageDesk<'_>, query: &str) -> Result<Markup, PageError> {
             p .actions { button type="submit" { "Search" } }
         }
         @if let Some(found) = &found {
-            (results(desk, &query, found, &documents))
+            (results(desk, query, found, &documents))
         }
         (listed(&repo, &documents))
     })

@@ -111,7 +111,7 @@ pub enum Standing {
 }
 
 /// How it stands with each message of the queue.
-pub fn standings<'a>(observed: &'a Situation) -> impl Iterator<Item = (&'a Incoming, Standing)> {
+pub fn standings(observed: &Situation) -> impl Iterator<Item = (&Incoming, Standing)> {
     standings_of(&observed.messages, &observed.open_cycles, &observed.model, observed.now)
 }
 

@@ -9,7 +9,8 @@
 //!    [`reveille_index`]; what acts elsewhere does so in the [`reveille_sandbox`].
 //! 5. [`reveille_git`] makes one commit of it and pushes. The answer goes to its channel.
 //!
-//! Around it: [`cli`] is what the programs are. [`orders`] carries out what a person orders without a model. [`health`] finds and repairs
+//! Around it: [`cli`] is what the programs are. [`orders`] carries out what a person orders without a model. [`overview`] has what `/status`,
+//! `health status` and Today show. [`health`] finds and repairs
 //! what crashes leave behind. [`setup`] asks for settings and checks them. [`backup`] keeps all of it in one file, and gives it back.
 //! [`page`] is the local page.
 
@@ -18,6 +19,7 @@ pub mod bot;
 pub mod cli;
 pub mod health;
 pub mod orders;
+pub mod overview;
 pub mod page;
 pub mod setup;
 

@@ -260,7 +260,7 @@ pub(super) fn exit_code(status: Status) -> ExitCode {
 }
 
 pub(super) fn status(config: &Config, json: bool) -> ExitCode {
-    let overview = health::status::overview(config, &redactor(config), config.clock().now());
+    let overview = health::status::look(config, &redactor(config), config.clock().now());
     if json {
         print_json(&overview);
     } else {

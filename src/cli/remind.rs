@@ -13,6 +13,7 @@ use crate::orders::{
     reminders::{self, ReminderOrder},
     today,
 };
+use crate::overview::{Overview, Viewer};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RemindArguments {
@@ -132,9 +133,13 @@ pub(super) fn today(config: &Config, as_json: bool) -> ExitCode {
     }
     let (now, redactor) = (config.clock().now(), super::redactor(config));
     let shown = |text: &str| redactor.redact(&outside::unmarked(text));
-    let looked = cycle::open_store(config)
-        .map_err(|error| error.to_string())
-        .and_then(|store| today::today(&store, config, now, shown).map_err(|error| error.to_string()));
+    let looked = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|store| {
+        let today = store.reading(|| {
+            let overview = Overview::look(&store, config, now, Viewer::Console)?;
+            today::today(&overview, &store, config, now, shown)
+        });
+        today.map_err(|error| error.to_string())
+    });
     match looked {
         Ok(today) if as_json => print_json(&today),
         Ok(today) => show::print_page(config, &today.text(now, config.timezone)),

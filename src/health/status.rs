@@ -11,10 +11,9 @@ use reveille_base::{
     redact::Redactor,
 };
 use reveille_config::Config;
-use reveille_cycle::decide::orient::is_answerable;
 use reveille_git::Repo;
 use reveille_index::embed;
-use reveille_store::{Cap, CycleRow, Incoming, ModelBreaker, Stopped, Store, Undelivered, UpkeepKind};
+use reveille_store::{Cap, CycleRow, ModelBreaker, Stopped, Store, Undelivered, UpkeepKind};
 
 pub use files::OpenFile;
 pub use questions::OpenQuestion;
@@ -24,10 +23,11 @@ use super::{
     finding::Trouble,
     scene::Scene,
 };
+use crate::overview::{Overview, Queue, Viewer};
 
 /// How it is going. Parts that can't be looked at are none, and `problems` says why.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Overview {
+pub struct HealthStatus {
     /// When this was.
     pub at: DateTime<Utc>,
     /// Where everything is kept.
@@ -95,23 +95,6 @@ pub struct LastWake {
     pub commit: Option<String>,
     /// What went wrong.
     pub error: Option<String>,
-}
-
-/// Messages that wait for an answer.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Queue {
-    /// That the present model can answer now.
-    pub waiting: usize,
-    /// That wait for another model, for its return, or for a budget.
-    pub held: usize,
-    /// That wait for a person's answer to a question.
-    pub asking: usize,
-    /// That wait for a file of theirs to be fetched or listened to.
-    pub awaiting_files: usize,
-    /// That too many wakes failed on: a person decides on them.
-    pub given_up: usize,
-    /// When the oldest of all that wait came.
-    pub oldest_at: Option<DateTime<Utc>>,
 }
 
 /// Who is at work.
@@ -210,10 +193,10 @@ impl From<&ModelBreaker> for PassedOver {
 }
 
 /// Looks, without writing anything.
-pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Overview {
+pub fn look(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthStatus {
     let scene = Scene::look(config, redactor, now, true);
     let holder = scene.lock.holder.as_ref().filter(|_| scene.lock.is_held);
-    let mut overview = Overview {
+    let mut status = HealthStatus {
         at: now,
         workspace: config.workspace_dir.display().to_string(),
         last_wake: None,
@@ -252,68 +235,64 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         problems: Vec::new(),
         search: search(config, None),
     };
-    if let Err(trouble) = look_at_store(&scene, &mut overview) {
+    if let Err(trouble) = look_at_store(&scene, &mut status) {
         let why = scene.store_error().map_or_else(|| trouble.to_string(), ToString::to_string);
-        overview.problems.push(redactor.redact(&why));
+        status.problems.push(redactor.redact(&why));
     }
     match disk::free_bytes(&config.workspace_dir) {
-        Ok(free_bytes) => overview.disk = Some(Disk::of(free_bytes, config.disk_reserve)),
-        Err(error) => overview.problems.push(format!("the disk can't be asked for its free space: {error}")),
+        Ok(free_bytes) => status.disk = Some(Disk::of(free_bytes, config.disk_reserve)),
+        Err(error) => status.problems.push(format!("the disk can't be asked for its free space: {error}")),
     }
     match look_at_repo(&scene) {
-        Ok(git) => overview.git = git,
+        Ok(git) => status.git = git,
         Err(trouble) => {
             let why = scene.repo_error().map_or_else(|| trouble.to_string(), ToString::to_string);
-            overview.problems.push(redactor.redact(&why));
+            status.problems.push(redactor.redact(&why));
         }
     }
-    overview
+    status
 }
 
-fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Trouble> {
+fn look_at_store(scene: &Scene<'_>, status: &mut HealthStatus) -> Result<(), Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(());
     };
-    overview.last_wake = store.last_cycle()?.map(last_wake);
-    overview.queue = Some(queue(scene, store)?);
-    overview.stopped = store.stopped()?;
-    overview.files = store.open_files()?.into_iter().map(OpenFile::from).collect();
-    overview.questions = store.pending_approvals(scene.now)?.into_iter().map(OpenQuestion::from).collect();
+    let Overview { stopped, last_cycle, queue, outstanding, questions, budget, model, .. } =
+        store.reading(|| Overview::look(store, scene.config, scene.now, Viewer::Console))?;
+    status.last_wake = last_cycle.map(last_wake);
+    status.queue = Some(queue);
+    status.stopped = stopped;
+    status.files = store.open_files()?.into_iter().map(OpenFile::from).collect();
+    status.questions = questions.into_iter().map(OpenQuestion::from).collect();
     let wakes = store.upkeep(UpkeepKind::Wake)?;
     if wakes.failures >= MANY {
         let (n, why) = (wakes.failures, wakes.error.as_deref().unwrap_or_default());
-        overview.problems.push(format!("{n} wakes in a row have failed: {why} (health check says how to fix it)"));
+        status.problems.push(format!("{n} wakes in a row have failed: {why} (health check says how to fix it)"));
     }
     let odd = store.odd_rows()?;
-    overview.problems.extend(odd.iter().map(|row| format!("{} {} {}", row.table, row.id, row.in_words())));
+    status.problems.extend(odd.iter().map(|row| format!("{} {} {}", row.table, row.id, row.in_words())));
     let reminder = store.reminders()?.into_iter().next();
-    overview.next_reminder =
+    status.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
-    overview.undelivered = store.undelivered()?;
-    overview.undelivered_count = store.outstanding()?.total();
-    overview.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
-    let model = scene.model(store)?;
-    let breakers = store.breakers()?;
-    let in_trouble = |name: &str| breakers.iter().find(|breaker| breaker.model == name);
-    let asked = model.asked_at_all();
-    let name = asked.map_or(model.name(), |asked| &asked.name).to_owned();
-    let trouble = in_trouble(&name);
-    let passed_over = model.lineup.iter().take_while(|lined_up| lined_up.name != name);
-    overview.model = ModelReport {
-        is_available: asked.is_some(),
-        passed_over: passed_over.filter_map(|it| in_trouble(&it.name)).map(PassedOver::from).collect(),
+    status.undelivered = store.undelivered()?;
+    status.undelivered_count = outstanding.total();
+    status.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
+    let passed_over = model.passed_over.iter().filter_map(|it| it.trouble.as_ref());
+    let trouble = model.trouble;
+    status.model = ModelReport {
+        is_available: model.is_available,
+        passed_over: passed_over.map(PassedOver::from).collect(),
         over_budget: model.over_budget.map(Cap::name),
-        chats_without_room: model.no_room.len(),
-        not_before: trouble.and_then(|it| it.not_before).filter(|at| *at > scene.now),
-        error: trouble.map(|it| it.error.clone()),
-        answered_at: store.last_answer(&name)?,
-        name,
+        chats_without_room: model.chats_without_room,
+        not_before: trouble.as_ref().and_then(|it| it.not_before).filter(|at| *at > scene.now),
+        error: trouble.map(|it| it.error),
+        answered_at: store.last_answer(&model.name)?,
+        name: model.name,
     };
-    overview.search = search(scene.config, Some(store));
-    let budget = scene.budget(store)?;
-    overview.spent_today_usd = budget.today_usd;
-    overview.spent_month_usd = budget.month_usd;
-    overview.reserved_usd = budget.reserved_usd;
+    status.search = search(scene.config, Some(store));
+    status.spent_today_usd = budget.today_usd;
+    status.spent_month_usd = budget.month_usd;
+    status.reserved_usd = budget.reserved_usd;
     Ok(())
 }
 
@@ -345,20 +324,6 @@ fn last_wake(row: CycleRow) -> LastWake {
         commit: row.commit_id,
         error: row.error,
     }
-}
-
-fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
-    let model = scene.model(store)?;
-    let parked = store.parked_cycles()?;
-    let is_asking = |message: &Incoming| parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id));
-    let (asking, queued): (Vec<Incoming>, Vec<Incoming>) = store.queued()?.into_iter().partition(is_asking);
-    let asking = asking.len();
-    let (all, oldest_at) = store.queue_depth()?;
-    let answerable = queued.iter().filter(|message| is_answerable(message, &model, scene.now));
-    let waiting = answerable.count();
-    let awaiting_files = queued.iter().filter(|message| message.awaits_files).count();
-    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting + awaiting_files + asking);
-    Ok(Queue { waiting, held, asking, awaiting_files, given_up: store.dead_letters()?.len(), oldest_at })
 }
 
 fn look_at_repo(scene: &Scene<'_>) -> Result<Option<Git>, Trouble> {

@@ -16,6 +16,7 @@ use super::{
     lists::{self, ListedTask},
     tasks,
 };
+use crate::overview::Overview;
 
 /// How much of a message is shown, in characters.
 const MAX_CHARS: usize = 80;
@@ -81,8 +82,12 @@ pub struct WaitingQuestion {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// Looks. `shown`: what texts go through before they are shown.
+/// Makes the day of an overview, with the tasks and reminders. `shown`: what texts go through before they are shown.
+///
+/// # Errors
+/// The store's.
 pub fn today(
+    overview: &Overview,
     store: &Store,
     config: &Config,
     now: DateTime<Utc>,
@@ -107,17 +112,17 @@ pub fn today(
         })
         .collect();
     slots.sort_by_key(|(at, slot)| (*at, slot.id));
-    let message = |message: Incoming| WaitingMessage {
+    let message = |message: &Incoming| WaitingMessage {
         id: message.id,
         chat: message.chat,
         at: message.received_at,
         taint: message.words_of_others(),
         text: shown(&message.text),
     };
-    let question = |question: Approval| WaitingQuestion {
+    let question = |question: &Approval| WaitingQuestion {
         id: question.id,
         what: shown(&approval_text::describe(&question.tool, &question.action).plain_sentence()),
-        tool: question.tool,
+        tool: question.tool.clone(),
         expires_at: question.expires_at,
     };
     Ok(Today {
@@ -125,9 +130,9 @@ pub fn today(
         tasks,
         waiting_tasks: waiting.len(),
         reminders: slots.into_iter().map(|(_, slot)| slot).collect(),
-        messages: store.queued()?.into_iter().map(message).collect(),
-        questions: store.pending_approvals(now)?.into_iter().map(question).collect(),
-        stopped: store.stopped()?.map(|stopped| stopped.at),
+        messages: overview.messages.iter().map(message).collect(),
+        questions: overview.questions.iter().map(question).collect(),
+        stopped: overview.stopped.map(|stopped| stopped.at),
     })
 }
 

@@ -9,11 +9,11 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_config::OFFLINE_MODEL;
-use reveille_cycle as cycle;
 use reveille_cycle::decide::budget::Budget;
 use reveille_store::{Approval, CycleRow, CycleState, Outstanding, Result, wake_lock};
 
 use super::{super::batch::Asked, Desk};
+use crate::overview::{Overview, PassedOverModel, Viewer};
 
 /// How it stands with the assistant.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub(super) struct AssistantStatus {
     running_since: Option<Option<DateTime<Utc>>>,
     last: Option<LastWake>,
     /// Messages that wait, and since when the oldest does.
-    queue: (i64, Option<DateTime<Utc>>),
+    queue: (usize, Option<DateTime<Utc>>),
     /// Replies that aren't delivered.
     outstanding: Outstanding,
     /// What waits for a word in the asking chat; the owner is told of all.
@@ -61,25 +61,17 @@ struct LastWake {
 }
 
 impl AssistantStatus {
-    /// Looks.
+    /// Reads what the asking chat may see.
     pub(super) fn gather(desk: &Desk<'_>, asked: &Asked) -> Result<Self> {
         let Desk { store, config, now, .. } = *desk;
-        let model = cycle::model_state(store, config, now)?;
-        // Why it woke names tasks and chats: another chat is told of its own wakes.
         let chat = asked.message.chat;
-        let last = store.cycles_since(None, (!desk.is_owners(chat)).then_some(chat), 1)?.pop();
-        let questions = store.pending_approvals(now)?.into_iter();
-        let questions = questions.filter(|asked| asked.chat == chat || desk.is_owners(chat));
-        let budget = Budget::look(store, config, now)?;
-        let breakers = store.breakers()?;
-        let name = model.asked(chat).map_or(model.name(), |asked| &asked.name).to_owned();
-        let why_not = |name: &str| {
-            let in_trouble = breakers.iter().find(|it| it.model == name && !it.may_try(now));
-            let error = in_trouble.map(|it| it.error.trim_end_matches('.').to_owned());
-            Some((name.to_owned(), error.or_else(|| budget.in_the_way(Some(chat)))?))
+        let viewer = if desk.is_owners(chat) { Viewer::Owner(chat) } else { Viewer::Chat(chat) };
+        let Overview { last_cycle, queue, outstanding, questions, budget, model, .. } =
+            Overview::look(store, config, now, viewer)?;
+        let why_not = |it: PassedOverModel| {
+            let error = it.trouble.filter(|it| !it.may_try(now)).map(|it| it.error.trim_end_matches('.').to_owned());
+            Some((it.name, error.or_else(|| budget.in_the_way(Some(chat)))?))
         };
-        let before = model.lineup.iter().take_while(|other| other.name != name);
-        let passed_over = before.filter(|_| model.asked(chat).is_some()).filter_map(|it| why_not(&it.name)).collect();
         Ok(Self {
             now,
             tz: config.timezone,
@@ -87,15 +79,15 @@ impl AssistantStatus {
             running_since: wake_lock::read(&config.lock_path())
                 .filter(|holder| holder.identity().is_alive())
                 .map(|holder| reveille_base::clock::parse_time(&holder.started_at)),
-            last: last.map(LastWake::from),
-            queue: store.queue_depth()?,
-            outstanding: store.outstanding()?,
-            questions: questions.map(|asked| Question::of(asked, chat)).collect(),
-            model: name,
-            passed_over,
+            last: last_cycle.map(LastWake::from),
+            queue: (queue.total(), queue.oldest_at),
+            outstanding,
+            questions: questions.into_iter().map(|asked| Question::of(asked, chat)).collect(),
+            passed_over: model.passed_over.into_iter().filter(|_| model.is_available).filter_map(why_not).collect(),
             is_chosen: config.chosen_model.is_some(),
-            is_model_available: model.asked(chat).is_some(),
-            out_of_budget: if model.is_thinking() { budget.in_the_way(Some(chat)) } else { None },
+            is_model_available: model.is_available,
+            out_of_budget: if model.is_thinking { budget.in_the_way(Some(chat)) } else { None },
+            model: model.name,
             budget,
         })
     }
@@ -159,7 +151,6 @@ impl AssistantStatus {
         match self.queue {
             (0, _) => "No messages waiting.".to_owned(),
             (n, oldest) => {
-                let n = usize::try_from(n).unwrap_or(usize::MAX);
                 let since = oldest.map(|at| format!(", the oldest for {}", age(self.now - at)));
                 format!("{} waiting{}.", count(n, "message"), since.unwrap_or_default())
             }

@@ -12,7 +12,7 @@ use reveille_config::OFFLINE_MODEL;
 use reveille_cycle::decide::budget;
 use reveille_store::{Cap, Prospect, Undelivered};
 
-use super::{Overview, files, questions};
+use super::{HealthStatus, files, questions};
 
 /// Files that are late and are shown; the rest is counted.
 const MAX_SHOWN: usize = 5;
@@ -21,7 +21,7 @@ const MAX_UNDELIVERED: usize = 100;
 /// How much of a text is shown, in characters.
 const MAX_TEXT_CHARS: usize = 80;
 
-impl Overview {
+impl HealthStatus {
     /// The screen.
     pub fn render(&self, tz: Tz) -> String {
         let mut lines = vec![

@@ -9,8 +9,8 @@ fn at(text: &str) -> Option<DateTime<Utc>> {
     parse_time(text)
 }
 
-fn nothing_yet() -> Overview {
-    Overview {
+fn nothing_yet() -> HealthStatus {
+    HealthStatus {
         at: at("2026-11-21T12:00:00Z").unwrap(),
         workspace: "/home/me/.local/share/reveille".to_owned(),
         last_wake: None,
@@ -77,13 +77,13 @@ fn what_is_not_delivered_is_listed_and_the_rest_counted() {
         attempts: 2,
     };
     let undelivered = vec![message(1, PartState::Unknown, true), message(2, PartState::Unknown, false)];
-    let few = Overview { undelivered_count: 2, undelivered, ..nothing_yet() };
+    let few = HealthStatus { undelivered_count: 2, undelivered, ..nothing_yet() };
     insta::assert_snapshot!(few.outbox_line(), @"
     1 to chat 7: sent twice without Telegram's word, may have come: no answer
                2 to chat 7: unknown: no answer
     ");
     let undelivered = (1..=200).map(|id| message(id, PartState::Planned, false)).collect();
-    let many = Overview { undelivered_count: 204, undelivered, ..nothing_yet() };
+    let many = HealthStatus { undelivered_count: 204, undelivered, ..nothing_yet() };
     let line = many.outbox_line();
     assert!(line.contains("\n           100 to chat 7") && line.ends_with("\n           and 104 more"), "{line}");
     assert_eq!(line.lines().count(), 101);
@@ -91,7 +91,7 @@ fn what_is_not_delivered_is_listed_and_the_rest_counted() {
 
 #[test]
 fn in_the_middle_of_a_busy_day() {
-    let busy = Overview {
+    let busy = HealthStatus {
         last_wake: Some(LastWake {
             cycle_id: "20261121T115500Z-812".to_owned(),
             started_at: at("2026-11-21T11:55:00Z"),

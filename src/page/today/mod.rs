@@ -18,7 +18,6 @@ use serde::Deserialize;
 use reveille_account::provenance::hand::{Hand, HandTools};
 use reveille_base::approval_text::sha256;
 use reveille_cycle as cycle;
-use reveille_cycle::decide::budget::Budget;
 use reveille_store::Order;
 use reveille_tools::Documents;
 
@@ -37,6 +36,7 @@ use crate::orders::{
     tasks::{self, NewTask, TaskOrder},
     today,
 };
+use crate::overview::{Overview, Viewer};
 
 /// How much of a task's name stands in its address.
 const NAME_CHARS: usize = 16;
@@ -237,9 +237,9 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
     let (tz, now) = (desk.config.timezone, desk.now);
     let looked = match desk.store()? {
         Some(store) => Some(store.reading(|| {
-            let day = today::today(&store, desk.config, now, |text| desk.shown(text))?;
-            let newest = (newest_step(desk, &store, "")?, store.pending_approvals(now)?);
-            Ok::<_, PageError>((day, reminders::listed(&store, tz)?, Budget::look(&store, desk.config, now)?, newest))
+            let overview = Overview::look(&store, desk.config, now, Viewer::Console)?;
+            let day = today::today(&overview, &store, desk.config, now, |text| desk.shown(text))?;
+            Ok::<_, PageError>((overview, day, reminders::listed(&store, tz)?, newest_step(desk, &store, "")?))
         })?),
         None => None,
     };
@@ -256,14 +256,14 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
             @match &looked {
                 None => p { "Nothing has happened here yet. Say something in the " a href="/chat" { "chat" }
                     ", or add a task below: it will be listed here." },
-                Some((day, reminders, budget, (newest, questions))) => {
+                Some((overview, day, reminders, newest)) => {
                     (newest)
                     (view.stopped(day))
-                    (view.questions(questions))
+                    (view.questions(&overview.questions))
                     (view.messages(&day.messages))
                     (view.tasks(&open_tasks(desk)))
                     (view.reminders(reminders))
-                    (spent(budget))
+                    (spent(&overview.budget))
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! The person's index, taken the way git takes it: nobody else stages or commits while we hold `index.lock`.
+//! The person's index, locked the way git does: while we hold `index.lock`, no other program stages or commits.
 //!
-//! The lock is a hard link to a file of our own. If we are killed, the next run can tell our lock from a git command's by
-//! comparing the two, and may remove it at once.
+//! The lock is a hard link to a file of ours. After a kill, the next run compares the two to tell our lock from a git command's, and
+//! may remove it at once.
 
 use std::{
     fs::{self, File},
@@ -18,11 +18,11 @@ use reveille_base::file;
 
 use super::RepoError;
 
-/// A git command holds the index for moments; one that waits for an editor is not waited for.
+/// Git commands hold the index for moments; a command that waits for an editor outlasts these attempts.
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The lock, and a private copy of the index to change. Dropped without [`IndexLock::write`], the index stays as it was.
+/// The lock, and a private copy of the index to change. Dropped without [`IndexLock::write`], the index stays unchanged.
 pub(super) struct IndexLock {
     pub(super) index: Index,
     paths: Paths,
@@ -30,7 +30,7 @@ pub(super) struct IndexLock {
 }
 
 struct Paths {
-    /// The person's index, its lock, our own name of the lock, and the private copy.
+    /// The person's index, its lock, our name of the lock, and the private copy.
     index: PathBuf,
     lock: PathBuf,
     own: PathBuf,
@@ -52,7 +52,7 @@ impl IndexLock {
     pub(super) fn take(git_dir: &Path, private: &Path) -> Result<Self, RepoError> {
         let paths = Paths::new(git_dir, private);
         release_dead(git_dir, private);
-        // The last name of a lock that has become the index is that index: never written through.
+        // A lock that has become the index may keep our name as a second link; writing to it would change the index.
         remove(&paths.own)?;
         File::create_new(&paths.own).map_err(RepoError::io("making", &paths.own))?;
         for attempt in 0.. {
@@ -74,14 +74,14 @@ impl IndexLock {
         }
     }
 
-    /// Puts the changed copy in the place of the person's index, on the disk, and frees the lock.
+    /// Replaces the person's index with the changed copy, durably, and frees the lock.
     pub(super) fn write(mut self) -> Result<(), RepoError> {
         self.index.write()?;
         let write = || {
             let mut lock = File::options().write(true).truncate(true).open(&self.paths.lock)?;
             lock.write_all(&fs::read(&self.paths.copy)?)?;
-            // By an index's time git tells which files may have changed in the moment in which they were staged, and reads those. A
-            // later one would hide such a change of the person's.
+            // Git rereads files changed in the moment of staging, which it recognises by the index's time. A later time would hide
+            // such a change by the person.
             if let Ok(person) = fs::metadata(&self.paths.index) {
                 lock.set_modified(person.modified()?)?;
             }
@@ -107,7 +107,7 @@ impl Drop for IndexLock {
     }
 }
 
-/// Frees a lock that a killed run of ours left. `true` if there was one.
+/// Frees the lock of a killed run of ours. Returns `true` if there was one.
 pub(super) fn release_dead(git_dir: &Path, private: &Path) -> bool {
     let is_ours = is_ours(git_dir, private);
     if is_ours {
@@ -116,7 +116,7 @@ pub(super) fn release_dead(git_dir: &Path, private: &Path) -> bool {
     is_ours
 }
 
-/// Whether the index is locked by a run of ours: one that lives, or one that was killed.
+/// Returns `true` if a run of ours, alive or killed, holds the lock of the index.
 pub(super) fn is_ours(git_dir: &Path, private: &Path) -> bool {
     let paths = Paths::new(git_dir, private);
     let same_file = |a: &Path, b: &Path| {
@@ -129,18 +129,18 @@ pub(super) fn is_ours(git_dir: &Path, private: &Path) -> bool {
 }
 
 fn release(paths: &Paths) {
-    // The order matters: as long as our own name exists, the lock is known to be ours.
+    // The order matters: our name proves that the lock is ours, so it goes last.
     fs::remove_file(&paths.lock).ok();
     fs::remove_file(&paths.own).ok();
 }
 
 fn private_copy(paths: &Paths) -> Result<Index, RepoError> {
-    // A run that was killed while it wrote its copy left libgit2's lock of that.
+    // A run killed while writing its copy leaves libgit2's lock of that copy.
     for left in [&paths.copy, &paths.copy.with_extension("lock")] {
         remove(left)?;
     }
-    // A link will do: libgit2 puts a new file in the place of the one that it has read. Not every disk has links, nor between any two
-    // folders.
+    // A link is enough: libgit2 writes a new file instead of changing the one it has read. Copying is for disks without links,
+    // or with none between the two folders.
     match fs::hard_link(&paths.index, &paths.copy).or_else(|_| fs::copy(&paths.index, &paths.copy).map(drop)) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("copying", &paths.index)(error)),
         _ => Ok(Index::open(&paths.copy)?),

@@ -1,6 +1,6 @@
-//! A memory that was begun without its remote, which couldn't be reached: the first fetch that succeeds joins the two histories,
-//! which have no commit in common. What was never touched of the templates yields to what the remote has; what was, is merged
-//! with it as if both had begun with the templates. A merge commit holds both histories: nothing of either is lost.
+//! Joins a memory begun while its remote was unreachable. The first successful fetch joins the two histories, which have no common
+//! commit. Untouched templates yield to the remote's files; changed templates are merged as if both sides had begun with them. A merge
+//! commit keeps both histories in full.
 
 use chrono::{DateTime, Utc};
 use git2::ConfigLevel;
@@ -15,18 +15,18 @@ use super::{
     wake_signature,
 };
 
-/// Stands at the commit of the templates for as long as the remote wasn't joined.
+/// The reference to the templates' commit, until the remote's history is joined.
 pub(super) const UNJOINED: &str = "refs/reveille/unjoined";
-/// In the configuration, while our branch takes the name of the remote's: that name.
+/// The setting that holds the new branch name while our branch is renamed to the remote's.
 pub(super) const TAKING: &str = "reveille.taking";
 
 impl Repo {
-    /// Whether the memory was begun without its remote, and the two weren't joined yet.
+    /// Returns `true` if the memory was begun without its remote and isn't joined yet.
     pub fn is_unjoined(&self) -> bool {
         self.git.find_reference(UNJOINED).is_ok()
     }
 
-    /// Makes one of our history and the remote's, if they are still to be joined; none if they aren't.
+    /// Joins our history and the remote's; `None` if they need no joining.
     pub(super) fn join_histories(
         &self,
         ours: Oid,
@@ -40,7 +40,7 @@ impl Repo {
         let (mut files, mut conflicts) = (Vec::new(), Vec::new());
         for file in self.differing(Some(templates), ours)? {
             let path = file.path;
-            // What we took away of the templates is the remote's to have.
+            // Templates that we deleted are taken from the remote.
             let Some(own) = file.after else { continue };
             match there.item(&path)? {
                 None if self.is_free(theirs, &path)? => files.push((path, Some(own))),
@@ -69,7 +69,7 @@ impl Repo {
         Ok(Some(Integrated::Merged { commit, conflicts }))
     }
 
-    /// A path beside this one, for our version of it, where the remote has nothing.
+    /// Finds a free path next to `path` in the remote's commit, for our version of the file.
     fn free_beside(&self, theirs: Oid, path: &str) -> Result<String, RepoError> {
         let mut ours = format!("{path}.ours");
         while !self.is_free(theirs, &ours)? {
@@ -78,7 +78,7 @@ impl Repo {
         Ok(ours)
     }
 
-    /// Whether nothing of a commit is at a path, beneath it or on its way.
+    /// Returns `true` if a commit has no file at the path, beneath it or above it.
     fn is_free(&self, commit: Oid, path: &str) -> Result<bool, RepoError> {
         let tree = self.git.find_commit(commit)?.tree()?;
         let is_there = |path: &str| tree.get_path(std::path::Path::new(path)).is_ok();
@@ -91,7 +91,7 @@ impl Repo {
         Ok(!is_there(path))
     }
 
-    /// Takes the mark off once the two are one.
+    /// Removes the mark once the histories are joined.
     pub(super) fn forget_unjoined(&self, theirs: Oid) -> Result<(), RepoError> {
         let is_joined = match self.head()? {
             Some(ours) => self.git.merge_base(ours, theirs).is_ok(),
@@ -104,8 +104,8 @@ impl Repo {
         }
     }
 
-    /// Calls our branch as the remote's is called, before the first fetch from it. The handle has to be opened anew then: that is
-    /// said as an error, and the next try goes on.
+    /// Renames our branch to the remote's branch before the first fetch. The repository must be reopened then: the function reports
+    /// this as an error, and the next attempt continues.
     pub(super) fn take_branch_of_remote(&self, patience: Patience<'_>) -> Result<(), RemoteError> {
         let local = |error: git2::Error| RemoteError::from(RepoError::Git(error));
         let mut config = self.git.config().and_then(|config| config.open_level(ConfigLevel::Local)).map_err(local)?;
@@ -119,7 +119,7 @@ impl Repo {
         }
         let theirs = pick_branch(&String::from_utf8_lossy(&output.stdout))?;
         let Some(theirs) = theirs.as_deref().filter(|theirs| *theirs != self.branch) else { return Ok(()) };
-        // A person's branch of that name, or HEAD elsewhere: theirs to settle.
+        // If a person has a branch of that name, or HEAD is elsewhere, the person has to settle it.
         let (Some(tip), Condition::Normal, false) = (self.head()?, self.condition()?, self.is_move_noted()) else {
             return Ok(());
         };
@@ -130,7 +130,7 @@ impl Repo {
         if self.id_of(&name)? != Some(tip) {
             return Ok(());
         }
-        // After a kill between HEAD and the name this word tells whose branch HEAD is on.
+        // After a kill between HEAD and the name, this setting tells that the branch of HEAD is ours.
         config.set_str(TAKING, theirs).map_err(local)?;
         self.git.set_head(&name).map_err(local)?;
         self.name_branch(theirs)?;

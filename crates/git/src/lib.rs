@@ -1,11 +1,10 @@
 //! The memory's git repository: local work through libgit2, the network through the `git` command.
 //!
-//! A person works in the same work tree, so nothing here overwrites a byte that wasn't read, and nothing is left half done:
-//! every move of our branch goes through one step that a kill can't tear (`advance.rs`). Work is staged as values and
-//! published once; what isn't published leaves no trace. Remotes are only ever added to: no rebase, no force, but for a
-//! person's purge (`purge.rs`).
+//! A person edits the same work tree. The crate therefore overwrites only bytes it has read, and completes every change it starts: each
+//! move of our branch goes through one step a kill can't tear (`advance.rs`). Work is staged as values and published once; unpublished work
+//! leaves no trace. Remotes are only added to, without rebase or force; the exception is a purge by a person (`purge.rs`).
 //!
-//! One writer at a time: callers hold the wake lock.
+//! There is one writer at a time: callers hold the wake lock.
 
 mod advance;
 mod ailment;
@@ -87,52 +86,52 @@ pub use git2::Oid;
 
 use self::{branches::our_branch, worktree::WorkTree};
 
-/// Whom wakes commit as.
+/// The author name of wake commits.
 pub const WAKE_NAME: &str = "Reveille";
-/// The address that wakes commit with.
+/// The author address of wake commits.
 pub const WAKE_EMAIL: &str = "reveille@localhost";
-/// Whom a person's edits are committed as, where git names nobody.
+/// The author name of a person's edits if git's configuration has no name.
 pub const OWNER_NAME: &str = "Owner";
 /// The address that goes with [`OWNER_NAME`].
 pub const OWNER_EMAIL: &str = "owner@localhost";
-/// The branch of a repository that names no other.
+/// The default branch name.
 pub const DEFAULT_BRANCH: &str = "main";
 
-/// Joins two texts that grew from one: `(path, base, the person's, ours)`, and what a person did on our side. Missing sides are empty.
+/// Merges two texts with a common base: `(path, base, theirs, ours)`, and the person's edits on our side. A missing side is empty.
 pub type Merge<'a> = dyn Fn(&str, &str, &str, &str, &ByHand) -> String + 'a;
 
-/// Tells whether a text holds something that must not be committed.
+/// A predicate: `true` for a text with a secret, which must not be committed.
 pub type IsSecret<'a> = dyn Fn(&str) -> bool + 'a;
 
-/// Finds what must not be shown to others in a text, word for word.
+/// Finds the secrets in a text, verbatim.
 pub type SecretsIn<'a> = dyn Fn(&str) -> BTreeSet<String> + 'a;
 
-/// A repository with a work tree, and the branch in it that is ours.
+/// A repository with a work tree, and our branch in it.
 pub struct Repo {
     git: Repository,
     tree: WorkTree,
     root: PathBuf,
-    /// Our own corner of the git directory: what a person never sees and git never packs.
+    /// Our folder in the git directory; a person never sees it and git never packs it.
     private: PathBuf,
     branch: String,
-    /// What was made and isn't stored yet.
+    /// New objects, not stored yet.
     gathered: RefCell<BTreeSet<Oid>>,
-    /// Whether a remote was seen: it is asked for in each step, and each time the settings would be read anew.
+    /// Caches a positive [`Repo::has_remote`], since each query would read the settings again.
     has_seen_remote: Cell<bool>,
 }
 
-/// Where HEAD stands. Only [`Condition::Normal`] and [`Condition::Unborn`] can be committed to.
+/// The state of HEAD. Wakes can commit only in [`Condition::Normal`] and [`Condition::Unborn`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// On our branch, nothing under way.
+    /// On our branch, with no operation in progress.
     Normal,
-    /// On our branch, which has no commit yet.
+    /// On our branch before its first commit.
     Unborn,
     /// On a commit instead of a branch.
     Detached,
-    /// On another branch, by name.
+    /// On the named other branch.
     OtherBranch(String),
-    /// In the middle of a merge, a rebase and the like, by git's name.
+    /// In the middle of a merge, a rebase or a similar operation, by git's name.
     InProgress(&'static str),
 }
 
@@ -149,7 +148,7 @@ impl std::fmt::Display for Condition {
 }
 
 impl Condition {
-    /// What a person runs to get back to `branch`; none where nothing is in the way.
+    /// Returns the command for a person to get back to `branch`; `None` if HEAD is in order.
     pub fn way_back(&self, branch: &str) -> Option<String> {
         match self {
             Self::Normal | Self::Unborn => None,
@@ -163,20 +162,20 @@ impl Condition {
     }
 }
 
-/// What is the matter with a file that other commits would change.
+/// The reason that a file can't take the changes of other commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It has changes that only the work tree has.
+    /// The file has uncommitted changes in the work tree.
     Uncommitted,
-    /// We may not read it.
+    /// We may not read the file.
     Unreadable,
-    /// We may not write it, or not where it is.
+    /// We may not write the file or its folder.
     Unwritable,
-    /// Its name, as it was committed, is no text.
+    /// The committed file name isn't UTF-8.
     Unnameable,
-    /// Git takes no such path.
+    /// Git refuses such a path.
     Misnamed(&'static str),
-    /// It is none, or it is where none may be.
+    /// The path isn't a regular file, or leads somewhere forbidden.
     Unsafe(&'static str),
 }
 
@@ -193,7 +192,7 @@ impl std::fmt::Display for Obstacle {
 }
 
 impl Obstacle {
-    /// What a person does about it.
+    /// Returns the advice for a person.
     pub fn way_out(self) -> &'static str {
         match self {
             Self::Uncommitted => "commit it, or move it away",
@@ -206,10 +205,10 @@ impl Obstacle {
     }
 }
 
-/// Why the repository couldn't do it, by what the caller should do. Unless it says so, nothing was changed.
+/// An error of the repository, by the caller's next act. Nothing was changed, unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
-    /// A setting contradicts what is there: a person must decide.
+    /// A setting contradicts the repository: a person must decide.
     #[error("{0}")]
     Configuration(String),
     /// There is something else where the repository should be.
@@ -220,24 +219,24 @@ pub enum RepoError {
         /// The directory.
         path: PathBuf,
     },
-    /// libgit2 doesn't open what git opens: a person gives it another form.
+    /// libgit2 can't open a repository that git opens: a person must convert it.
     #[error("the repository in {} has {}, which I can't read. Nothing was touched. To mend it: {}", path.display(), form.setting, form.way_out)]
     UnreadableForm {
         /// The directory.
         path: PathBuf,
-        /// What of it, and the way out.
+        /// The offending setting, and the way out.
         form: UnreadableForm,
     },
-    /// Git opens no repository of somebody else's, unless told to.
+    /// The repository belongs to another user, and git refuses it unless told otherwise.
     #[error("the repository in {} belongs to another user. Nothing was touched: {}", path.display(), own(path))]
     AnothersRepository {
         /// The directory.
         path: PathBuf,
     },
-    /// The remote can't be cloned, and there is no repository yet. Try again later.
+    /// Cloning failed, and there is no repository yet. Try again later.
     #[error("the repository couldn't be cloned: {0}. Nothing was made; the next wake tries again")]
     Unreachable(#[source] RemoteError),
-    /// HEAD isn't where wakes may commit: park the work and tell the person.
+    /// HEAD isn't on the branch of the wakes: park the work and tell the person.
     #[error("the repository is {condition}; wakes only commit on {branch}. Nothing was changed: {}", condition.way_back(branch).unwrap_or_default())]
     NotOnBranch {
         /// Where HEAD is.
@@ -245,89 +244,89 @@ pub enum RepoError {
         /// Where it should be.
         branch: String,
     },
-    /// Another git program is at work, or a dead one left its lock file: try again soon.
+    /// Another git program is at work, or a dead program left its lock file: try again soon.
     #[error("another git program is at work here ({} exists). Nothing was changed", path.display())]
     Locked {
         /// The lock file.
         path: PathBuf,
     },
-    /// Someone committed at the same moment: look again and start over.
+    /// Someone committed at the same moment: read again and start over.
     #[error("the branch moved while a commit was being made. Nothing was changed")]
     Moved,
-    /// A file is in the way of other commits: a person clears it.
+    /// A file blocks other commits: a person clears it.
     #[error("{} is in the way: {obstacle}. Nothing was changed: {}", outside::name(path), obstacle.way_out())]
     Blocked {
         /// The file.
         path: String,
-        /// What is the matter with it.
+        /// The obstacle.
         obstacle: Obstacle,
     },
-    /// The remote holds another history altogether.
+    /// The remote has an unrelated history.
     #[error("the remote's history has nothing in common with this repository's. Nothing was changed: check REPO_URL")]
     Unrelated,
-    /// A path that leads out of the work tree, into git's own files, or to something that isn't a file.
+    /// The path leads out of the work tree, into git's own files, or to something other than a file.
     #[error("{} won't be touched: {why}", outside::name(path))]
     UnsafePath {
         /// The path.
         path: String,
-        /// What is wrong with it.
+        /// The problem with the path.
         why: &'static str,
     },
-    /// The commit is made, but the work tree or the index isn't up to date yet: `finish_interrupted` does the rest.
+    /// The commit is made, but the work tree or the index lags behind: `finish_interrupted` does the rest.
     #[error(
         "commit {commit} is made, but not all of its files could be written yet: {source}. The next wake finishes it"
     )]
     Unfinished {
         /// The commit.
         commit: Oid,
-        /// What stopped it.
+        /// The cause.
         source: Box<RepoError>,
     },
-    /// An earlier commit still lacks one of its files here, which can't be written: park the work and tell the person. Committed
-    /// on top of it, the old file would pass for their edit.
+    /// An earlier commit still lacks a file in the work tree, which can't be written: park the work and tell the person. A commit on
+    /// top would take the old file for their edit.
     #[error(
         "the commit {commit} is made, but not all of its files can be written here: {source}. Please put that right"
     )]
     Behind {
         /// The commit.
         commit: Oid,
-        /// What is the matter with the file.
+        /// The problem with the file.
         source: Box<RepoError>,
     },
-    /// Housekeeping wasn't done, or not all of it: try again another day.
+    /// Housekeeping failed or is incomplete: try again another day.
     #[error("the repository couldn't be tidied up: {why}. Nothing is lost by it; a later wake tries again")]
     Housekeeping {
-        /// What git said, without secrets.
+        /// Git's message, without secrets.
         why: String,
     },
-    /// What was made couldn't be put into the repository.
+    /// New objects couldn't be stored in the repository.
     #[error("storing objects in {}: {source}", path.display())]
     Storing {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// libgit2 couldn't.
+    /// An error of libgit2.
     #[error("git: {}", Outside::new(Origin::Remote, .0.message()))]
     Git(#[from] git2::Error),
-    /// The file system couldn't.
+    /// An error of the file system.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried, with the path.
+        /// The attempted action, with the path.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// What lets a repository of another user's be used.
+/// Returns the command that admits another user's repository.
 fn own(dir: &Path) -> String {
     format!("`git config --global --add safe.directory '{}'` lets me use it", dir.display())
 }
 
 impl RepoError {
-    /// Whether it says something of a file that a person has to put right, rather than of the machine or of git.
+    /// Returns `true` if a person has to repair a file, as opposed to a fault of the machine or of git.
     pub fn is_of_a_file(&self) -> bool {
         match self {
             Self::UnsafePath { .. } => true,
@@ -336,7 +335,7 @@ impl RepoError {
         }
     }
 
-    /// Whether the machine is to blame, such as for a disk that is full: it says nothing of the repository.
+    /// Returns `true` for a fault of the machine, such as a full disk, unrelated to the repository.
     pub fn is_the_machines(&self) -> bool {
         match self {
             Self::Io { source, .. } | Self::Storing { source, .. } => reveille_base::disk::is_the_machines(source),
@@ -345,14 +344,14 @@ impl RepoError {
         }
     }
 
-    /// For `map_err`: names what was tried on which path.
+    /// For `map_err`: names the attempted action and the path.
     fn io<E: Into<std::io::Error>>(what: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
         move |source| Self::Io { what: format!("{what} {}", outside::name(path)), source: source.into() }
     }
 }
 
 impl Repo {
-    /// Opens a repository that is there. Makes none, and looks no further up.
+    /// Opens the existing repository at `dir`; parent directories aren't searched.
     pub fn open(dir: &Path) -> Result<Self, RepoError> {
         let git = Repository::open(dir).map_err(|error| match error.code() {
             git2::ErrorCode::NotFound => RepoError::NotARepository { path: dir.to_owned() },
@@ -383,7 +382,7 @@ impl Repo {
         &self.branch
     }
 
-    /// Where HEAD stands.
+    /// Reads the state of HEAD.
     pub fn condition(&self) -> Result<Condition, RepoError> {
         let under_way = match self.git.state() {
             RepositoryState::Clean => None,
@@ -413,13 +412,13 @@ impl Repo {
         })
     }
 
-    /// The commit that our branch is at; none before the first.
+    /// Returns the commit of our branch; `None` before the first.
     pub fn head(&self) -> Result<Option<Oid>, RepoError> {
         self.id_of(&self.branch_ref())
     }
 
-    /// How many commits our branch has that the remote's lacks, and the other way round, as far as the last fetch saw. None
-    /// without a remote branch.
+    /// Counts the commits only our branch has, and those only the remote's has, as of the last fetch. `None` without a remote
+    /// branch.
     pub fn ahead_behind(&self) -> Result<Option<(usize, usize)>, RepoError> {
         let (Some(ours), Some(theirs)) = (self.head()?, self.id_of(&self.tracking_ref())?) else {
             return Ok(None);
@@ -427,24 +426,24 @@ impl Repo {
         Ok(Some(self.git.graph_ahead_behind(ours, theirs)?))
     }
 
-    /// Whether there is a remote to fetch from and push to.
+    /// Returns `true` if there is a remote to fetch from and push to.
     pub fn has_remote(&self) -> bool {
         let has_remote = self.has_seen_remote.get() || self.git.find_remote(REMOTE).is_ok();
         self.has_seen_remote.set(has_remote);
         has_remote
     }
 
-    /// A file as the work tree has it; none if there is no such file. Links are never followed.
+    /// Reads a file of the work tree; links are never followed. `None` if there is no such file.
     pub fn read_work_tree(&self, path: &str) -> Result<Option<String>, RepoError> {
         self.tree.read_text(path)
     }
 
-    /// The Markdown files of the work tree at and under the given paths, sorted. Links and hidden files are left out.
+    /// Lists the Markdown files of the work tree at and under the given paths, sorted, without links and hidden files.
     pub fn list_markdown(&self, under: &[&str]) -> Result<Vec<String>, RepoError> {
         self.tree.list_markdown(under)
     }
 
-    /// A text file as our branch's last commit has it.
+    /// Reads a text file from the last commit of our branch.
     pub fn read_head(&self, path: &str) -> Result<Option<String>, RepoError> {
         let item = tree::item_at(&self.git, self.head()?, path)?;
         let bytes = tree::bytes_of(&self.git, item)?;
@@ -474,22 +473,22 @@ impl Repo {
         }
     }
 
-    /// Whether `later` is `earlier` or came after it.
+    /// Returns `true` if `later` is `earlier` or descends from it.
     pub fn contains(&self, later: Oid, earlier: Oid) -> Result<bool, RepoError> {
         Ok(later == earlier || self.git.graph_descendant_of(later, earlier)?)
     }
 }
 
-/// The one remote that is looked at.
+/// The only remote in use.
 const REMOTE: &str = "origin";
 
 fn wake_signature(now: DateTime<Utc>) -> Result<Signature<'static>, git2::Error> {
     Signature::new(WAKE_NAME, WAKE_EMAIL, &git2::Time::new(now.timestamp(), 0))
 }
 
-/// Has libgit2 sync references. It ignores `core.fsync`, and its own switch can't be reached from safe code, but it honours
-/// the old `core.fsyncObjectFiles`. That goes into a file of our own, read above the person's configuration:
-/// in theirs, git would complain of it at every command.
+/// Has libgit2 sync references. libgit2 ignores `core.fsync`, and safe code can't reach its own switch, but it honours the
+/// old `core.fsyncObjectFiles`. The setting goes into a file of ours, read above the person's configuration: in theirs, every git
+/// command would complain.
 fn sync_references(git: &Repository, private: &Path) -> Result<(), RepoError> {
     // fault: references-arent-synced
     const SETTINGS: &str = "[core]\n\tfsyncObjectFiles = true\n";
@@ -506,7 +505,7 @@ fn sync_references(git: &Repository, private: &Path) -> Result<(), RepoError> {
 fn apply_settings(git: &Repository, file: &Path) -> Result<(), RepoError> {
     let mut config = git.config()?;
     config.add_file(file, ConfigLevel::App, true)?;
-    // Setting it anew drops what libgit2 has already looked up.
+    // Setting the configuration again drops libgit2's cached values.
     git.set_config(&config)?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Work that can't be published goes to a branch of its own: HEAD, the index and the work tree aren't touched. Where only HEAD
-//! stood in the way, the branch is marked, and what is on it is brought in once HEAD is back.
+//! Work that can't be published goes to a branch of its own, leaving HEAD, the index and the work tree untouched. If only HEAD
+//! was in the way, the branch gets a mark, and its commits are brought in once HEAD is back.
 
 use std::{fs, io::ErrorKind, path::Path};
 
@@ -13,21 +13,21 @@ use super::{
     wake_signature,
 };
 
-/// How many branches of one name are told apart.
+/// The most branches of one name.
 const MAX_PARKED: usize = 100;
-/// How many parked branches are brought in by one call.
+/// The most parked branches brought in by one call.
 const MAX_BROUGHT_IN: usize = 100;
-/// Marks a branch whose work is to be brought in: `refs/heads/parked/x` by `refs/reveille/parked/x`.
+/// Prefix of the mark on a branch to bring in: `refs/reveille/parked/x` marks `refs/heads/parked/x`.
 const MARKS: &str = "refs/reveille/";
-/// Where what a remote lost is kept.
+/// Prefix of the references that keep commits lost by a remote.
 pub(super) const RESCUED: &str = "refs/reveille/rescue/";
-/// The folders that work is parked in.
+/// The folders of parked branches.
 const FOLDERS: [&str; 3] = ["parked", "recovered", "unwritten"];
 
-/// What becomes of parked work.
+/// The fate of parked work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parking {
-    /// [`Repo::bring_in`] takes it as soon as HEAD is back.
+    /// [`Repo::bring_in`] merges it as soon as HEAD is back.
     UntilHeadIsBack,
     /// A person decides.
     ForAPerson,
@@ -40,20 +40,20 @@ pub struct Parked {
     pub branch: String,
     /// Its commit.
     pub commit: Oid,
-    /// Files that seem to hold a secret and aren't in it.
+    /// Files left out because they seem to hold a secret.
     pub left_out: Vec<String>,
 }
 
-/// Parked work that is part of our branch now.
+/// Parked work that is now part of our branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BroughtIn {
-    /// The branch that it was on.
+    /// The former branch.
     pub branch: String,
-    /// Files that both sides had changed in the same place; both are kept in them.
+    /// Files changed in the same place by both sides; they hold both versions.
     pub conflicts: Vec<String>,
 }
 
-/// Whether work may be parked until HEAD is back, by a look at git's files. A mark may be of what is gone.
+/// Returns `true` if work may be parked until HEAD is back, judged by git's files alone. The mark may be stale.
 pub(super) fn may_be_marked(git_dir: &Path) -> bool {
     let is_of_parked = |mark: fs::DirEntry| mark.file_name().to_string_lossy().starts_with("parked");
     let is_packed = || match fs::read_to_string(git_dir.join("packed-refs")) {
@@ -64,10 +64,10 @@ pub(super) fn may_be_marked(git_dir: &Path) -> bool {
 }
 
 impl Repo {
-    /// Commits the changes on the branch `name`, on top of our branch's last commit; `name-2` and so on if it exists with
-    /// something else on it: parked twice, the same is there once. A person's branch may be called as its folder is, `recovered`, and git
-    /// has none beside it then: the folder becomes `recovered-2`. Only what differs from each change's base is taken: the work
-    /// tree may show another branch. Works wherever HEAD is.
+    /// Commits the changes on the branch `name`, on top of our branch's last commit. If `name` exists with other content, the
+    /// branch becomes `name-2` and so on; parking the same work twice makes only one. If a person has a branch named like the folder, such
+    /// as `recovered`, git allows no branches in that folder, and it becomes `recovered-2`. Only differences from each change's base are
+    /// committed, since the work tree may show another branch. Works with HEAD in any state.
     pub fn park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
         self.retrying(|| self.try_park(name, publish, parking))
     }
@@ -80,7 +80,7 @@ impl Repo {
             let branch = nth(name, count);
             let full = format!("refs/heads/{branch}");
             let commit = match self.id_of(&full)? {
-                // By a run that was killed before it wrote that down.
+                // A killed run made it without noting so.
                 Some(there) if self.is_parked_at(there, publish)? => there,
                 Some(_) => continue,
                 None => {
@@ -91,7 +91,7 @@ impl Repo {
                 }
             };
             if parking == Parking::UntilHeadIsBack {
-                // Before the branch: a mark without one means nothing, and a branch without a mark would be forgotten.
+                // The mark comes first: without its branch it means nothing, but a branch without a mark would be forgotten.
                 self.set_reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
             }
             if self.id_of(&full)?.is_none() {
@@ -115,7 +115,7 @@ impl Repo {
         Ok(name.to_owned())
     }
 
-    /// The changes on top of `parent`, and the files that seem to hold a secret and aren't among them.
+    /// Builds the tree with the changes on top of `parent`; also returns the files left out because they seem to hold a secret.
     fn tree_to_park(&self, parent: Option<Oid>, publish: &Publish<'_>) -> Result<(Oid, Vec<String>), RepoError> {
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         for change in publish.changes {
@@ -131,15 +131,15 @@ impl Repo {
         Ok((tree::with_files(&self.git, parent, files)?, left_out))
     }
 
-    /// Whether `commit` is one of ours that holds just these changes, on top of what was our branch's last commit then.
+    /// Returns `true` if `commit` is ours and holds exactly these changes, on top of our branch's last commit at the time.
     fn is_parked_at(&self, commit: Oid, publish: &Publish<'_>) -> Result<bool, RepoError> {
         let commit = self.git.find_commit(commit)?;
         let is_ours = commit.author().email().is_ok_and(|email| email == WAKE_EMAIL);
         Ok(is_ours && self.tree_to_park(commit.parent_ids().next(), publish)?.0 == commit.tree_id())
     }
 
-    /// The branches that wait for HEAD to be back, and their commits, the oldest first. One that a person has deleted, or gone on
-    /// with, is theirs.
+    /// Lists the branches that wait for HEAD to be back, with their commits, oldest first. A branch that a person has deleted or
+    /// continued is theirs.
     pub fn parked(&self) -> Result<Vec<(String, Oid)>, RepoError> {
         let mut parked = Vec::new();
         for mark in self.git.references_glob(&format!("{MARKS}parked*/*"))? {
@@ -155,14 +155,14 @@ impl Repo {
         Ok(parked)
     }
 
-    /// The branch that waits for HEAD with what this wake wrote, and its commit.
+    /// Finds the branch of this wake's work among those waiting for HEAD, with its commit.
     pub fn parked_by(&self, wake_id: &str) -> Result<Option<(String, Oid)>, RepoError> {
         let is_its = |branch: &str| branch.split_once('/').is_some_and(|(_, name)| name == wake_id);
         Ok(self.parked()?.into_iter().find(|(branch, _)| is_its(branch)))
     }
 
-    /// What waits for a person to merge it, or to drop it: our branches that nothing else brings in, and what a remote that went
-    /// back had lost. What is part of our branch already waits no more.
+    /// Lists the references left for a person to merge or drop: our branches outside the automatic merge, and commits a remote lost
+    /// by going back. Commits already in our branch are left out.
     pub fn left_to_a_person(&self) -> Result<Vec<String>, RepoError> {
         let (tip, parked) = (self.head()?, self.parked()?);
         let mut left = Vec::new();
@@ -184,8 +184,8 @@ impl Repo {
         Ok(left)
     }
 
-    /// Merges what waited for HEAD into our branch, one commit a branch, and deletes the branches. Where both sides changed the
-    /// same, our branch counts as the person's.
+    /// Merges the branches that waited for HEAD into ours, one commit each, and deletes them. If both sides changed the same
+    /// place, our branch counts as the person's.
     pub fn bring_in(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Vec<BroughtIn>, RepoError> {
         self.finish_interrupted(merge)?;
         self.require_branch()?;
@@ -219,7 +219,7 @@ impl Repo {
         }
     }
 
-    /// Deletes a branch that waits for nobody any more, while it is as we left it and nobody has it checked out.
+    /// Deletes a proposal's branch once it is settled, while it is unchanged and checked out nowhere.
     pub fn drop_proposed(&self, branch: &str, commit: &str) -> Result<(), RepoError> {
         if self.id_of(&format!("refs/heads/{branch}"))?.is_some_and(|there| there.to_string() == commit) {
             self.git.find_branch(branch, git2::BranchType::Local)?.delete()?;
@@ -227,7 +227,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Takes the mark off, and deletes the branch unless somebody has it checked out.
+    /// Removes the mark, and deletes the branch unless it is checked out somewhere.
     fn unpark(&self, branch: &str) -> Result<(), RepoError> {
         if let Ok(mut found) = self.git.find_branch(branch, git2::BranchType::Local) {
             found.delete().ok();
@@ -237,12 +237,12 @@ impl Repo {
     }
 }
 
-/// The nth of equal names: `name`, `name-2` and so on.
+/// Returns the nth of equal names: `name`, `name-2` and so on.
 fn nth(name: &str, count: usize) -> String {
     if count == 1 { name.to_owned() } else { format!("{name}-{count}") }
 }
 
-/// Whether a branch is in one of the folders that work is parked in.
+/// Returns `true` if a branch is in one of the folders of parked work.
 fn is_of_ours(branch: &str) -> bool {
     let Some((folder, _)) = branch.split_once('/') else { return false };
     let is_nth = |rest: &str| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<usize>().is_ok());

@@ -1,16 +1,16 @@
-//! The one way in which our branch moves, whatever for: a person's edits, a wake's commit, a merge.
+//! The single protocol by which our branch moves: for a person's edits, a wake's commit or a merge.
 //!
-//! 1. The objects are stored and synced, as one pack: nothing refers to them yet.
-//! 2. The index is locked, and a note of what is about to happen is put on the disk.
-//! 3. The branch moves by compare-and-swap. **This is the moment it happens.**
-//! 4. The work tree's files follow; one that no longer holds what was read gets the person's text and ours, joined.
-//! 5. The index entries follow that still say what the old commit said; what else the person staged stays staged.
-//! 6. The note is removed, the lock freed.
+//! 1. The objects are stored and synced as one pack, still without references to them.
+//! 2. The index is locked, and a note of the planned move is written to the disk.
+//! 3. The branch moves by compare-and-swap. **This step decides.**
+//! 4. The files of the work tree follow. A file that differs from the content read gets the person's text joined with ours.
+//! 5. Index entries follow if they still equal the old commit; anything else the person staged stays staged.
+//! 6. The note is removed and the lock freed.
 //!
-//! Killed before 3, nothing happened: the files are as the person left them, and the note is dropped. Killed after 3,
-//! [`Repo::finish_interrupted`] does 4 to 6 again. Files before the branch would be wrong: the wake's bytes, found
-//! uncommitted, would pass for the person's. The index before the branch, too: the person's next commit would hold
-//! our work. The index not at all: it would revert us.
+//! After a kill before step 3, nothing has happened: the files are as the person left them, and the note is dropped. After a kill past step
+//! 3, [`Repo::finish_interrupted`] repeats steps 4 to 6. Other orders would fail. With files before the branch, the wake's uncommitted
+//! bytes would pass for the person's. With the index before the branch, the person's next commit would hold our work. An index left behind
+//! would revert us.
 
 use std::{
     fs,
@@ -35,41 +35,41 @@ use super::{
     worktree::{OnDisk, Replaced, TEMPORARY},
 };
 
-/// How the file is called that keeps bytes which nobody else has, before their object's id.
+/// Prefix of a file with bytes found nowhere else, followed by their object id.
 pub(super) const KEPT: &str = "kept-";
-/// The note of a move that couldn't be read.
+/// The file name of an unreadable note.
 pub(super) const DAMAGED_NOTE: &str = "move.damaged";
-/// How often a file that keeps changing under our hands is tried.
+/// The number of attempts to write a file that keeps changing.
 const WRITE_ATTEMPTS: usize = 5;
-/// How often, and after what pause, a move is tried that someone else's git command got in the way of.
+/// The number of attempts at a move that another git command blocks; [`PAUSE`] is the time between them.
 const ATTEMPTS: usize = 10;
 pub(super) const PAUSE: Duration = Duration::from_millis(150);
 
-/// A move of our branch, as the note on the disk has it.
+/// A move of our branch, as noted on the disk.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Move {
-    /// The commit that the branch is at; none before the first.
+    /// The commit before the move; `None` before the first.
     pub(super) from: Option<CommitText>,
-    /// The commit that it goes to.
+    /// The commit after the move.
     pub(super) to: CommitText,
-    /// For the reflog.
+    /// The reason, for the reflog.
     pub(super) why: String,
     pub(super) files: Vec<FileMove>,
 }
 
-/// What happens to one file.
+/// The change of one file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FileMove {
     pub(super) path: String,
-    /// What the work tree holds.
+    /// The expected content of the work tree.
     pub(super) before: Option<Item>,
-    /// What it shall hold.
+    /// The content after the move.
     pub(super) after: Option<Item>,
-    /// Whether the index follows even where the person has staged something: their file was committed as a whole.
+    /// Updates the index even over a person's staged changes, since their file was committed as a whole.
     pub(super) unstage: bool,
 }
 
-/// A commit's id, written as text.
+/// A commit id, serialized as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(super) struct CommitText(pub(super) Oid);
@@ -88,16 +88,16 @@ impl From<CommitText> for String {
     }
 }
 
-/// What [`Repo::finish_interrupted`] found.
+/// The result of [`Repo::finish_interrupted`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
-    /// A commit had been made; its files and index entries are in place now, or will be when HEAD is on our branch again.
+    /// The commit was made. Its files and index entries are in place now, or will be once HEAD is back on our branch.
     Completed(Oid),
-    /// A commit had been prepared but not made: nothing had happened.
+    /// The commit was prepared but never made.
     NeverHappened,
 }
 
-/// Where a test stops a move, as a kill would. Anyone else: `Never`.
+/// The step at which a test stops a move, as a kill would; `Never` outside tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopAt {
     Never,
@@ -109,14 +109,14 @@ pub(super) enum StopAt {
 }
 
 impl Repo {
-    /// Whether a killed run left something undone that [`Repo::finish_interrupted`] can do now.
+    /// Returns `true` if a killed run left work that [`Repo::finish_interrupted`] can do now.
     pub fn is_interrupted(&self) -> bool {
         index_lock::is_ours(self.git.path(), &self.private)
             || self.is_move_noted() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
     }
 
-    /// Does what a killed run left undone. Cheap when there is nothing to do; every changing call begins with it. What the person
-    /// changed since is joined with ours.
+    /// Completes the work of a killed run, joined with the person's changes since. Cheap if there is none; every changing call begins with
+    /// it.
     pub fn finish_interrupted(&self, merge: &Merge<'_>) -> Result<Option<Finished>, RepoError> {
         index_lock::release_dead(self.git.path(), &self.private);
         self.make_index_readable()?;
@@ -132,14 +132,14 @@ impl Repo {
             self.remove_note()?;
             return Ok(Some(Finished::NeverHappened));
         }
-        // On another branch or in the middle of a merge, the files are the person's affair. The note waits: when HEAD comes
-        // back, what is missing in them would pass for a revert of theirs.
+        // On another branch or in the middle of a merge, the files are the person's affair. The note stays: once HEAD is back, files that
+        // lack our changes would pass for the person's revert.
         if self.condition()? == Condition::Normal {
             let lock = IndexLock::take(self.git.path(), &self.private)?;
             self.keep_temporary(&planned)?;
             let commit = planned.to.0;
             self.write_files(&mut planned, merge).map_err(|error| match error {
-                // It may stay so for long, and what needs no commit needn't wait for it.
+                // The fault may last, and work that needs no commit shouldn't wait for it.
                 error if error.is_of_a_file() => RepoError::Behind { commit, source: Box::new(error) },
                 error => error,
             })?;
@@ -149,7 +149,7 @@ impl Repo {
         Ok(Some(Finished::Completed(planned.to.0)))
     }
 
-    /// Carries a move out. [`RepoError::Moved`], [`RepoError::Locked`], [`RepoError::NotOnBranch`]: nothing was changed.
+    /// Carries out a move. [`RepoError::Moved`], [`RepoError::Locked`] and [`RepoError::NotOnBranch`] mean that nothing was changed.
     pub(super) fn advance(&self, mut planned: Move, merge: &Merge<'_>, stop: StopAt) -> Result<(), RepoError> {
         let commit = planned.to.0;
         self.store_objects(self.noted_alone(&planned)?)?;
@@ -166,8 +166,8 @@ impl Repo {
             return Ok(());
         }
         if let Err(error) = self.require_branch().and_then(|()| self.move_branch(&planned)) {
-            // It may come after the move, when that couldn't be synced: without its note, files that lag behind the branch would
-            // pass for a person's edit.
+            // The error may follow the move, if only its sync failed. Without the note, files behind the branch would pass for a person's
+            // edit.
             if self.head()? == Some(commit) {
                 return Err(RepoError::Unfinished { commit, source: Box::new(error) });
             }
@@ -192,7 +192,7 @@ impl Repo {
         follow().map_err(|source: RepoError| RepoError::Unfinished { commit, source: Box::new(source) })
     }
 
-    /// Starts over when someone committed at the same moment, and waits a little for another git program to end.
+    /// Repeats an attempt if someone committed at the same moment, and waits briefly for another git program to end.
     pub(super) fn retrying<T>(&self, attempt: impl Fn() -> Result<T, RepoError>) -> Result<T, RepoError> {
         for _ in 1..ATTEMPTS {
             match attempt() {
@@ -207,7 +207,7 @@ impl Repo {
         attempt()
     }
 
-    /// Whether the work tree holds just this, as it is or as git would store it.
+    /// Returns `true` if the work tree holds exactly this item, verbatim or as git would store it.
     pub(super) fn is_on_disk(&self, path: &str, item: Option<Item>, file: Option<&OnDisk>) -> Result<bool, RepoError> {
         let (item, file) = match (item, file) {
             (None, None) => return Ok(true),
@@ -218,7 +218,7 @@ impl Repo {
         Ok(is_it(&file.bytes)? || file.mode != LINK && is_it(&self.stored(path, &file.bytes)?)?)
     }
 
-    /// What the note of a move names and neither of its commits has: what else stood in the work tree, or shall.
+    /// Returns the objects of a note that neither of its commits holds: other content of the work tree, before or after.
     fn noted_alone(&self, planned: &Move) -> Result<Vec<Oid>, RepoError> {
         let was = tree::Files::of(&self.git, planned.from.map(|from| from.0))?;
         let goal = tree::Files::of(&self.git, Some(planned.to.0))?;
@@ -251,7 +251,7 @@ impl Repo {
     pub(super) fn write_files(&self, planned: &mut Move, merge: &Merge<'_>) -> Result<(), RepoError> {
         let tip = self.head()?;
         let (at_tip, at_goal) = (tree::Files::of(&self.git, tip)?, tree::Files::of(&self.git, Some(planned.to.0))?);
-        // Files go before others come: a file may become a directory.
+        // Removals come first: a file may become a directory.
         let (gone, written): (Vec<usize>, Vec<_>) =
             (0..planned.files.len()).partition(|at| planned.files.get(*at).is_some_and(|file| file.after.is_none()));
         let mut left = None;
@@ -261,12 +261,12 @@ impl Repo {
             if file.before == file.after || is_submodule {
                 continue;
             }
-            // A commit of the person's on top of a killed move has the last word on what it changed.
+            // If the person committed on top of a killed move, their commit wins for the files it changed.
             if tip == Some(planned.to.0) || at_tip.item(&file.path)? == at_goal.item(&file.path)? {
                 match self.write_file(planned, at, merge) {
-                    // Something that is no file stands there, or on its way: the person's, like any other version of theirs.
+                    // Something other than a file is at the path or above it: the person's, as any other version of theirs.
                     Ok(()) | Err(RepoError::UnsafePath { .. }) => {}
-                    // The others needn't wait for it.
+                    // The other files needn't wait for this one.
                     Err(error) if error.is_of_a_file() => left = left.or(Some(error)),
                     Err(error) => return Err(error),
                 }
@@ -283,7 +283,7 @@ impl Repo {
                 return Ok(());
             }
             if !self.is_on_disk(&file.path, file.before, now.as_ref())? {
-                // Where it can't be joined the person's version stays; ours is in the commit, and git shows the difference.
+                // If they can't be joined, the person's version stays; ours is in the commit, and git shows the difference.
                 // fault: person-saved-moment-commit
                 let Some(joined) = self.join(file, now.as_ref(), merge)? else { return Ok(()) };
                 self.expect(planned, at, now.as_ref(), joined)?;
@@ -297,8 +297,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Notes that a file holds `now` and shall hold `joined`: killed before its note is removed, the move isn't joined with the
-    /// outcome of its own join.
+    /// Notes that a file holds `now` and should hold `joined`. After a kill, the move would otherwise be joined with the outcome of its own
+    /// join.
     fn expect(&self, planned: &mut Move, at: usize, now: Option<&OnDisk>, joined: Item) -> Result<(), RepoError> {
         let now =
             now.map(|now| Ok::<_, RepoError>(Item { id: self.git.blob(&now.bytes)?, mode: now.mode })).transpose()?;
@@ -311,7 +311,7 @@ impl Repo {
         // fault end: move-joined-joined-again
     }
 
-    /// What the person made of a file, and what it shall be, as one; none where that can't be done without losing bytes.
+    /// Joins the person's version of a file with its planned content; `None` if bytes would be lost.
     fn join(&self, file: &FileMove, now: Option<&OnDisk>, merge: &Merge<'_>) -> Result<Option<Item>, RepoError> {
         let (before, after) = (self.on_disk(file.before, now)?, self.on_disk(file.after, now)?);
         let sides = [before.as_ref(), now, after.as_ref()];
@@ -331,7 +331,7 @@ impl Repo {
         bytes.map(|bytes| Ok(Item { id: self.git.blob(&bytes)?, mode })).transpose()
     }
 
-    /// What an item is on disk, with the line endings of what is there now.
+    /// Returns an item's form on disk, with the line endings of the present file.
     fn on_disk(&self, item: Option<Item>, now: Option<&OnDisk>) -> Result<Option<OnDisk>, RepoError> {
         let bytes = tree::bytes_of(&self.git, item)?;
         Ok(bytes.zip(item).map(|(bytes, item)| {
@@ -348,7 +348,7 @@ impl Repo {
         let tip = self.head()?;
         let before = tree::Files::of(&self.git, planned.from.map(|from| from.0))?;
         let now = tree::Files::of(&self.git, tip)?;
-        // What git wouldn't take into an index isn't in it.
+        // Paths that git refuses are never in the index.
         for file in planned.files.iter().filter(|file| names::refused(&file.path).is_none()) {
             let (old, new) = (before.item(&file.path)?, now.item(&file.path)?);
             let staged = staged(&lock.index, &file.path);
@@ -360,7 +360,7 @@ impl Repo {
         if changed { lock.write() } else { Ok(()) }
     }
 
-    /// With the file's size and times where it holds just what was committed, so that git needn't read it again.
+    /// Sets a file's entry, with size and times if the file is as committed, so that git needn't read it again.
     pub(super) fn set_entry(&self, index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
         let Some(item) = item else {
             return tree::set(index, path, None);
@@ -380,7 +380,7 @@ impl Repo {
         Ok(index.add(&entry)?)
     }
 
-    /// A killed write leaves its temporary file. The bytes of it that nobody else has are kept.
+    /// Handles the temporary file of a killed write: bytes found nowhere else are kept.
     fn keep_temporary(&self, planned: &Move) -> Result<(), RepoError> {
         let temporary = self.private.join(TEMPORARY);
         let Ok(bytes) = fs::read(&temporary) else { return Ok(()) };
@@ -413,7 +413,7 @@ impl Repo {
         if let Ok(planned) = serde_json::from_slice(&bytes) {
             return Ok(Some(planned));
         }
-        // It was renamed into place whole, so this is none of our writing. Out of the way, but kept.
+        // Our notes are renamed into place whole, so this is someone else's. It is moved away but kept.
         fs::rename(&path, self.private.join(DAMAGED_NOTE)).map_err(RepoError::io("moving away", &path))?;
         Ok(None)
     }
@@ -431,7 +431,7 @@ impl Repo {
     }
 }
 
-/// For text in another encoding: line by line; where both changed the same lines, the person's stay and ours follow.
+/// Merges texts in another encoding by line; if both changed the same lines, the person's come first and ours follow.
 fn union([before, persons, ours]: [Option<&OnDisk>; 3]) -> Option<Vec<u8>> {
     let (mut base, mut left, mut right) = (MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new());
     base.content(before.map_or(&[], |side| &side.bytes));
@@ -442,19 +442,19 @@ fn union([before, persons, ours]: [Option<&OnDisk>; 3]) -> Option<Vec<u8>> {
     Some(git2::merge_file(&base, &left, &right, Some(&mut options)).ok()?.content().to_vec())
 }
 
-/// Where a move is noted until it is done.
+/// Returns the path of the note, which exists until a move is done.
 pub(super) fn note(private: &Path) -> PathBuf {
     private.join("move.json")
 }
 
-/// What an index holds at a path; none for nothing, a conflict, or a path that is only meant to be added.
+/// Returns the index's item at a path; `None` for a conflict or for a path only meant to be added (`git add -N`).
 pub(super) fn staged(index: &Index, path: &str) -> Option<Item> {
     const INTENT_TO_ADD: u16 = 1 << 13;
     let entry = index.get_path(std::path::Path::new(path), 0)?;
     (entry.flags_extended & INTENT_TO_ADD == 0).then_some(Item { id: entry.id, mode: entry.mode })
 }
 
-/// Git keeps the low 32 bits of everything.
+/// Fills in a file's state as git does, with the low 32 bits of each value.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index format holds the low 32 bits")]
 fn fill_in(entry: &mut git2::IndexEntry, stat: &rustix::fs::Stat) {
     entry.ctime = IndexTime::new(stat.st_ctime as i32, stat.st_ctime_nsec as u32);

@@ -1,5 +1,5 @@
-//! What of a repository's own files can't be read, and the command that mends it. Only looking, with no help of git's: it may not be able to
-//! open the repository at all.
+//! Finds the unreadable one among a repository's own files, and the command to repair it. The check only reads, and doesn't rely on git,
+//! which may be unable to open the repository.
 
 use std::{fmt, fs, path::Path};
 
@@ -9,22 +9,22 @@ use reveille_base::words::in_shell;
 
 use super::DEFAULT_BRANCH;
 
-/// A file of git's that can't be read.
+/// An unreadable file of git's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ailment {
-    /// The index: what is staged.
+    /// The index, with the staged changes.
     Index,
-    /// Which branch it is on.
+    /// HEAD, with the current branch.
     Head {
-        /// The branch that wakes commit on.
+        /// The branch of the wakes.
         branch: String,
     },
-    /// Where the branch of wakes is.
+    /// The reference of the wakes' branch.
     Branch {
-        /// Its name.
+        /// The branch's name.
         branch: String,
     },
-    /// Where branches are that git has packed.
+    /// The packed references.
     PackedRefs,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Ailment {
 }
 
 impl Ailment {
-    /// The command that mends it, in the repository's directory. None of them loses what was committed.
+    /// Returns the repair command, for use in the repository's directory. Committed work is never lost by it.
     pub fn mended_by(&self) -> String {
         match self {
             Self::Index => "rm .git/index && git reset".to_owned(),
@@ -61,7 +61,7 @@ impl Ailment {
     }
 }
 
-/// The first of the repository's own files that can't be read; none where all can, or there is no repository.
+/// Finds the first unreadable file among the repository's own; `None` if all are readable or there is no repository.
 pub fn ailment(dir: &Path) -> Option<Ailment> {
     let git = dir.join(".git");
     if !git.is_dir() {
@@ -80,7 +80,7 @@ pub fn ailment(dir: &Path) -> Option<Ailment> {
     if read(&format!("refs/heads/{branch}")).is_some_and(|text| !is_head(&text)) {
         return Some(Ailment::Branch { branch });
     }
-    // One that we can't use for another reason names what helps itself.
+    // An index unusable for another reason comes with git's own advice.
     let index = git.join("index");
     let is_bad = |error: git2::Error| !error.message().contains("mandatory extension");
     (index.exists() && Index::open(&index).err().is_some_and(is_bad)).then_some(Ailment::Index)

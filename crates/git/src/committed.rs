@@ -1,5 +1,5 @@
-//! What our branch's last commit has, for those who only look while a wake may be writing: nothing is locked, nothing written,
-//! and the work tree, which may be half-way, isn't read.
+//! A reader of our branch's last commit, for use while a wake may be writing. It takes no lock, writes nothing, and leaves the work tree,
+//! which may be half-way, unread.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{Oid, RepoError, our_branch, tree};
 
-/// Files that are listed at most.
+/// The most files listed.
 const MAX_LISTED: usize = 500;
 
-/// One commit's files.
+/// The files of one commit.
 pub struct Committed {
     git: Repository,
     tip: Oid,
@@ -26,7 +26,7 @@ pub struct CommittedFile {
 }
 
 impl Committed {
-    /// The last commit of the branch that wakes commit on; none while there is none.
+    /// Opens the last commit of the branch of the wakes; `None` before the first.
     pub fn open(dir: &Path) -> Result<Option<Self>, RepoError> {
         let git = match Repository::open(dir) {
             Ok(git) => git,
@@ -41,20 +41,20 @@ impl Committed {
         }
     }
 
-    /// A text file; none if there is no such file.
+    /// Reads a text file; `None` if there is no such file.
     pub fn read(&self, path: &str) -> Result<Option<String>, RepoError> {
         let item = tree::item_at(&self.git, Some(self.tip), path)?;
         let bytes = tree::bytes_of(&self.git, item)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// The first line of a commit's message, whatever branch it is on.
+    /// Returns the first line of a commit's message, on any branch.
     pub fn subject(&self, commit: &str) -> Option<String> {
         let commit = self.git.find_commit(Oid::from_str(commit).ok()?).ok()?;
         String::from_utf8_lossy(commit.message_bytes()).lines().next().map(str::to_owned)
     }
 
-    /// The Markdown files, by path.
+    /// Lists the Markdown files by path.
     pub fn markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {
         let mut listed = Vec::new();
         let walked = self.git.find_commit(self.tip)?.tree()?.walk(TreeWalkMode::PreOrder, |dir, entry| {

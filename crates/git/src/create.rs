@@ -1,5 +1,5 @@
-//! The first run: a repository from the remote, or from the templates. Made beside its place and moved there whole, so that
-//! a failed or killed attempt leaves nothing that the next one doesn't clear away.
+//! The first run: makes a repository from the remote or from the templates. It is built next to its place and moved there whole, so that
+//! the next attempt can clear the remains of a failed or killed one.
 
 use std::{
     fs,
@@ -28,33 +28,33 @@ use super::{
     wake_signature,
 };
 
-/// How long the first clone may take; it holds the whole history.
+/// The time limit of the first clone, which fetches the whole history.
 pub const CLONE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long a remote may take to say that it is there, before that.
+/// The time limit of the remote's first sign of life, before the clone.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a partial clone waits to be completed once that has failed.
+/// The pause before another attempt to complete a partial clone.
 const COMPLETE_AGAIN_AFTER: TimeDelta = TimeDelta::hours(1);
 
-/// Where a repository came from.
+/// The origin of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Created {
-    /// It was there.
+    /// It existed already.
     Existing,
-    /// There was none, and no remote is set: made from the templates.
+    /// Made from the templates, as no remote is set.
     FromTemplates,
     /// Cloned from the remote.
     Cloned,
-    /// The remote can't be reached: made from the templates, to be joined with what it has as soon as it can.
+    /// Made from the templates while the remote can't be reached; the two are joined as soon as it can.
     Unjoined(RemoteError),
-    /// Cloned from a remote without a commit: its first is made of the templates, to be pushed.
+    /// Cloned from a remote without commits: the first commit holds the templates, to be pushed.
     ClonedEmpty,
 }
 
 impl Repo {
-    /// Opens the repository at `dir`, made first if need be: cloned from `repo_url` if that is set, else from `templates`
-    /// (paths and contents). `origin` decides afterwards: a `repo_url` that differs from it is [`RepoError::Configuration`].
+    /// Opens the repository at `dir`, made first if need be: cloned from `repo_url` if set, else from `templates` (paths and contents).
+    /// From then on `origin` decides: a `repo_url` that differs from it is [`RepoError::Configuration`].
     pub fn open_or_create(
         dir: &Path,
         repo_url: Option<&str>,
@@ -77,7 +77,7 @@ impl Repo {
         clear(&making)?;
         let made = match repo_url {
             Some(url) => match make_from_remote(&making, url, templates, now) {
-                // Whatever the remote is missing, what came in can be answered.
+                // Messages can be answered whatever the reason of the remote's absence.
                 Err(RepoError::Unreachable(why)) => {
                     clear(&making)?;
                     make_unjoined(&making, url, templates, now).map(|()| Created::Unjoined(why))
@@ -94,17 +94,17 @@ impl Repo {
         Ok((Self::open(dir)?, created))
     }
 
-    /// Whether `origin` is what `REPO_URL` says; opening it for work settles or refuses what isn't.
+    /// Returns `true` if `origin` matches `REPO_URL`; opening the repository for work settles or refuses a difference.
     pub fn has_origin(&self, repo_url: &str) -> bool {
         self.origin_url().is_some_and(|origin| is_same_url(&origin, repo_url))
     }
 
-    /// The remote's address as it is written: git may go to another one for it (`url.<address>.insteadOf`), and so may libgit2's.
+    /// Returns the remote's address as configured: git may replace it (`url.<address>.insteadOf`), and so may libgit2.
     fn origin_url(&self) -> Option<String> {
         let config = self.git.config().ok()?;
         let urls = config.multivar(&format!("remote.{REMOTE}.url"), None).ok()?;
         let mut first = None;
-        // Of several git fetches from the first.
+        // Given several addresses, git fetches from the first.
         urls.for_each(|entry| {
             first.get_or_insert_with(|| String::from_utf8_lossy(entry.value_bytes()).into_owned());
         })
@@ -112,9 +112,8 @@ impl Repo {
         first
     }
 
-    /// Has git fetch what it left out of a partial clone, of which it would fetch each object when it is first read: libgit2 can't. A
-    /// remote that is away is asked again an hour later, so that no answer waits for it each time; until then only what was read before
-    /// can be.
+    /// Has git fetch the missing objects of a partial clone: git would fetch each on its first read, but libgit2 can't. If the remote is
+    /// away, the next attempt follows an hour later, lest each answer wait for it; until then only objects present can be read.
     fn complete_clone(&self, now: DateTime<Utc>) -> Result<(), RepoError> {
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
         let promisor = format!("remote.{REMOTE}.promisor");
@@ -145,11 +144,11 @@ impl Repo {
         Ok(())
     }
 
-    /// Holds `REPO_URL` against `origin`, and settles once which branch is ours.
+    /// Compares `REPO_URL` with `origin`, and settles once which branch is ours.
     fn adopt(&self, repo_url: Option<&str>) -> Result<(), RepoError> {
         if let Some(url) = repo_url {
             match self.origin_url() {
-                // Nothing was ever had from it: a wrong address or password may have been why.
+                // No fetch has ever succeeded: the cause may have been a wrong address or password.
                 Some(origin) if self.is_unjoined() => {
                     if origin != url {
                         self.add_remote(url)?;
@@ -165,7 +164,7 @@ impl Repo {
                         )));
                     }
                 }
-                // Made without a remote, and now there shall be one.
+                // The repository was made without a remote, and now one is set.
                 None => self.add_remote(url)?,
             }
         }
@@ -175,7 +174,7 @@ impl Repo {
         Ok(())
     }
 
-    /// From now on this is our branch, here and at the remote.
+    /// Makes `branch` our branch, here and at the remote.
     pub(super) fn name_branch(&self, branch: &str) -> Result<(), RepoError> {
         store_branch(&self.git, branch)?;
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
@@ -183,7 +182,7 @@ impl Repo {
         Ok(config.set_str(&format!("branch.{branch}.merge"), &format!("refs/heads/{branch}"))?)
     }
 
-    /// Into the repository's own configuration: libgit2 would take the file that is read above it, which is ours.
+    /// Writes to the repository's own configuration: libgit2 would choose the file above it, which is ours.
     fn add_remote(&self, url: &str) -> Result<(), RepoError> {
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
         let branch = &self.branch;
@@ -201,7 +200,7 @@ fn make_from_templates(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc
     first_commit(dir, templates, now)
 }
 
-/// As from the templates, with the remote's address, and with word that its history is still to be joined.
+/// Makes a repository from the templates, with the remote's address and a mark to join its history later.
 fn make_unjoined(dir: &Path, url: &str, templates: &[(&str, &str)], now: DateTime<Utc>) -> Result<(), RepoError> {
     make_from_templates(dir, templates, now)?;
     let repo = Repo::open(dir)?;
@@ -220,7 +219,7 @@ fn make_from_remote(
 ) -> Result<Created, RepoError> {
     let parent = dir.parent().unwrap_or(Path::new("."));
     let unreachable = |error: process::ProcessError| RepoError::Unreachable(error.into());
-    // The first answer waits for it: a remote that is silent is to be known as such soon.
+    // The first answer waits for this probe: a silent remote has to be recognised soon.
     let probe = remote::git(parent).args(LIST).args([url]).args(LISTED).timeout(PROBE_TIMEOUT);
     let output = process::run(&probe).map_err(unreachable)?;
     if !output.status.success() {
@@ -246,7 +245,7 @@ fn make_from_remote(
     first_commit(dir, templates, now).map(|()| Created::ClonedEmpty)
 }
 
-/// What a clone has taken over from the remote, and libgit2 doesn't read.
+/// Builds the error for a clone in a form that libgit2 can't read, taken over from the remote.
 fn refused_form(form: &UnreadableForm) -> RepoError {
     let why = format!(
         "it is in a form of git's that I can't read ({}). Make one with `git init --bare --object-format=sha1`, and push there",
@@ -255,7 +254,7 @@ fn refused_form(form: &UnreadableForm) -> RepoError {
     RepoError::Unreachable(RemoteError::Refused { why: Outside::new(Origin::Remote, &why) })
 }
 
-/// Commits the templates on the branch that HEAD names.
+/// Commits the templates on HEAD's branch.
 fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> Result<(), RepoError> {
     let repo = Repo::open(dir)?;
     let head = repo.git.find_reference("HEAD")?;
@@ -270,7 +269,7 @@ fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> R
             fs::write(&file, content)
         };
         write().map_err(RepoError::io("writing", &file))?;
-        // As they are: the person's settings would have libgit2 convert them, or refuse to (`core.safecrlf`).
+        // Stored verbatim: under the person's settings libgit2 would convert them, or refuse to (`core.safecrlf`).
         let item = Item { id: repo.git.blob(content.as_bytes())?, mode: FILE };
         repo.set_entry(&mut index, path, Some(item))?;
     }
@@ -283,14 +282,14 @@ fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> R
     Ok(())
 }
 
-/// Onto the disk, then to its place: an empty directory there is replaced.
+/// Moves the new repository to its place, durably; an empty directory there is replaced.
 fn put_in_place(making: &Path, dir: &Path) -> Result<(), RepoError> {
-    // Once in a repository's life: thousands of files, which git syncs only in part.
+    // A global sync, once in a repository's life: git syncs its thousands of files only in part.
     rustix::fs::sync();
     move_durably(making, dir).map_err(RepoError::io("moving the new repository to", dir))
 }
 
-/// The place where a repository is made: beside its own, known by its name to the next run.
+/// Returns the directory next to `dir` in which a repository is made, under a name that the next run knows.
 fn beside(dir: &Path) -> Result<PathBuf, RepoError> {
     let name = dir
         .file_name()
@@ -312,8 +311,7 @@ pub(super) fn store_branch(git: &Repository, branch: &str) -> Result<(), RepoErr
     Ok(git.config()?.open_level(ConfigLevel::Local)?.set_str("reveille.branch", branch)?)
 }
 
-/// A remote's address without what doesn't matter: a slash or `.git` at the end, credentials, another way to the same directory.
-/// Whether two addresses are of one repository.
+/// Returns `true` if two addresses are of one repository.
 pub(super) fn is_same_url(a: &str, b: &str) -> bool {
     normal(a) == normal(b)
 }

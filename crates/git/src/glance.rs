@@ -1,5 +1,5 @@
-//! A look at a repository in which nothing goes on, by git's own small files. Most wakes find one, and libgit2 takes
-//! hundreds of system calls to open it.
+//! A quick look at a repository at rest, through git's own small files. Most wakes find one, and libgit2 takes hundreds of system calls to
+//! open it.
 
 use std::{
     fs,
@@ -11,10 +11,10 @@ use git2::{Config, ConfigLevel, Oid};
 
 use super::{REMOTE, RepoError, advance, create, index_lock, join, park, worktree::WorkTree};
 
-/// The length of an object's name, in hexadecimal digits.
+/// The length of an object id in hexadecimal digits.
 const OID_DIGITS: usize = 40;
 
-/// A repository at rest: HEAD is on our branch, which the remote has as well, and nothing waits in it.
+/// A repository at rest: HEAD is on our branch, the remote has the same commit, and no work waits.
 pub struct Glance {
     head: Oid,
     tree: WorkTree,
@@ -22,7 +22,7 @@ pub struct Glance {
 }
 
 impl Glance {
-    /// None unless all is as it is between two wakes: then libgit2 has to say what is the matter.
+    /// Reads the state of the repository. `None` unless all is as usual between two wakes: then libgit2 has to find the reason.
     pub fn look(dir: &Path, repo_url: Option<&str>) -> Option<Self> {
         let git_dir = plain_git_dir(dir)?;
         let settings = settings(&git_dir).ok()?;
@@ -49,7 +49,7 @@ impl Glance {
         Some(Self { head, tree: WorkTree::open(dir, &private).ok()?, has_remote: origin.is_some() })
     }
 
-    /// The commit that our branch is at.
+    /// Returns the commit of our branch.
     pub fn head(&self) -> Oid {
         self.head
     }
@@ -65,7 +65,7 @@ impl Glance {
     }
 }
 
-/// The git directory of a usual repository that is ours: no link, not that of a second work tree.
+/// Returns the git directory of a usual repository of this user: not a link, and not of a second work tree.
 pub(super) fn plain_git_dir(dir: &Path) -> Option<PathBuf> {
     let git_dir = dir.join(".git");
     let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
@@ -76,14 +76,14 @@ pub(super) fn plain_git_dir(dir: &Path) -> Option<PathBuf> {
     is_plain.then_some(git_dir)
 }
 
-/// The repository's settings and those of its person, as they are now.
+/// Reads the present settings of the repository and of the person.
 pub(super) fn settings(git_dir: &Path) -> Result<Config, git2::Error> {
     let mut settings = Config::open_default()?;
     settings.add_file(&git_dir.join("config"), ConfigLevel::Local, true)?;
     settings.snapshot()
 }
 
-/// What a reference's own file names; none where it has no such file.
+/// Reads the commit id in a reference's own file; `None` without such a file.
 fn id_in(file: &Path) -> Option<Oid> {
     let text = fs::read_to_string(file).ok()?;
     let digits = text.strip_suffix('\n').filter(|digits| digits.len() == OID_DIGITS)?;

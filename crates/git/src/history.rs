@@ -1,5 +1,4 @@
-//! What the branch tells: who committed what, and which wake it was. For `wake log`, `wake show`, and for finding what a
-//! person committed since.
+//! The history of our branch: commits, their authors and their wakes. For `wake log`, `wake show`, and to find a person's later commits.
 
 use std::{
     collections::BTreeSet,
@@ -13,13 +12,13 @@ use reveille_base::words;
 
 use super::{FileChange, Oid, Repo, RepoError, WAKE_EMAIL};
 
-/// How much of a diff is shown.
+/// The most bytes of a diff shown.
 const MAX_DIFF_BYTES: usize = 256 << 10;
-/// How many commits back a wake, or a person's commit, is looked for.
+/// The most commits searched for a wake or for a person's commit.
 pub(super) const MAX_SEARCHED: usize = 10_000;
-/// The shortest beginning of an id that is looked up.
+/// The shortest prefix of an id that is searched.
 const MIN_PREFIX: usize = 4;
-/// How long an id is in full, in hexadecimal digits.
+/// The length of a full id in hexadecimal digits.
 const WHOLE_ID: usize = 40;
 
 /// A commit, as `wake log` lists it.
@@ -40,12 +39,12 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Whether a wake's work is in it, as opposed to a person's.
+    /// Returns `true` if the commit holds a wake's work, as opposed to a person's.
     pub fn is_wake(&self) -> bool {
         self.wake_id.is_some()
     }
 
-    /// Whether this program committed in its own name: a wake, a merge, the templates.
+    /// Returns `true` if this program committed in its own name: a wake, a merge, the templates.
     pub fn is_ours(&self) -> bool {
         self.email == WAKE_EMAIL
     }
@@ -58,54 +57,54 @@ pub struct CommitInFull {
     pub commit: Commit,
     /// Its whole message, trailers included.
     pub message: String,
-    /// Files and counts of lines; empty when a file was left out.
+    /// Files and counts of lines; empty if a file was left out.
     pub stat: String,
-    /// The changes against its first parent, cut off at 256 KiB.
+    /// The changes against its first parent, at most 256 KiB.
     pub diff: String,
-    /// How many files were left out.
+    /// The number of files left out.
     pub left_out: usize,
 }
 
-/// Where the commit that was seen last stands while the history is rewritten.
+/// The reference to the last commit seen, while the history is rewritten.
 pub const SEEN: &str = "refs/reveille/seen";
 
 impl Repo {
-    /// The last `limit` commits of our branch, newest first.
+    /// Returns the last `limit` commits of our branch, newest first.
     pub fn log(&self, limit: usize) -> Result<Vec<Commit>, RepoError> {
         self.walk(None, limit)
     }
 
-    /// The commits of our branch that people made and `since` doesn't have, newest first, at most `limit`; however many of ours came
-    /// after them. A `since` that is gone hides nothing.
+    /// Returns the commits of people on our branch that `since` lacks, newest first, at most `limit`, however many of ours follow. A
+    /// missing `since` hides nothing.
     pub fn peoples_commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
         // fault: persons-commit-hidden-committed
         let commits = self.walk(Some(since), MAX_SEARCHED)?;
         Ok(commits.into_iter().filter(|commit| !commit.is_ours() && !commit.is_wake()).take(limit).collect())
     }
 
-    /// What a commit that was noted as seen is now: a person who rewrites the history takes [`SEEN`] along. None: it is gone.
+    /// Returns the present form of a commit noted as seen: a rewrite of the history moves [`SEEN`] along. `None` if it is gone.
     pub fn seen_now(&self, noted: Oid) -> Result<Option<Oid>, RepoError> {
         if self.git.odb()?.exists(noted) { Ok(Some(noted)) } else { self.id_of(SEEN) }
     }
 
-    /// The commit of the wake with this id; so a resumed cycle learns that it was published.
+    /// Finds the commit of the wake with this id, so that a resumed cycle learns of its publication.
     pub fn wake_commit(&self, wake_id: &str) -> Result<Option<Oid>, RepoError> {
         let found = self.find_wake(|id| id == wake_id)?;
         Ok(found.map(|commit| commit.id))
     }
 
-    /// A commit's whole message, trailers included.
+    /// Returns a commit's whole message, trailers included.
     pub fn message(&self, commit: Oid) -> Result<String, RepoError> {
         Ok(String::from_utf8_lossy(self.git.find_commit(commit)?.message_bytes()).into_owned())
     }
 
-    /// The paths of all files that a commit changed against its first parent.
+    /// Returns the paths of all files that a commit changed against its first parent.
     pub fn changed_by(&self, commit: Oid) -> Result<BTreeSet<PathBuf>, RepoError> {
         let diff = self.changes_of(&self.git.find_commit(commit)?)?;
         Ok(diff.deltas().flat_map(|delta| paths(&delta)).collect())
     }
 
-    /// What would take back a commit's changes against its first parent: of each file what it left, and what was there before.
+    /// Returns the changes that undo a commit: for each file its content after the commit, and the one in the first parent.
     pub fn reversal(&self, commit: Oid) -> Result<Vec<FileChange>, RepoError> {
         let found = self.git.find_commit(commit)?;
         let parent = found.parent_ids().next();
@@ -122,19 +121,19 @@ impl Repo {
         Ok(changes)
     }
 
-    /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least), without the files that are
-    /// to be left out.
+    /// Finds a commit by its wake's id, its own id or a prefix of either (at least four characters), without the files for which
+    /// `is_left_out` is `true`.
     pub fn show(&self, id: &str, is_left_out: impl Fn(&Path) -> bool) -> Result<Option<CommitInFull>, RepoError> {
         let found = self.commit_called(id)?;
         found.map(|commit| self.shown(commit.id, is_left_out)).transpose()
     }
 
-    /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least).
+    /// Finds a commit by its wake's id, its own id or a prefix of either (at least four characters).
     pub fn commit_called(&self, id: &str) -> Result<Option<Commit>, RepoError> {
         if id.len() < MIN_PREFIX {
             return Ok(None);
         }
-        // In full it is found at once, however long the history is.
+        // A full id is found at once, however long the history.
         let whole = if id.len() == WHOLE_ID { Oid::from_str(id).ok() } else { None };
         if let Some(commit) = whole.and_then(|id| self.git.find_commit(id).ok()) {
             return Ok(Some(described(&commit)));
@@ -200,7 +199,7 @@ impl Repo {
     }
 }
 
-/// Where a changed file was, and where it is.
+/// Returns the old and the new path of a changed file.
 fn paths(delta: &DiffDelta<'_>) -> impl Iterator<Item = PathBuf> + use<> {
     let both = [delta.old_file().path(), delta.new_file().path()];
     both.map(|path| path.map(Path::to_owned)).into_iter().flatten()
@@ -219,7 +218,7 @@ pub(super) fn described(commit: &git2::Commit<'_>) -> Commit {
     }
 }
 
-/// Whether wakes have committed in the repository in `dir`. One that is there and can't be read counts as such.
+/// Returns `true` if wakes have committed in the repository at `dir`, or if it can't be read.
 pub fn has_wakes(dir: &Path) -> bool {
     if !dir.join(".git").exists() {
         return false;
@@ -238,13 +237,13 @@ pub fn has_wakes(dir: &Path) -> bool {
     search().unwrap_or(true)
 }
 
-/// The value of a message's trailer.
+/// Returns the value of a message's trailer.
 pub fn trailer(message: &str, name: &str) -> Option<String> {
     let trailers = git2::message_trailers_strs(message).ok()?;
     trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
 }
 
-/// A message with trailers at its end. A value is put on one line, so that none can pass for another trailer.
+/// Appends trailers to a message. Each value becomes one line, lest it pass for another trailer.
 pub fn trailers(message: &str, trailers: &[(&str, &str)]) -> String {
     let mut whole = message.trim_end().to_owned();
     whole.push_str("\n\n");

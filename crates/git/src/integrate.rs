@@ -1,7 +1,7 @@
-//! What was fetched becomes part of our branch: by fast-forward or by a merge commit, never by a rebase.
+//! Brings the fetched commits into our branch, by fast-forward or by a merge commit, never by a rebase.
 //!
-//! Where both sides changed the same lines of a text, the caller's merge decides; of anything else the remote's version, which
-//! is the person's, stays, and ours is kept beside it. An uncommitted file in the way stops it before anything changes.
+//! If both sides changed the same lines of a text, the caller's merge decides. For other files the remote's version, which is the person's,
+//! stays, and ours is kept beside it. An uncommitted file in the way stops the integration before anything changes.
 
 use std::collections::BTreeSet;
 
@@ -19,48 +19,47 @@ use super::{
     wake_signature,
 };
 
-/// How many versions of one file are kept beside it.
+/// The most versions kept beside one file.
 const MAX_KEPT_BESIDE: usize = 100;
 
-/// How our branch and the remote's stand now.
+/// The relation of our branch to the remote's after integrating.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Integrated {
-    /// The remote has no such branch, or there is no remote.
+    /// There is no remote, or it lacks our branch.
     NoRemote,
     /// Both are at the same commit.
     UpToDate,
     /// We have commits that the remote lacks.
     Ahead {
-        /// How many.
+        /// The number of commits.
         commits: usize,
     },
-    /// Our branch went forward to the remote's.
+    /// Our branch moved forward to the remote's.
     FastForward {
-        /// Where it was; none if it had no commit.
+        /// The commit before; `None` if the branch had no commit.
         from: Option<Oid>,
-        /// Where it is.
+        /// The commit after.
         to: Oid,
     },
-    /// The two were merged.
+    /// The two branches were merged.
     Merged {
         /// The merge commit.
         commit: Oid,
-        /// Files that both had changed in the same place.
+        /// Files changed in the same place by both sides.
         conflicts: Vec<String>,
     },
-    /// The remote went back behind what it once had, has another history now, or no such branch any more: nothing was
-    /// changed, push won't either. A person decides: to follow it they reset our branch, or merge the two; to undo it they push.
+    /// The remote's branch went back, has another history or is gone. Nothing was changed, and a push won't change it either. A person
+    /// decides: to follow the remote they reset our branch or merge the two; to undo its change they push.
     RewoundRemote {
-        /// Where the lost commits are kept.
+        /// The reference that keeps the lost commits.
         rescue_ref: String,
     },
-    /// Words were taken out of the history of one side, and the other one still has the old line: nothing was changed. See
-    /// [`Repo::old_line`].
+    /// One side's history was purged of some text, and the other still has the old line: nothing was changed. See [`Repo::old_line`].
     PurgedElsewhere,
 }
 
 impl Repo {
-    /// Takes in what the last fetch brought.
+    /// Brings the last fetch into our branch.
     pub fn integrate(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Integrated, RepoError> {
         self.finish_interrupted(merge)?;
         self.require_branch()?;
@@ -79,7 +78,7 @@ impl Repo {
         let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
             return Ok(Integrated::NoRemote);
         };
-        // Before any merge: what was taken out of the history on one side isn't brought back by the other.
+        // This comes before any merge, which would bring back the purged text.
         if self.old_line()?.is_some() {
             return Ok(Integrated::PurgedElsewhere);
         }
@@ -105,7 +104,7 @@ impl Repo {
         Ok(integrated)
     }
 
-    /// Whether taking in what the last fetch brought changes more than `max` files.
+    /// Returns `true` if integrating the last fetch changes more than `max` files.
     pub fn has_much_to_take_in(&self, max: usize) -> Result<bool, RepoError> {
         let Some(theirs) = self.id_of(&self.tracking_ref())? else { return Ok(false) };
         let base = self.head()?.and_then(|ours| self.git.merge_base(ours, theirs).ok());
@@ -125,8 +124,8 @@ impl Repo {
         Ok(Integrated::Merged { commit, conflicts })
     }
 
-    /// Merges two commits, of which our branch is at one, `tip`, and moves it to the merge. In a true conflict `persons` wins.
-    /// Gives the merge, and the files in conflict.
+    /// Merges two commits, one of which is our branch's `tip`, and moves the branch to the merge. In a true conflict `persons` wins.
+    /// Returns the merge and the files in conflict.
     #[expect(clippy::too_many_arguments, reason = "two sides, and what every merge needs")]
     pub(super) fn merge_into(
         &self,
@@ -194,8 +193,8 @@ impl Repo {
         Ok(settled.into_iter().collect())
     }
 
-    /// Documents that both sides changed and that could be merged line by line are merged by their structure all the same: the same
-    /// task added in two places is no conflict of lines.
+    /// Merges documents changed by both sides by their structure, even if they merge cleanly by line: the same task added in two places is
+    /// no conflict of lines.
     fn rejoin(
         &self,
         index: &mut Index,
@@ -224,7 +223,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Both texts as one, by the caller's merge; none if they aren't both text.
+    /// Joins two texts by the caller's merge; `None` unless both are text.
     pub(super) fn joined(
         &self,
         path: &str,
@@ -241,7 +240,7 @@ impl Repo {
         Ok(Some(Item { id: self.git.blob(joined.as_bytes())?, mode }))
     }
 
-    /// What people's commits did to a file between two commits. A merge counts for what none of its parents has.
+    /// Collects the changes of people's commits to a file between two commits. A merge counts for the lines foreign to all its parents.
     pub(super) fn by_hand(&self, path: &str, base: Oid, tip: Oid) -> Result<ByHand, RepoError> {
         let mut walk = self.git.revwalk()?;
         walk.push(tip)?;
@@ -267,7 +266,7 @@ impl Repo {
         Ok(by_hand)
     }
 
-    /// A text's lines, without white space at their ends; none of what isn't text.
+    /// Returns a text's lines, trimmed at the end; empty for other content.
     fn lines_of(&self, item: Option<Item>) -> Result<BTreeSet<String>, RepoError> {
         let text = item.map_or(Ok(None), |item| self.text_of(item))?.unwrap_or_default();
         Ok(text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect())
@@ -282,7 +281,7 @@ impl Repo {
         Ok(text.map(str::to_owned))
     }
 
-    /// Moves our branch to a commit that is there, its files with it.
+    /// Moves our branch to an existing commit, and its files with it.
     pub(super) fn go_to(
         &self,
         from: Option<Oid>,
@@ -301,14 +300,13 @@ impl Repo {
         self.advance(Move { from, to: advance::CommitText(to), why: why.to_owned(), files }, merge, stop)
     }
 
-    /// A file that isn't as committed would be overwritten, unless it already is what it shall become. Those that are `going` make
-    /// room first.
+    /// Refuses to overwrite a file that isn't as committed, unless it already equals its new content. Files in `going` make room first.
     fn require_free(&self, file: &FileMove, from: Option<Oid>, going: &[&str]) -> Result<(), RepoError> {
         if [file.before, file.after].into_iter().flatten().any(|item| item.mode == SUBMODULE) {
             return Ok(());
         }
         let path = file.path.as_str();
-        // It never came to be here, and now it goes.
+        // The file was never checked out, and now it is removed.
         if file.after.is_none() && names::refused(path).is_some() {
             return Ok(());
         }
@@ -350,8 +348,7 @@ impl Repo {
         Ok(files)
     }
 
-    /// What the remote has under a name that git wouldn't take here can't be checked out: nothing of it is taken in before that is
-    /// mended.
+    /// Refuses a remote's file under a name that git can't check out here: nothing is brought in until the name is repaired.
     fn require_names(&self, theirs: Oid) -> Result<(), RepoError> {
         let base = self.head()?.map(|ours| self.git.merge_base(ours, theirs).ok());
         for FileMove { path, after, .. } in self.differing(base.flatten(), theirs)? {
@@ -374,7 +371,7 @@ fn name(path: &[u8]) -> Result<&str, RepoError> {
     })
 }
 
-/// The error of a file that is in the way; any other as it is.
+/// Returns the error for a file in the way; any other error is unchanged.
 fn blocked(path: &str, obstacle: Obstacle, error: RepoError) -> RepoError {
     let obstacle = match error {
         RepoError::UnsafePath { why, .. } => Obstacle::Unsafe(why),
@@ -388,7 +385,7 @@ fn item_of(entry: &IndexEntry) -> Item {
     Item { id: entry.id, mode: entry.mode }
 }
 
-/// A free name beside a file: `name.ours`, then `name.ours-2` and so on.
+/// Returns a free name beside a file: `name.ours`, then `name.ours-2` and so on.
 fn beside(index: &Index, path: &str) -> String {
     let names = (1..MAX_KEPT_BESIDE).map(|count| match count {
         1 => format!("{path}.ours"),

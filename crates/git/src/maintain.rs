@@ -1,10 +1,10 @@
-//! Housekeeping: loose objects become packs, packs in great number become one, what dead programs left behind goes.
+//! Housekeeping: packs loose objects, joins many packs into one, and removes leftovers of dead programs.
 //!
-//! Every commit of a wake is a pack of its own, and what a fetch brings is loose; after a year every git command would be slow. Git's own
-//! automatic gc is off in whatever we start, since it would run beside a wake and hold up an answer; a person's own git
-//! keeps it as they have set it, and seldom finds anything to do. What is done here is a part of what `git gc` does, in
-//! steps that may be killed between any two and within: first the packs are written and on the disk, then what is in them is
-//! removed elsewhere. Reflogs, references and work trees are left to the person's own `git gc`. The caller holds the wake lock.
+//! Each wake commit is a pack of its own, and a fetch brings loose objects; after a year every git command would be slow. Git's automatic
+//! gc is off in the commands we start, since it would run beside a wake and delay an answer; the person's own git keeps its setting and
+//! seldom finds anything to do. The work is a part of `git gc`, in steps that a kill may interrupt anywhere: packs are first written to the
+//! disk, and only then are their objects removed elsewhere. Reflogs, references and work trees are left to the person's own `git gc`. The
+//! caller holds the wake lock.
 
 use std::{
     ffi::OsStr,
@@ -20,32 +20,32 @@ use reveille_base::{
 
 use super::{Condition, Repo, RepoError, remote};
 
-/// From so many loose objects on they are packed: fewer than the 6,700 at which a person's git would begin to.
+/// The number of loose objects from which they are packed; a person's git would begin at 6,700.
 pub const MAX_LOOSE: usize = 2_000;
-/// From so many packs on they are made one, as git itself would.
+/// The number of packs from which they are joined, as in git itself.
 pub const MAX_PACKS: usize = 50;
-/// How long one git command of it may take; the next one tries again.
+/// The time limit of each git command; the next run tries again.
 pub const MAINTAIN_TIMEOUT: Duration = Duration::from_secs(20);
-/// How many git commands it runs at most.
+/// The most git commands of one run.
 pub const MAINTAIN_COMMANDS: u64 = 4;
-/// A temporary file that nobody has written to for so long has no writer any more.
+/// The age from which an untouched temporary file counts as abandoned.
 const LEFTOVER_AGE: Duration = Duration::from_secs(3_600);
-/// Of the 256 directories of loose objects so many are counted: ids are evenly spread.
+/// The number of directories, out of 256, in which loose objects are counted: ids are evenly spread.
 const SAMPLED: usize = 16;
-/// How long unreachable objects stay where the person says nothing else; git's own default.
+/// The time that unreachable objects are kept, unless the person sets another; git's own default.
 const PRUNE_EXPIRE: &str = "2.weeks.ago";
 
-/// How many objects and packs there are.
+/// The estimated number of objects and packs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stock {
     /// Objects in files of their own, estimated.
     pub loose: usize,
-    /// Packs that may be made one.
+    /// Packs that may be joined.
     pub packs: usize,
 }
 
 impl Stock {
-    /// Whether it is time for [`Repo::maintain`].
+    /// Returns `true` if it is time for [`Repo::maintain`].
     pub fn is_large(self) -> bool {
         self.has_many_loose() || self.has_many_packs()
     }
@@ -60,7 +60,7 @@ impl Stock {
 }
 
 impl Repo {
-    /// Counts, in well under a millisecond.
+    /// Counts objects and packs, in well under a millisecond.
     pub fn stock(&self) -> Stock {
         let objects = self.objects();
         let counted: usize = (0..SAMPLED)
@@ -73,10 +73,10 @@ impl Repo {
         Stock { loose: counted * 256 / SAMPLED, packs }
     }
 
-    /// Packs what is loose, makes many packs one, clears away leftovers; each command is killed after `timeout`. Nothing that a
-    /// reference, a reflog or an index leads to is dropped, and nothing unreachable before its time (`gc.pruneExpire`).
+    /// Packs loose objects, joins packs and removes leftovers; kills each command after `timeout`. Objects reachable from a reference, a
+    /// reflog or an index stay, and unreachable objects stay until they expire (`gc.pruneExpire`).
     pub fn maintain(&self, timeout: Duration) -> Result<(), RepoError> {
-        // A move that waits for HEAD, or a merge under way, may need objects that nothing else leads to.
+        // A move that waits for HEAD, or a merge in progress, may need otherwise unreachable objects.
         if self.condition()? != Condition::Normal || self.is_move_noted() {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Repo {
             self.housekeep(timeout, &["repack", "-q", "-l", "-n", "-A", "-d", &unpack])?;
             self.sync_packs()?;
         }
-        // What is left after packing is unreachable.
+        // Objects still loose after packing are unreachable.
         if self.stock().has_many_loose() {
             self.housekeep(timeout, &["prune", &format!("--expire={expire}")])?;
         }
@@ -112,13 +112,13 @@ impl Repo {
         }
     }
 
-    /// Git syncs the packs, but not the directory that names them.
+    /// Syncs the directory of packs: git syncs only the packs themselves.
     fn sync_packs(&self) -> Result<(), RepoError> {
         let packs = self.objects().join("pack");
         file::sync(&packs).map_err(RepoError::io("syncing", &packs))
     }
 
-    /// Removes temporary files of programs that were killed while they wrote an object or a pack.
+    /// Removes temporary files of programs killed while they wrote an object or a pack.
     fn clear_leftovers(&self) {
         let objects = self.objects();
         let Some(now) = self.touch().filter(|_| !self.is_git_at_work()) else { return };
@@ -126,7 +126,7 @@ impl Repo {
         for directory in [objects.clone(), objects.join("pack")].into_iter().chain(fan_out) {
             for left in names(&directory).filter(|name| is_temporary(name)).map(|name| directory.join(name)) {
                 if is_file_older(&left, now, LEFTOVER_AGE) {
-                    // What can't be removed is tried again next time.
+                    // A failed removal is tried again next time.
                     fs::remove_file(&left).ok();
                 }
             }
@@ -147,7 +147,7 @@ fn is_hex(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// As git and libgit2 name what they haven't finished.
+/// Recognises the temporary names of git and libgit2.
 fn is_temporary(name: &str) -> bool {
     ["tmp_", ".tmp-", "streamed_git2_"].iter().any(|beginning| name.starts_with(beginning))
 }

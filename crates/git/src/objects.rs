@@ -1,5 +1,5 @@
-//! A commit's objects. They are gathered in memory and stored as one pack: each by itself would cost a sync of its file and
-//! one of its folder. Housekeeping makes many packs one (`maintain.rs`).
+//! The objects of a commit, gathered in memory and stored as one pack: each alone would cost a sync of its file and of its folder.
+//! Housekeeping joins packs (`maintain.rs`).
 
 use std::{io, path::Path};
 
@@ -7,19 +7,19 @@ use git2::{ObjectType, Oid, Repository, Signature, Tree};
 
 use super::{Repo, RepoError, pack::Pack};
 
-/// Above every other store of objects.
+/// A priority above every other object store.
 const FIRST: i32 = 1_000;
-/// From so many bytes on the next objects go into another pack.
+/// The size from which the next objects go into another pack.
 const MAX_PACK_BYTES: usize = 64 << 20;
 
-/// Has all that is written through this handle stay in memory, until [`Repo::store_objects`].
+/// Keeps all objects written through this handle in memory until [`Repo::store_objects`].
 pub(super) fn keep_in_memory(git: &Repository) -> Result<(), RepoError> {
     git.odb()?.add_new_mempack_backend(FIRST)?;
     Ok(())
 }
 
 impl Repo {
-    /// Makes a commit object, in memory; no reference moves.
+    /// Makes a commit object in memory; no reference moves.
     pub(super) fn commit_object(
         &self,
         author: &Signature<'_>,
@@ -36,8 +36,8 @@ impl Repo {
         Ok(commit)
     }
 
-    /// Gathers what of a folder none of its parents' commits has in the same place. Something of it may be stored already, moved
-    /// from elsewhere: then it is there twice until housekeeping.
+    /// Gathers the objects of a folder that none of its parents' commits has in the same place. An object moved from elsewhere is then
+    /// stored twice until housekeeping.
     fn gather(&self, folder: &Tree<'_>, before: &[Tree<'_>]) -> Result<(), RepoError> {
         if before.iter().any(|before| before.id() == folder.id()) || !self.gathered.borrow_mut().insert(folder.id()) {
             return Ok(());
@@ -61,8 +61,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Stores the objects of the commits that were made, and these, so that they are on the disk: before anything refers to
-    /// them.
+    /// Stores the gathered objects and `others` durably, before anything refers to them.
     pub(super) fn store_objects(&self, others: impl IntoIterator<Item = Oid>) -> Result<(), RepoError> {
         let mut gathered = self.gathered.borrow_mut();
         gathered.extend(others);

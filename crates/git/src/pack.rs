@@ -1,5 +1,5 @@
-//! A pack: many objects in one file, beside an index that finds them in it (both in git's format, version 2). Objects are
-//! compressed, but not told as differences: what wakes write is small, and git does that when it makes many packs one.
+//! A pack: many objects in one file, with an index beside it to find them (both in git's format, version 2). Objects are compressed but
+//! never stored as deltas: wakes write little, and git makes deltas when it joins packs.
 
 use std::{
     fs,
@@ -13,14 +13,14 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
 use reveille_base::file;
 
-/// At the pack's beginning, before the number of its objects.
+/// The header of a pack, followed by the number of its objects.
 const PACK: &[u8] = b"PACK\0\0\0\x02";
-/// At the index's beginning.
+/// The header of the index.
 const INDEX: &[u8] = b"\xfftOc\0\0\0\x02";
-/// The permissions of both files: as git's own, they are never changed.
+/// The permissions of both files, read-only as git's own.
 const PACK_MODE: u32 = 0o444;
 
-/// A pack in the making.
+/// A pack under construction.
 pub(super) struct Pack {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
@@ -45,7 +45,6 @@ impl Pack {
         self.bytes.len()
     }
 
-    /// Adds an object.
     pub(super) fn add(&mut self, id: Oid, kind: ObjectType, content: &[u8]) -> io::Result<()> {
         let kind = match kind {
             ObjectType::Commit => 1,
@@ -64,7 +63,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Puts the pack and its index into `dir`, and both on the disk.
+    /// Writes the pack and its index to `dir`, durably.
     pub(super) fn store(mut self, dir: &Path) -> io::Result<()> {
         let count = four_bytes(self.entries.len())?.to_be_bytes();
         self.bytes.splice(PACK.len()..PACK.len() + count.len(), count);
@@ -77,7 +76,7 @@ impl Pack {
             fs::create_dir(dir)?;
             file::sync(file::directory_of(dir))?;
         }
-        // A reader looks for indexes: the pack has to be there before.
+        // Readers start at the index, so the pack has to exist before it.
         put(dir, &format!("pack-{name}.pack"), &self.bytes)?;
         // fault: names-commits-objects-arent
         put(dir, &format!("pack-{name}.idx"), &index)?;
@@ -86,7 +85,7 @@ impl Pack {
     }
 }
 
-/// An object's kind and size, seven bits a byte after the first four, the lowest first.
+/// Writes an object's kind and size: four bits of the size in the first byte, then seven a byte, lowest first.
 fn write_size(out: &mut Vec<u8>, kind: u8, size: usize) {
     let low = |bits: usize, mask: u8| bits.to_le_bytes().first().map_or(0, |byte| byte & mask);
     let (mut byte, mut rest) = (kind << 4 | low(size, 0x0f), size >> 4);
@@ -97,7 +96,7 @@ fn write_size(out: &mut Vec<u8>, kind: u8, size: usize) {
     out.push(byte);
 }
 
-/// Where each object is, sorted by its id.
+/// Builds the index: the offset of each object, sorted by id.
 fn index(mut entries: Vec<Entry>, pack: &[u8]) -> io::Result<Vec<u8>> {
     entries.sort_by_key(|entry| entry.id);
     let mut bytes = INDEX.to_vec();
@@ -113,13 +112,13 @@ fn index(mut entries: Vec<Entry>, pack: &[u8]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A number as packs have it. Above that they need a second table, which no pack of ours does.
+/// Converts a number to the 31 bits of a pack's format. A larger pack would need a second table, which we don't write.
 fn four_bytes(number: usize) -> io::Result<u32> {
     let number = u32::try_from(number).ok().filter(|number| *number < 1 << 31);
     number.ok_or_else(|| io::Error::other("the pack would be too large"))
 }
 
-/// Writes and syncs a file under a name that housekeeping clears away if it is left, then gives it its own.
+/// Writes and syncs a file under a temporary name known to housekeeping, then renames it.
 fn put(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!("tmp_{name}"));
     file::remove_if_there(&temporary)?;

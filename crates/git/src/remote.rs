@@ -1,9 +1,9 @@
-//! Fetch and push, by the `git` command: people's SSH keys and credential helpers only work there. Whether a folder has anything new
-//! is seen without it.
+//! Fetch and push, by the `git` command: people's SSH keys and credential helpers only work there. News in a remote that is a local folder
+//! are recognised without it.
 //!
-//! Bounded, without questions, without hooks, and nothing that git says reaches anyone with a password in it. A reference of our
-//! own remembers which of the remote's commits was seen last. So a remote that goes back is noticed, even if the person's own
-//! `git fetch` saw it first.
+//! Each command is bounded in time, asks no questions and runs no hooks, and passwords are removed from its output. A reference of ours
+//! remembers the last commit seen at the remote. A remote that goes back is therefore noticed, even if the person's own `git fetch` saw it
+//! first.
 
 use std::{path::Path, time::Duration};
 
@@ -12,13 +12,13 @@ use reveille_memory::outside::{Origin, Outside};
 
 use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, local_remote::LocalRemote, park::RESCUED, unpushed::Exposed};
 
-/// How long a fetch or a push may take.
+/// The time limit of a fetch or a push.
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How git says that a lock file is there already.
+/// Git's message about an existing lock file.
 pub(super) const LOCK_IN_THE_WAY: &str = ".lock': File exists";
-/// How git says of a reference that it wasn't moved because another one couldn't be.
+/// Git's note on a reference that stayed because another couldn't be moved.
 const ATOMIC: &str = "(atomic ";
-/// Variables that would lead git to another repository or have it run or print something. By their beginnings.
+/// Prefixes of variables that would lead git to another repository, or make it run or print something.
 const NOT_INHERITED: [&str; 21] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -43,72 +43,72 @@ const NOT_INHERITED: [&str; 21] = [
     "SSH_ASKPASS",
 ];
 
-/// What a push did.
+/// The result of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
     /// The remote had everything already.
     UpToDate,
-    /// The remote's branch is at this commit now.
+    /// The remote's branch is now at this commit.
     To(Oid),
 }
 
-/// Why the remote couldn't be used, by what the caller should do. Nothing was changed here.
+/// An error of the remote, by the caller's next act. Nothing was changed here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
-    /// There is none: nothing to do.
+    /// There is no remote: nothing to do.
     #[error("there is no remote")]
     NoRemote,
-    /// It can't be reached, or isn't a repository: try again later.
+    /// The remote can't be reached, or isn't a repository: try again later.
     #[error("the remote can't be reached: {why}")]
     Unreachable {
-        /// What git said, without secrets.
+        /// Git's message, without secrets.
         why: Outside,
     },
-    /// It took too long: try again later.
+    /// The remote took too long: try again later.
     #[error("the remote didn't answer in time")]
     TimedOut,
-    /// Somebody began to wait meanwhile: try again later.
+    /// A message came that shouldn't wait: try again later.
     #[error("it was broken off for a message that came")]
     BrokenOff,
-    /// It has commits that we lack: fetch, integrate and push again.
+    /// The remote has commits that we lack: fetch, integrate and push again.
     #[error("the remote has newer commits")]
     Moved,
-    /// Somebody else seems to push to it just now; or died over it, and left a lock that only its owner may take away.
+    /// Another program is pushing, or died and left a lock that only its owner may remove.
     #[error("the remote's branch is locked: somebody else is pushing, or a push that died left its lock there")]
     Locked,
-    /// It went back, or was replaced by another history: a person must decide.
+    /// The remote went back, or has another history: a person must decide.
     #[error("the remote's branch went back behind what it once had, which is kept as {rescue_ref}")]
     Rewound {
-        /// Where the commits that it no longer has are kept.
+        /// The reference that keeps the commits lost at the remote.
         rescue_ref: String,
     },
-    /// It understood and said no: a person must act.
+    /// The remote understood and refused: a person must act.
     #[error("the remote refused: {why}")]
     Refused {
-        /// What git said, without secrets.
+        /// Git's message, without secrets.
         why: Outside,
     },
-    /// It doesn't know us: a person must set up access.
+    /// The remote doesn't accept our credentials: a person must set up access.
     #[error("the remote wants other credentials: {why}")]
     Auth {
-        /// What git said, without secrets.
+        /// Git's message, without secrets.
         why: Outside,
     },
-    /// A commit that isn't there yet seems to hold a secret: a person must take it out, or push it by themselves.
+    /// An unpushed commit seems to hold a secret: a person must remove it, or push it by hand.
     #[error("{place} in the commit {commit:.10} seems to hold a secret, and what is pushed can't be taken back")]
     HoldsSecret {
-        /// The commit, in full.
+        /// The full id of the commit.
         commit: String,
-        /// Where in it: a file's name, or what else of a commit.
+        /// A file's name, or another part of the commit.
         place: String,
     },
-    /// Another machine has the lease that the push was to go with. Nothing was pushed.
+    /// Another machine has the lease that the push depends on. Nothing was pushed.
     #[error("another machine has taken over the lease")]
     LeaseLost,
-    /// Something here, not there.
+    /// A fault on this side.
     #[error("{why}")]
     Local {
-        /// What happened, without secrets.
+        /// The cause, without secrets.
         why: String,
     },
 }
@@ -129,26 +129,26 @@ impl From<ProcessError> for RemoteError {
     }
 }
 
-/// A move of another reference that a push is to happen with, or not at all; see [`super::LeaseRef`].
+/// A move of another reference, atomic with a push; see [`super::LeaseRef`].
 #[derive(Debug, Clone)]
 pub struct Beside {
-    /// The reference in full.
+    /// The full name of the reference.
     pub(super) reference: String,
-    /// The value that it is expected to have, as git is told.
+    /// The expected old value, in git's syntax.
     pub(super) lease: String,
     pub(super) refspec: String,
-    /// Where the new value lies.
+    /// The location of the new value.
     pub(super) env: Vec<(&'static str, String)>,
 }
 
-/// How long a remote is waited for.
+/// The time to wait for a remote.
 #[derive(Clone, Copy)]
 pub struct Patience<'a> {
-    /// So long at most.
+    /// The time limit.
     pub timeout: Duration,
-    /// And not a moment longer once this says so; it is asked several times a second.
+    /// Ends the wait as soon as it returns `true`; called several times a second.
     pub is_over: &'a dyn Fn() -> bool,
-    /// What is done while the remote works; done again when it is asked again.
+    /// Work done while the remote is busy; repeated if the command is.
     pub meanwhile: &'a dyn Fn(),
 }
 
@@ -165,7 +165,7 @@ impl Patience<'_> {
 }
 
 impl Repo {
-    /// Asks the remote for our branch's commits. No branch there is no error; nothing of ours moves.
+    /// Fetches our branch from the remote. A missing branch is no error; nothing of ours moves.
     pub fn fetch<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<(), RemoteError> {
         let patience = patience.into();
         if !self.has_remote() {
@@ -181,7 +181,8 @@ impl Repo {
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let fetch = self.git_command().args(fetch).args([refspec]);
-        // A killed push or fetch leaves its lock on what was seen: waited for and cleared away, as a push may depend on this.
+        // A killed push or fetch leaves its lock on the tracking reference. The lock is waited for and removed, since a push may depend on
+        // it.
         let output = self.retrying(|| match patience.run(fetch.clone()) {
             Ok(output) if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) => {
                 Err(RepoError::Locked { path: self.git.commondir().join(format!("{}.lock", self.tracking_ref())) })
@@ -201,16 +202,16 @@ impl Repo {
         Err(failure(&output))
     }
 
-    /// Whether our branch is where it was last seen, at a remote whose folder can be looked into: a fetch would bring nothing.
+    /// Returns `true` if our branch is where it was last seen, at a remote that is a readable folder: a fetch would bring nothing.
     fn has_nothing_new(&self, patience: Patience<'_>) -> Result<bool, RemoteError> {
         let Some(there) = LocalRemote::of(&self.git) else { return Ok(false) };
         let theirs = there.id_of(&self.branch_ref(), patience)?.flatten();
         Ok(theirs.is_some() && theirs == self.id_of(&self.tracking_ref())?)
     }
 
-    /// Sends our branch's commits. Never forces: a remote that has others makes it [`RemoteError::Moved`]. So does one whose
-    /// branch isn't where it was last seen: if it went back meanwhile, our commits on top would restore what was taken away.
-    /// What would be there for the first time and holds a secret isn't sent.
+    /// Pushes our branch without force: a remote with other commits makes it [`RemoteError::Moved`]. So does a remote whose branch isn't
+    /// where it was last seen: if it went back meanwhile, our commits on top would restore the removed ones. Commits that would publish a
+    /// secret aren't sent.
     pub fn push<'a>(
         &self,
         patience: impl Into<Patience<'a>>,
@@ -219,7 +220,7 @@ impl Repo {
         self.push_beside(patience, secrets_in, None)
     }
 
-    /// The same together with the move of another reference: both happen or none.
+    /// Pushes together with the move of another reference: both happen or neither.
     pub fn push_beside<'a>(
         &self,
         patience: impl Into<Patience<'a>>,
@@ -242,7 +243,7 @@ impl Repo {
         let seen = self.id_of(&self.tracking_ref())?;
         match seen {
             Some(seen) if seen == tip => return Ok(Pushed::UpToDate),
-            // The lease below would let it be overwritten.
+            // The lease below would allow overwriting it.
             Some(seen) if !self.contains(tip, seen)? => return Err(RemoteError::Moved),
             _ => {}
         }
@@ -250,9 +251,9 @@ impl Repo {
         if let Some(Exposed { commit, place }) = self.would_expose(seen, tip, secrets_in)? {
             return Err(RemoteError::HoldsSecret { commit, place });
         }
-        // By id, not by name: what is committed while it runs isn't claimed to be there.
+        // By id instead of by name: commits made during the push aren't claimed to be at the remote.
         let refspec = format!("{tip}:{}", self.branch_ref());
-        // Ours has all of what was seen: with the remote's branch still there, or still none, nothing of it can be lost.
+        // Our branch contains everything seen. If the remote's branch is still there, or still missing, nothing can be lost.
         let seen = seen.map_or_else(String::new, |seen| seen.to_string());
         let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
@@ -281,8 +282,8 @@ impl Repo {
         Ok(Pushed::To(tip))
     }
 
-    /// Whether it isn't sure that the remote itself has answered that our branch, which it had, isn't there. Over HTTP git takes any
-    /// page with status 200 for the list of a repository's branches, an empty one. A second look is to show a list, without ours.
+    /// Returns `true` if the missing branch, which the remote once had, may be somebody else's answer. Over HTTP git takes any page with
+    /// status 200 for an empty list of branches. A second query has to show a list, without our branch.
     fn may_be_somebody_else(&self, patience: Patience<'_>) -> Result<bool, RemoteError> {
         let is_http = self.git.find_remote(REMOTE).is_ok_and(|origin| origin.url_bytes().starts_with(b"http"));
         if !is_http || self.id_of(&self.accepted_ref())?.is_none() {
@@ -296,7 +297,7 @@ impl Repo {
         Ok(listed.trim().is_empty() || listed.lines().any(|line| line.ends_with(&format!("\t{}", self.branch_ref()))))
     }
 
-    /// The remote has no such branch: what it had, if it had one, is remembered in the reference of our own.
+    /// Notes that the remote lacks our branch; a reference of ours still remembers its last commit.
     fn saw_no_branch(&self) -> Result<(), RepoError> {
         match self.git.find_reference(&self.tracking_ref()) {
             Ok(mut tracking) => tracking.delete().map_err(|error| self.as_locked(&self.tracking_ref(), error)),
@@ -305,7 +306,7 @@ impl Repo {
         }
     }
 
-    /// Remembers where the remote's branch is.
+    /// Remembers the position of the remote's branch.
     pub(super) fn saw_remote_at(&self, commit: Oid) -> Result<(), RepoError> {
         for reference in [self.tracking_ref(), self.accepted_ref()] {
             if self.id_of(&reference)? != Some(commit) {
@@ -315,13 +316,13 @@ impl Repo {
         Ok(())
     }
 
-    /// The reference that keeps what the remote has lost, if it has gone back behind what it once had. Not so if a person
-    /// has agreed since: by taking our branch back as well, or by merging the two.
+    /// Returns the reference to the commits that a remote has lost by going back; `None` otherwise, or if a person has agreed since by
+    /// resetting our branch or merging the two.
     pub(super) fn rewound(&self) -> Result<Option<String>, RepoError> {
         let Some(seen) = self.id_of(&self.accepted_ref())?.filter(|_| self.has_remote()) else {
             return Ok(None);
         };
-        // None: the branch is gone at the remote, or the whole of it was made anew.
+        // `None` if the branch is gone at the remote, or the remote was made anew.
         let theirs = self.id_of(&self.tracking_ref())?;
         let has = |commit: Option<Oid>, earlier| commit.map_or(Ok(false), |commit| self.contains(commit, earlier));
         if has(theirs, seen)? {
@@ -342,7 +343,7 @@ impl Repo {
         Ok(Some(rescue))
     }
 
-    /// A lock that a killed run left on the reference is [`RepoError::Locked`], which is waited for and cleared away.
+    /// Sets a reference. The lock of a killed run on it is [`RepoError::Locked`], which is waited for and removed.
     pub(super) fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
         match self.git.reference(name, commit, force, why) {
             Ok(_) => Ok(()),
@@ -357,19 +358,19 @@ impl Repo {
         }
     }
 
-    /// [`git`] in the memory, by the settings that are open already.
+    /// Returns [`git`] for the memory, with the settings already open.
     pub(super) fn git_command(&self) -> Spec {
         by_settings(&self.root, self.git.config())
     }
 
-    /// The last commit of the remote's that became part of our branch, or came from it.
+    /// Returns the reference to the last commit that our branch and the remote shared.
     pub(super) fn accepted_ref(&self) -> String {
         format!("refs/reveille/remote/{}", self.branch)
     }
 }
 
-/// A git command in a directory: no questions, no hooks or other programs of the repository's, nothing in the background, output
-/// in the words that we know.
+/// Builds a git command for a directory: no questions, no hooks or other programs of the repository, nothing in the background, and English
+/// output.
 pub(super) fn git(dir: &Path) -> Spec {
     let settings = git2::Repository::open(dir).and_then(|git| git.config()).or_else(|_| git2::Config::open_default());
     by_settings(dir, settings)
@@ -395,17 +396,17 @@ fn by_settings(dir: &Path, settings: Result<git2::Config, git2::Error>) -> Spec 
     } else {
         spec.args(["-c", "core.sshCommand=ssh -o BatchMode=yes -o ConnectTimeout=15"])
     };
-    // What git makes, libgit2 is to read.
+    // Git has to write a format that libgit2 can read.
     spec.env("GIT_DEFAULT_REF_FORMAT", "files").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C")
 }
 
-/// Asks git for the author of a commit in a directory. Git doesn't guess: it fails where neither settings nor environment name one.
+/// Asks git for the author of a commit in a directory. Git doesn't guess, and fails if neither settings nor environment name an author.
 pub(super) fn whose_commit(dir: &Path) -> Spec {
     let spec = Spec::new("git").dir(dir).without(&NOT_INHERITED).env("LC_ALL", "C");
     spec.args(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"])
 }
 
-/// Whether the person says how to call ssh. Then it stays as they say; the time-out bounds it.
+/// Returns `true` if the person configured the ssh command, which then stays as it is; the time-out bounds it.
 fn has_own_ssh(settings: Result<git2::Config, git2::Error>) -> bool {
     process::inherits("GIT_SSH_COMMAND")
         || process::inherits("GIT_SSH")
@@ -416,14 +417,13 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether a failed push failed for this reference, by the line that `--porcelain` gives for it. What says "atomic" is
-/// the others'.
+/// Returns `true` if a push failed for this reference, by its line of `--porcelain`. Lines with "atomic" blame another reference.
 fn refuses(output: &Output, reference: &str) -> bool {
     let (stdout, its) = (String::from_utf8_lossy(&output.stdout), format!(":{reference}\t"));
     stdout.lines().any(|line| line.starts_with("!\t") && line.contains(&its) && !line.contains(ATOMIC))
 }
 
-/// A failed push, by the line that `--porcelain` gives for the reference that was refused, else by what git says.
+/// Reads a failed push: the `--porcelain` line of the refused reference, else git's message.
 pub(super) fn push_failure(output: &Output) -> RemoteError {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let mut refused = stdout.lines().filter(|line| line.starts_with("!\t"));
@@ -431,8 +431,7 @@ pub(super) fn push_failure(output: &Output) -> RemoteError {
         return failure(output);
     };
     let summary = line.rsplit('\t').next().unwrap_or_default();
-    // `[rejected]` is also what a lease gives that is "stale info". Two pushes at once: the later finds the reference locked or
-    // moved.
+    // `[rejected]` also stands for a lease with "stale info". Of two pushes at once, the later finds the reference locked or moved.
     let moved = ["fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old value"];
     if summary.starts_with("[rejected]") || moved.iter().any(|sign| summary.contains(sign)) {
         return RemoteError::Moved;
@@ -442,7 +441,7 @@ pub(super) fn push_failure(output: &Output) -> RemoteError {
     RemoteError::Refused { why: passed_on(&format!("{summary} {}", said.join(" "))) }
 }
 
-/// A failed command, by git's own words.
+/// Classifies a failed command by git's message.
 pub(super) fn failure(output: &Output) -> RemoteError {
     const AUTH: [&str; 10] = [
         "Authentication failed",
@@ -476,12 +475,12 @@ pub(super) fn failure(output: &Output) -> RemoteError {
     }
 }
 
-/// Git's words without credentials: it quotes the remote.
+/// Wraps git's message without credentials: it quotes the remote's address.
 fn passed_on(words: &str) -> Outside {
     Outside::new(Origin::Remote, &redact_urls(words.trim()))
 }
 
-/// `https://user:password@host` becomes `https://***@host`, wherever it stands in a text.
+/// Turns `https://user:password@host` into `https://***@host`, anywhere in a text.
 pub(super) fn redact_urls(text: &str) -> String {
     let mut redacted = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Files of which a person has told git not to look at the work tree: what a sparse checkout leaves out, and what they marked themselves
-//! (`git update-index --skip-worktree` or `--assume-unchanged`). Nobody has deleted or changed them, whatever stands there.
+//! Files hidden from git in the work tree: those left out by a sparse checkout, and those marked by the person (`git update-index
+//! --skip-worktree` or `--assume-unchanged`). They never count as deleted or changed.
 
 use std::path::Path;
 
@@ -7,18 +7,18 @@ use git2::{Index, IndexEntry};
 
 use super::{Repo, RepoError, person::Changed};
 
-/// Why such a file isn't written that isn't there, to follow on a path.
+/// The reason for not writing such an absent file, to follow a path.
 pub(super) const NOT_CHECKED_OUT: &str = "it is left out of the work tree here (a sparse checkout)";
-/// Why what stands in such a file isn't committed, to follow on "it".
+/// The reason for not committing the content of such a file, to follow "it".
 pub(super) const UNSEEN: &str = "is marked in git so that its changes aren't seen";
 
-/// In an index entry's flags: `--assume-unchanged`.
+/// The bit of `--assume-unchanged` in an index entry's flags.
 const ASSUME_UNCHANGED: u16 = 1 << 15;
-/// In its extended flags: `--skip-worktree`, and what a sparse checkout leaves out.
+/// The bit of `--skip-worktree` and of a sparse checkout in the extended flags.
 const SKIP_WORKTREE: u16 = 1 << 14;
 
 impl Repo {
-    /// Takes the files out whose changes git is told not to see. libgit2 sees that they aren't there.
+    /// Removes the files whose changes are hidden from git; libgit2 reports them as missing.
     pub(super) fn drop_unseen(&self, changed: &mut Vec<Changed>) -> Result<(), RepoError> {
         if changed.is_empty() {
             return Ok(());
@@ -28,12 +28,12 @@ impl Repo {
         Ok(())
     }
 
-    /// Whether git is told not to see a file's changes.
+    /// Returns `true` if a file's changes are hidden from git.
     pub(super) fn is_unseen(&self, path: &str) -> bool {
         self.git.index().is_ok_and(|index| is_unseen_by(&index, path))
     }
 
-    /// Whether a file isn't in the work tree because git leaves it out.
+    /// Returns `true` if git has left a file out of the work tree.
     pub(super) fn is_not_checked_out(&self, path: &str) -> bool {
         self.tree.stat(path).is_none() && self.is_unseen(path)
     }
@@ -47,7 +47,7 @@ fn marks(entry: &IndexEntry) -> (u16, u16) {
     (entry.flags & ASSUME_UNCHANGED, entry.flags_extended & SKIP_WORKTREE)
 }
 
-/// Gives a file's new entry the marks of the old one.
+/// Copies the marks of a file's old entry to the new one.
 pub(super) fn keep_marks(index: &Index, entry: &mut IndexEntry, path: &str) {
     if let Some(old) = index.get_path(Path::new(path), 0) {
         let (flags, extended) = marks(&old);

@@ -1,5 +1,5 @@
-//! Whether a remote can be fetched from and pushed to, before anything is set up: asked by git itself, with the person's own keys and
-//! helpers, from an empty repository that is gone afterwards. The push is a dry run: nothing changes there.
+//! Tests a remote for fetch and push before anything is set up. Git itself asks, with the person's own keys and helpers, from an empty
+//! temporary repository. The push is a dry run: nothing changes at the remote.
 
 use std::{fs, path::Path};
 
@@ -12,27 +12,27 @@ use super::{
     remote::{Patience, failure, git, push_failure},
 };
 
-/// A branch that is pushed nowhere.
+/// A branch name for the dry run only.
 const NEVER_PUSHED: &str = "refs/heads/reveille-setup-test";
 
-/// What a remote was found to be. It may be pushed to.
+/// The state of a remote that accepts pushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteFound {
-    /// It has no branch yet.
+    /// The remote has no branch yet.
     Empty,
-    /// It has so many branches.
+    /// The number of branches.
     Branches(usize),
 }
 
-/// Looks at a remote, and tries to push to it without doing it. `above` is a directory for temporary files.
+/// Tests a remote by listing its branches and by a dry run of a push. `above` is a directory for temporary files.
 ///
 /// # Errors
-/// As a fetch's or a push's.
+/// As for a fetch or a push.
 pub fn try_remote(url: &str, above: &Path, patience: Patience<'_>) -> Result<RemoteFound, RemoteError> {
     let dir = above.join(format!("reveille-{}", random::hex(&random::bytes::<8>().map_err(local)?)));
     create_private_dir(&dir).map_err(local)?;
     let tried = tried(url, &dir, patience);
-    // Should it stay, the system clears what is temporary.
+    // If removal fails, the system clears temporary files.
     fs::remove_dir_all(&dir).ok();
     tried
 }

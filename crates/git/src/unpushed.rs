@@ -1,5 +1,5 @@
-//! What a push would show to others for the first time. A person may commit by themselves what a wake would have left alone; but it
-//! is a wake that pushes, by itself, and a push can't be taken back. So it looks first.
+//! The check of commits before their first push. A person may commit by hand what a wake would have left alone. But wakes push unasked, and
+//! a push can't be taken back.
 
 use std::collections::BTreeSet;
 
@@ -7,23 +7,23 @@ use git2::{Commit, Delta, DiffOptions};
 
 use super::{Oid, Repo, RepoError, SecretsIn, tree::Files};
 
-/// Commits that are looked at before one push, the newest first. More than that is a remote made anew for an old memory.
+/// The most commits checked before one push, newest first. More means a new remote for an old memory.
 const MAX_COMMITS: usize = 2_000;
-/// So much of each file is looked at, in bytes.
+/// The most bytes checked of each file.
 const MAX_FILE_BYTES: usize = 4 << 20;
 
-/// Where a secret would be shown.
+/// The place of a secret in a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Exposed {
-    /// The commit, in full.
+    /// The full id of the commit.
     pub(super) commit: String,
-    /// A file's name, or what else of a commit.
+    /// A file's name, or another part of the commit.
     pub(super) place: String,
 }
 
 impl Repo {
-    /// The newest commit among those that `tip` has and `seen` has not that brings a secret in, with the place. A secret that
-    /// the version before of the same file held is not brought in; another one beside it is.
+    /// Finds the newest commit of `tip`, outside `seen`, that adds a secret, and the place in it. A secret already in the file's previous
+    /// version isn't counted; another one next to it is.
     pub(super) fn would_expose(
         &self,
         seen: Option<Oid>,
@@ -45,7 +45,7 @@ impl Repo {
         Ok(None)
     }
 
-    /// Where one commit brings a secret in. `clean`: files' contents that were looked at and hold none.
+    /// Finds the place where one commit adds a secret. `clean` holds file contents already found free of secrets.
     fn exposed_by(
         &self,
         commit: &Commit<'_>,
@@ -65,7 +65,7 @@ impl Repo {
             let (old, new) = (delta.old_file().id(), delta.new_file().id());
             let Some(path) = delta.new_file().path() else { continue };
             let name = path.to_string_lossy();
-            // What a merge took over from another side is that side's.
+            // Content that a merge took from another parent belongs to that parent.
             let is_from = |side: &Files<'_>| side.item(&name).is_ok_and(|item| item.is_some_and(|item| item.id == new));
             if others.iter().any(is_from) {
                 continue;
@@ -87,7 +87,7 @@ impl Repo {
         Ok(None)
     }
 
-    /// The secrets that a file's content holds. What is no file of ours (a submodule, no file at all) holds none.
+    /// Returns the secrets in a file's content; empty for anything but a file of ours, such as a submodule.
     fn held(&self, content: Oid, secrets_in: &SecretsIn<'_>) -> BTreeSet<String> {
         let Ok(blob) = self.git.find_blob(content) else { return BTreeSet::new() };
         let looked_at = blob.content().get(..MAX_FILE_BYTES).unwrap_or(blob.content());

@@ -1,4 +1,4 @@
-//! What the memory held at a time that is over: the files of the last commit that our branch had by then.
+//! The memory as of a past time: the files of our branch's last commit by then.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{RepoError, our_branch};
 
-/// The Markdown files of the memory, as our branch had them before a time, by their paths; none if it had no commit by then.
+/// Returns the Markdown files of our branch before a time, with their paths; `None` if it had no commit by then.
 ///
 /// # Errors
 /// The repository can't be read.
@@ -24,7 +24,7 @@ pub fn texts_as_of(dir: &Path, before: DateTime<Utc>) -> Result<Option<Vec<(Stri
     };
     let mut walk = git.revwalk()?;
     walk.push(tip)?;
-    // What was merged later was elsewhere until then, however old its commits are.
+    // Only first parents count: commits merged later, however old, weren't on our branch yet.
     walk.simplify_first_parent()?;
     for id in walk {
         let commit = git.find_commit(id?)?;

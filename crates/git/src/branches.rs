@@ -1,5 +1,4 @@
-//! The branch that wakes work on, here and at a remote: its default one. A remote that was made by hand often has a default that nobody
-//! ever pushed.
+//! The branch of the wakes, here and at a remote: its default branch. A hand-made remote often names a default that was never pushed.
 
 use git2::Repository;
 
@@ -7,19 +6,19 @@ use reveille_memory::outside::{Origin, Outside};
 
 use super::{DEFAULT_BRANCH, REMOTE, RemoteError, RepoError, join};
 
-/// Has git list what [`pick_branch`] reads; the remote's address or name and [`LISTED`] follow.
+/// The git arguments of the list for [`pick_branch`]; the remote's address or name and [`LISTED`] follow.
 pub(super) const LIST: [&str; 4] = ["ls-remote", "--quiet", "--symref", "--"];
-/// What of a remote is listed.
+/// The listed references of a remote.
 pub(super) const LISTED: [&str; 2] = ["HEAD", "refs/heads/*"];
-/// Branches that are taken for the default one where none is named.
+/// Branches taken for the default if the remote names none.
 const USUAL: [&str; 2] = [DEFAULT_BRANCH, "master"];
-/// Branches that an error names.
+/// The most branches named by an error.
 const MAX_NAMED: usize = 5;
 
-/// The branch to work on, by what `git ls-remote` lists; none at a remote without a branch.
+/// Picks the branch to work on from the list of `git ls-remote`; `None` if the remote has no branch.
 ///
 /// # Errors
-/// The remote has several, and doesn't say which: a person must.
+/// The remote has several branches without a default: a person must set one.
 pub(super) fn pick_branch(listed: &str) -> Result<Option<String>, RemoteError> {
     let lines = || listed.lines().filter_map(|line| line.split_once('\t'));
     let branches: Vec<(&str, &str)> =
@@ -28,7 +27,7 @@ pub(super) fn pick_branch(listed: &str) -> Result<Option<String>, RemoteError> {
     if let Some(named) = named.filter(|named| branches.iter().any(|(_, branch)| branch == named)) {
         return Ok(Some(named.to_owned()));
     }
-    // An old server tells where HEAD is and not on which branch; or it is on none.
+    // Old servers give HEAD's commit without its branch; or HEAD is detached.
     let head = lines().find(|(id, name)| *name == "HEAD" && !id.starts_with("ref: ")).map(|(id, _)| id);
     let at_head: Vec<&str> = branches.iter().filter(|(id, _)| Some(*id) == head).map(|(_, branch)| *branch).collect();
     let all: Vec<&str> = branches.iter().map(|(_, branch)| *branch).collect();
@@ -49,7 +48,7 @@ pub(super) fn pick_branch(listed: &str) -> Result<Option<String>, RemoteError> {
     }
 }
 
-/// The branch stored when the repository was made or adopted, else the remote's HEAD, else `main`, else where HEAD is.
+/// Returns the branch stored when the repository was made or adopted, else that of the remote's HEAD, else `main`, else that of HEAD.
 pub(super) fn our_branch(git: &Repository) -> Result<String, RepoError> {
     let config = git.config()?;
     let at_head = |branch: &String| {

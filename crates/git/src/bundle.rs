@@ -1,6 +1,6 @@
-//! The memory as one file, and back: a git bundle of all references, and what a person hasn't committed beside it.
+//! The memory as one file, and back: a git bundle of all references, with the person's uncommitted files beside it.
 //!
-//! A bundle holds commits and references; hooks, configuration and remotes never come along. Nothing of it is run.
+//! A bundle holds commits and references, without hooks, configuration or remotes. Nothing in it is run.
 
 use std::{path::Path, thread, time::Duration};
 
@@ -16,53 +16,53 @@ use super::{
     worktree::{OnDisk, Replaced},
 };
 
-/// How long git may take for a whole history.
+/// The time limit of git for a whole history.
 const BUNDLE_TIMEOUT: Duration = Duration::from_secs(600);
-/// How often it is tried to find the branch where it was: wakes and people commit meanwhile.
+/// The number of attempts to find the branch unmoved, since wakes and people may commit meanwhile.
 const TRIES: usize = 50;
 const PAUSE: Duration = Duration::from_millis(100);
-/// What a mode may be: a file, or one that can be run.
+/// The allowed modes: a regular or an executable file.
 const MODES: [u32; 2] = [0o100_644, 0o100_755];
 
-/// Where a bundled memory stood.
+/// The position of a bundled memory.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BundledMemory {
-    /// The commit that HEAD was at; none before the first.
+    /// The commit of HEAD; `None` before the first.
     pub head: Option<String>,
-    /// The branch that HEAD named; none: it was at a single commit.
+    /// The branch of HEAD; `None` if detached.
     pub on_branch: Option<String>,
-    /// The branch that wakes commit on.
+    /// The branch of the wakes.
     pub branch: String,
 }
 
-/// A file as a person left it in the work tree, without committing it.
+/// A file that a person left uncommitted in the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncommittedFile {
     /// Its path in the repository.
     pub path: String,
-    /// What is in it; none: it was deleted.
+    /// Its content; `None` if deleted.
     pub bytes: Option<Vec<u8>>,
-    /// Whether it can be run.
+    /// `true` for an executable file.
     pub is_executable: bool,
 }
 
-/// What a bundle doesn't hold.
+/// The content missing from a bundle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uncommitted {
     /// Files that differ from the last commit.
     pub files: Vec<UncommittedFile>,
-    /// What can't be taken along, and why, to follow on its name.
+    /// Items left out, each with its name and a reason to follow it.
     pub left_out: Vec<(String, String)>,
 }
 
 impl Repo {
-    /// Writes all references and their history into the file `to`, and reads what isn't committed: both of the same moment. Says
-    /// whether there was any history; without one no file is made.
+    /// Writes all references with their history to the file `to`, and reads uncommitted files of the same moment. The last value is `true`
+    /// if there was any history; otherwise no file is made.
     ///
     /// # Errors
-    /// [`RepoError::Moved`] when others commit all the time, or a wake that was killed left a commit half done.
+    /// [`RepoError::Moved`] if others commit all the time, or a killed wake left a commit half done.
     pub fn bundle(&self, to: &Path) -> Result<(BundledMemory, Uncommitted, bool), RepoError> {
-        // The bundle is read first when HEAD moves in between: a commit of somebody's edits would be in neither then.
+        // If HEAD moves in between, both are taken again: otherwise freshly committed edits would be in neither.
         for _ in 0..TRIES {
             let before = self.git_head();
             if !self.is_interrupted() {
@@ -101,7 +101,7 @@ impl Repo {
     fn uncommitted(&self) -> Result<Uncommitted, RepoError> {
         let mut found = Uncommitted::default();
         for changed in self.changed_files()? {
-            // What is in a file counts, whatever would keep a wake from committing it.
+            // All content counts, even if a wake wouldn't commit it.
             match self.tree.read(&changed.path) {
                 Ok(Some(OnDisk { mode, .. })) if !MODES.contains(&mode) => {
                     found.left_out.push((changed.path, "it is a link".to_owned()));
@@ -130,11 +130,10 @@ impl Repo {
         Ok(found)
     }
 
-    /// Makes a repository at `dir`, which must not be there, out of a bundle; an empty one where there is none. Its files are as
-    /// committed.
+    /// Makes a repository from a bundle at `dir`, which must not exist; an empty one without a bundle. Its files are as committed.
     ///
     /// # Errors
-    /// [`RepoError::Configuration`] for a bundle that git doesn't take, or that lacks what `memory` says.
+    /// [`RepoError::Configuration`] for a bundle that git refuses, or that lacks the commits named by `memory`.
     pub fn from_bundle(dir: &Path, bundle: Option<&Path>, memory: &BundledMemory) -> Result<Self, RepoError> {
         let unfit = |what: &str| RepoError::Configuration(format!("the memory in it can't be restored: {what}"));
         let named =
@@ -170,10 +169,10 @@ impl Repo {
         Self::open(dir)
     }
 
-    /// Puts a file back that wasn't committed. No link leads it elsewhere.
+    /// Restores an uncommitted file, without following links.
     ///
     /// # Errors
-    /// [`RepoError::UnsafePath`] for what git wouldn't take.
+    /// [`RepoError::UnsafePath`] for a path that git refuses.
     pub fn put_uncommitted(&self, file: &UncommittedFile) -> Result<(), RepoError> {
         let mode = if file.is_executable { 0o100_755 } else { 0o100_644 };
         let new = file.bytes.as_ref().map(|bytes| OnDisk { bytes: bytes.clone(), mode });

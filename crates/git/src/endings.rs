@@ -1,5 +1,5 @@
-//! What a person's git settings do to a file between the work tree and the repository: line endings (`core.autocrlf`, the
-//! attributes `text` and `eol`), and indexes of kinds that libgit2 can't read.
+//! The effect of a person's git settings between the work tree and the repository: line endings (`core.autocrlf`, the attributes `text` and
+//! `eol`), and index formats that libgit2 can't read.
 
 use std::{borrow::Cow, io::Write as _, path::Path};
 
@@ -10,7 +10,7 @@ use reveille_base::process;
 use super::{Repo, RepoError, remote};
 
 impl Repo {
-    /// A file's bytes as git stores them: with its line endings converted where the person's settings say so.
+    /// Returns a file's bytes as git stores them, with line endings converted by the person's settings.
     pub(super) fn stored<'a>(&self, path: &str, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, RepoError> {
         if !bytes.contains(&b'\r') {
             return Ok(Cow::Borrowed(bytes));
@@ -21,12 +21,12 @@ impl Repo {
             let id = writer.commit()?;
             Ok::<_, git2::Error>(self.git.find_blob(id)?.content().to_vec())
         };
-        // `core.safecrlf` may refuse a conversion that can't be undone: then there is none.
+        // `core.safecrlf` may refuse an irreversible conversion: then the bytes stay.
         Ok(convert().map_or(Cow::Borrowed(bytes), Cow::Owned))
     }
 
-    /// Has git write the person's index without what libgit2 can't read (split and sparse indexes). What is staged stays staged,
-    /// and git splits it again by itself if it is set up so.
+    /// Has git rewrite the person's index in a format that libgit2 reads (neither split nor sparse). Staged changes stay staged, and a
+    /// configured git splits it again by itself.
     pub(super) fn make_index_readable(&self) -> Result<(), RepoError> {
         const PLAIN: [&str; 9] = [
             "-c",
@@ -61,7 +61,7 @@ impl Repo {
         )))
     }
 
-    /// Whether the index has no extension that must be understood and isn't. Any other trouble is found where it is used.
+    /// Returns `true` unless the index has an unknown mandatory extension. Other faults are found on use.
     pub(super) fn is_index_readable(&self) -> bool {
         match Index::open(&self.git.path().join("index")) {
             Err(error) => !error.message().contains("mandatory extension"),
@@ -70,7 +70,7 @@ impl Repo {
     }
 }
 
-/// A stored text with the line endings that the file has on disk.
+/// Converts a stored text to the line endings of the file on disk.
 pub(super) fn as_on_disk(stored: Vec<u8>, on_disk: &[u8]) -> Vec<u8> {
     let has_crlf = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b"\r\n");
     if !has_crlf(on_disk) || stored.contains(&b'\r') || stored.contains(&0) {

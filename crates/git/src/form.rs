@@ -1,22 +1,22 @@
-//! Forms of a repository that libgit2 can't open, though git can: what the form is, and the commands that give it another.
+//! Repository formats that git can open but libgit2 can't, and the commands to convert them.
 
 use std::path::Path;
 
 use super::REMOTE;
 
-/// Extensions that libgit2 knows.
+/// Extensions supported by libgit2.
 const KNOWN: [&str; 5] = ["noop", "objectformat", "worktreeconfig", "preciousobjects", "relativeworktrees"];
 
-/// Why libgit2 doesn't open a repository that git opens.
+/// The reason that libgit2 can't open a repository that git opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableForm {
-    /// The setting that says so, such as `extensions.refstorage=reftable`.
+    /// The offending setting, such as `extensions.refstorage=reftable`.
     pub setting: String,
-    /// What a person runs to mend it.
+    /// The command for a person to convert it.
     pub way_out: String,
 }
 
-/// The form of the repository in `dir` that libgit2 can't open; none if it isn't its form that is in the way.
+/// Finds the unsupported format of the repository in `dir`; `None` if the format isn't to blame.
 pub fn unreadable_form(dir: &Path) -> Option<UnreadableForm> {
     let config = git2::Config::open(&dir.join(".git/config")).ok()?;
     let place = dir.display();
@@ -45,7 +45,7 @@ pub fn unreadable_form(dir: &Path) -> Option<UnreadableForm> {
     let way_out = if name == "extensions.partialclone" {
         format!("git -C '{place}' fetch --refetch --no-filter {REMOTE} && git -C '{place}' config --unset {name}")
     } else {
-        // Works whatever the form, from this git's own default to the one that all read.
+        // This works for every format, from git's own default to the one that all programs read.
         format!(
             "mv '{place}' '{place}.old' && git -c init.defaultRefFormat=files init --quiet --object-format=sha1 \
              --initial-branch=\"$(git -C '{place}.old' branch --show-current)\" '{place}' && git -C '{place}.old' fast-export --all | \

@@ -1,4 +1,4 @@
-//! What the health check asks of a repository. Only looking: nothing here writes, and nothing waits for a lock.
+//! The repository's part of the health check. It only reads: it writes nothing and waits for no lock.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,13 +13,13 @@ use super::{
     glance,
 };
 
-/// How much of what `git fsck` says is passed on, in lines.
+/// The most lines passed on from `git fsck`.
 const MAX_FSCK_LINES: usize = 5;
 
-/// The addresses of every remote of the repository in `dir`, for fetching and for pushing; none if there is no repository.
-/// They may hold passwords.
+/// Lists the addresses of all remotes of the repository in `dir`, for fetching and pushing, passwords included. Empty if there is no
+/// repository.
 pub fn remote_urls(dir: &Path) -> Vec<String> {
-    // Mostly the settings are all that has to be read: every program that writes a line asks for this.
+    // The usual path reads only the settings: every program that writes a log line asks for this list.
     if let Some(urls) = glance::plain_git_dir(dir).and_then(|git_dir| urls_in(&glance::settings(&git_dir).ok()?).ok()) {
         return urls;
     }
@@ -35,7 +35,7 @@ pub fn remote_urls(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The addresses of remotes, and those that others are replaced with (`url.<address>.insteadOf`).
+/// Lists the addresses of remotes, and their replacements (`url.<address>.insteadOf`).
 fn urls_in(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
     let mut urls = Vec::new();
     settings.entries(None)?.for_each(|entry| {
@@ -50,8 +50,8 @@ fn urls_in(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
 }
 
 impl Repo {
-    /// Lock files in the git directory while no `git` works here. A young one may still be somebody's:
-    /// [`Repo::remove_stale_locks`] only removes those that nobody can hold.
+    /// Lists lock files in the git directory while no `git` works here. A young one may still have a holder, and
+    /// [`Repo::remove_stale_locks`] removes only abandoned ones.
     pub fn unheld_locks(&self) -> Vec<PathBuf> {
         let found = self.lock_files();
         if found.is_empty() || self.is_git_at_work() {
@@ -60,7 +60,7 @@ impl Repo {
         found
     }
 
-    /// What was found on the way and kept beside, for a person to look at: nothing of ours reads it again.
+    /// Lists files that were set aside for a person to look at; the program never reads them again.
     pub fn kept_beside(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&self.private).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_kept = |path: &PathBuf| {
@@ -72,9 +72,9 @@ impl Repo {
         kept
     }
 
-    /// Changed files that a wake wouldn't commit for the person, and why.
+    /// Lists changed files that a wake wouldn't commit for the person, with the reasons.
     pub fn left_alone(&self, is_secret: &IsSecret<'_>) -> Result<Vec<LeftAlone>, RepoError> {
-        // The next wake makes it so; only looking, we don't.
+        // The next wake makes the index readable; this check only reads.
         if !self.is_index_readable() {
             return Ok(Vec::new());
         }
@@ -92,7 +92,7 @@ impl Repo {
         Ok(left)
     }
 
-    /// Whether every object that the branches need is there, by `git fsck`; what it says if not. `None` if it took longer than `timeout`.
+    /// Checks with `git fsck` that all objects of the branches exist. Returns its complaints; `None` after the `timeout`.
     pub fn fsck(&self, timeout: Duration) -> Result<Option<Vec<String>>, ProcessError> {
         let spec =
             self.git_command().args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"]).timeout(timeout);

@@ -1,9 +1,9 @@
-//! A reference on the remote that only ever moves by compare-and-swap: from the exact value that was seen to a new one.
+//! A reference on the remote that moves only by compare-and-swap, from the exact value seen to a new one.
 //!
-//! It points to a commit without parents or files, whose message is the value. These commits lie in a bare repository
-//! of their own in the workspace: the memory's holds nothing of them, and old ones can go. `git` runs in the memory's
-//! all the same, so that a person's keys and helpers count, with the other's objects beside. A remote that is a folder
-//! is asked without a command where that does the same.
+//! It points to a commit without parents or files, whose message is the value. These commits lie in a bare repository of their own in the
+//! workspace, so that the memory stays free of them and old ones can go. `git` still runs in the memory's repository, to use the person's
+//! keys and helpers, with the other repository's objects added. A remote that is a folder is read without a command if that gives the same
+//! result.
 
 use std::{
     fs,
@@ -21,43 +21,43 @@ use super::{
     remote::{Beside, LOCK_IN_THE_WAY, Patience, failure, git, push_failure},
 };
 
-/// How git says that a reference is there that was to be made.
+/// Git's message for a reference that exists before its creation.
 const IS_THERE: &str = "already exists";
 
-/// A reference that is moved by compare-and-swap.
+/// A reference moved by compare-and-swap.
 #[derive(Debug, Clone)]
 pub struct LeaseRef {
-    /// The memory's work tree; it may not be there yet.
+    /// The memory's work tree, which may not exist yet.
     memory: PathBuf,
-    /// The bare repository for the values.
+    /// The bare repository of the values.
     own: PathBuf,
-    /// The remote's address, for as long as there is no memory.
+    /// The remote's address, used before there is a memory.
     url: String,
-    /// In full, such as `refs/reveille/lease/wake`.
+    /// The full name, such as `refs/reveille/lease/wake`.
     name: String,
 }
 
-/// What the reference was seen to hold.
+/// The value of the reference, as seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefValue {
     /// The commit.
     pub id: Oid,
-    /// Its message; none: it moved on while it was read.
+    /// The commit's message; `None` if the reference moved while it was read.
     pub message: Option<String>,
 }
 
 impl LeaseRef {
-    /// Nothing is made or asked yet.
+    /// Describes the reference; nothing is created or read yet.
     pub fn new(memory: &Path, own: &Path, url: &str, name: String) -> Self {
         Self { memory: memory.to_owned(), own: own.to_owned(), url: url.to_owned(), name }
     }
 
-    /// Its name in full.
+    /// Returns its full name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Makes a value, which no reference names yet.
+    /// Creates a value without moving the reference.
     pub fn make(&self, message: &str) -> Result<Oid, RemoteError> {
         let own = self.own_repository()?;
         let make = || {
@@ -68,7 +68,7 @@ impl LeaseRef {
         make().map_err(|error| RepoError::from(error).into())
     }
 
-    /// What the remote's reference holds; none: there is no such reference.
+    /// Reads the remote's reference; `None` if it doesn't exist.
     pub fn look<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<Option<RefValue>, RemoteError> {
         let patience = patience.into();
         if let Some(there) = self.local_remote()?
@@ -93,7 +93,7 @@ impl LeaseRef {
         }
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let fetched = self.run(patience, &[&fetch[..], &[&self.name]].concat())?;
-        // A reference that went away meanwhile moved on, too.
+        // A reference that vanished meanwhile has moved, too.
         let is_gone = || String::from_utf8_lossy(&fetched.stderr).contains("couldn't find remote ref");
         if !fetched.status.success() && !is_gone() {
             return Err(failure(&fetched));
@@ -101,8 +101,7 @@ impl LeaseRef {
         Ok(Some(RefValue { id, message: read() }))
     }
 
-    /// Moves the reference from `old` (none: it isn't there) to `new`. `false`: it holds something else by now, or is
-    /// locked.
+    /// Moves the reference from `old` (`None` if it must not exist) to `new`. Returns `false` if it has another value by now, or is locked.
     pub fn swap<'a>(&self, old: Option<Oid>, new: Oid, patience: impl Into<Patience<'a>>) -> Result<bool, RemoteError> {
         let patience = patience.into();
         if let Some(there) = self.local_remote()?
@@ -116,7 +115,7 @@ impl LeaseRef {
         self.swap_by_push(old, new, patience)
     }
 
-    /// The same by git, which then looks whether the remote has to be tidied up.
+    /// Swaps by a push of git, which then checks if the remote needs housekeeping.
     pub fn swap_by_push<'a>(
         &self,
         old: Option<Oid>,
@@ -141,7 +140,7 @@ impl LeaseRef {
         }
     }
 
-    /// The same move, for a push of the memory that is to happen with it or not at all.
+    /// Returns the same move, for an atomic push together with the memory.
     pub fn beside(&self, old: Oid, new: Oid) -> Beside {
         Beside {
             reference: self.name.clone(),
@@ -151,7 +150,7 @@ impl LeaseRef {
         }
     }
 
-    /// Removes all values but this one. What can't be removed stays, which costs some bytes.
+    /// Removes all values except `id`. A failure costs only some bytes.
     pub fn keep_only(&self, id: Oid) {
         let kept = id.to_string();
         let folders = fs::read_dir(self.own.join("objects")).into_iter().flatten().flatten();
@@ -165,12 +164,12 @@ impl LeaseRef {
         }
     }
 
-    /// A push that died with its machine leaves a lock in a remote that is a path, which nobody else clears away.
+    /// Removes the lock of a push that died with its machine, in a remote that is a path; nobody else would.
     fn clear_dead_lock(&self) {
         let dir = self.memory.join(self.url.strip_prefix("file://").unwrap_or(&self.url));
         let places = [dir.join(".git"), dir].map(|dir| dir.join(format!("{}.lock", self.name)));
         let Some(lock) = places.into_iter().find(|lock| lock.exists()) else { return };
-        // By the file system's own time, whatever clock this program was given.
+        // By the file system's time, independent of the program's clock.
         let probe = self.own.join("now");
         let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
         let age = fs::write(&probe, "").and_then(|()| Ok(changed(&probe)?.duration_since(changed(&lock)?).ok()));
@@ -179,7 +178,7 @@ impl LeaseRef {
         }
     }
 
-    /// The remote that git would ask, if its folder can be looked into.
+    /// Opens git's remote, if it is a readable folder.
     fn local_remote(&self) -> Result<Option<LocalRemote>, RepoError> {
         let own = self.own_repository()?;
         Ok(LocalRemote::of(&Repository::open(&self.memory).unwrap_or(own)))
@@ -196,7 +195,7 @@ impl LeaseRef {
         Ok(patience.run(self.objects().into_iter().fold(git(dir).args(args), with_env))?)
     }
 
-    /// Where git finds objects and puts new ones. Beside nothing of the memory's where there is none yet.
+    /// Returns the variables that tell git its object folders; empty while there is no memory.
     fn objects(&self) -> Vec<(&'static str, String)> {
         let Ok(memory) = Repository::open(&self.memory) else { return Vec::new() };
         let quoted = |path: &Path| {
@@ -209,7 +208,7 @@ impl LeaseRef {
         ]
     }
 
-    /// Made anew where it is gone or damaged: it holds nothing that isn't on the remote or made again.
+    /// Opens the repository of the values, or makes it anew if it is missing or damaged: its values can be fetched or made again.
     fn own_repository(&self) -> Result<Repository, RepoError> {
         if let Ok(own) = Repository::open_bare(&self.own) {
             return Ok(own);

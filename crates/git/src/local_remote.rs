@@ -1,5 +1,5 @@
-//! A remote that is a folder which this machine sees. A look at one of its references needs no git command there, nor
-//! does a swap: libgit2 keeps to git's own locks. Whatever can't be done so is left to git, which says what is wrong.
+//! A remote that is a folder visible to this machine. Its references are read and swapped without a git command: libgit2 respects git's
+//! locks. Unsupported cases are left to git, which reports the reason.
 
 use std::{
     fs,
@@ -13,35 +13,35 @@ use git2::{ErrorCode, Oid, Reference, Repository};
 
 use super::{REMOTE, RemoteError, lease_ref::RefValue, remote::Patience};
 
-/// How often somebody who waits is asked whether to go on.
+/// The interval at which a waiting caller is asked to go on.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// Settings with which a remote is read or written in another way than as a plain folder.
+/// Settings that replace the plain access to a remote.
 const OTHER_WAYS: [&str; 2] = ["uploadpack", "receivepack"];
-/// How long a locked reference is waited for, as git does (`core.filesRefLockTimeout`).
+/// The time to wait for a locked reference, as in git (`core.filesRefLockTimeout`).
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
-/// A remote's folder.
+/// The folder of a remote.
 #[derive(Debug, Clone)]
 pub(super) struct LocalRemote {
     dir: PathBuf,
 }
 
 impl LocalRemote {
-    /// The remote of this repository, if its one address is a path. One with `file://` is not: so git can be had all the same.
+    /// Finds the remote of this repository, if its only address is a path. A `file://` address is excluded, and forces the use of git.
     pub(super) fn of(git: &Repository) -> Option<Self> {
         let remote = git.find_remote(REMOTE).ok()?;
         let dir = PathBuf::from(remote.url().ok()?);
         let settings = git.config().ok()?;
         let is_set = |name: &str| settings.get_entry(&format!("remote.{REMOTE}.{name}")).is_ok();
-        // Of several git fetches from the first, and pushes to all.
+        // Of several addresses, git fetches from the first and pushes to all.
         let mut addresses = 0;
         settings.multivar(&format!("remote.{REMOTE}.url"), None).ok()?.for_each(|_| addresses += 1).ok()?;
         let has_one = addresses == 1 && remote.pushurl().ok()?.is_none();
         (dir.is_absolute() && has_one && !OTHER_WAYS.into_iter().any(is_set)).then_some(Self { dir })
     }
 
-    /// Where a reference is; the inner none: there is no such reference. The outer: git has to be asked.
+    /// Reads the commit of a reference, `Some(None)` if the reference doesn't exist. `None` if git has to be asked.
     pub(super) fn id_of(&self, name: &str, patience: Patience<'_>) -> Result<Option<Option<Oid>>, RemoteError> {
         let name = name.to_owned();
         self.ask(patience, move |there| match find(there, &name)? {
@@ -50,7 +50,7 @@ impl LocalRemote {
         })
     }
 
-    /// The same with the message of the commit there.
+    /// Reads a reference's commit with its message; `None` as in [`LocalRemote::id_of`].
     pub(super) fn value_of(&self, name: &str, patience: Patience<'_>) -> Result<Option<Option<RefValue>>, RemoteError> {
         let name = name.to_owned();
         self.ask(patience, move |there| {
@@ -61,8 +61,8 @@ impl LocalRemote {
         })
     }
 
-    /// Moves a reference from `old` (none: it isn't there) to a commit of the repository at `from`. `false`: it holds
-    /// something else, or is locked. None: git has to be asked.
+    /// Moves a reference from `old` (`None` if it must not exist) to a commit of the repository at `from`. Returns `Some(false)` if it has
+    /// another value or is locked; `None` if git has to be asked.
     pub(super) fn swap(
         &self,
         name: &str,
@@ -98,7 +98,7 @@ impl LocalRemote {
         })
     }
 
-    /// Asks the repository there. A disk that hangs is waited for no longer than a command would be.
+    /// Queries the remote's repository in a thread, so that a hanging disk is bounded by the same time as a command.
     fn ask<T: Send + 'static>(
         &self,
         patience: Patience<'_>,
@@ -120,7 +120,7 @@ impl LocalRemote {
     }
 }
 
-/// The outer none: it can't be read.
+/// Finds a reference; the outer `None` if it can't be read.
 fn find<'a>(there: &'a Repository, name: &str) -> Option<Option<Reference<'a>>> {
     match there.find_reference(name) {
         Ok(found) => Some(Some(found)),
@@ -129,7 +129,7 @@ fn find<'a>(there: &'a Repository, name: &str) -> Option<Option<Reference<'a>>> 
     }
 }
 
-/// Not past the owner's hooks, nor where others need rights to what is written.
+/// Returns `true` if the remote may be written directly: it has no hooks of its owner and isn't shared with other users.
 fn may_be_written(there: &Repository) -> bool {
     let is_shared = there.config().is_ok_and(|config| config.get_entry("core.sharedRepository").is_ok());
     let has_hooks_elsewhere = there.config().is_ok_and(|config| config.get_entry("core.hooksPath").is_ok());

@@ -1,4 +1,4 @@
-//! Lock files that dead git programs left, which would block the person's next commit.
+//! Lock files of dead git programs, which would block the person's next commit.
 
 use std::{
     fs,
@@ -10,19 +10,19 @@ use reveille_base::process;
 
 use super::{REMOTE, Repo, advance::PAUSE, index_lock};
 
-/// A lock file younger than this may belong to someone whom we can't see.
+/// The age below which a lock file may belong to a holder we can't see.
 pub const STALE_LOCK_AGE: Duration = Duration::from_secs(1);
-/// The same in a remote on this machine, where others may push from elsewhere: a push holds it for moments.
+/// The same age for a remote on this machine, where others may push from elsewhere: a push holds the lock for moments.
 pub(super) const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
-/// How often a remote on this machine is looked at while somebody holds it, [`PAUSE`] apart: longer than
-/// a push that is killed may take to [tidy up](process::TIDYING).
+/// The number of looks at a locked remote on this machine, [`PAUSE`] apart: together longer than a killed push may take to [tidy
+/// up](process::TIDYING).
 const REMOTE_LOOKS: usize = 40;
-/// How many lock files are named at most.
+/// The most lock files listed.
 const MAX_LOCKS: usize = 100;
 
 impl Repo {
-    /// Lock files that nobody holds: in the git directory, older than [`STALE_LOCK_AGE`], with no `git` at work here; and those
-    /// that a dead push of ours left in a remote on this machine.
+    /// Lists abandoned lock files: those in the git directory older than [`STALE_LOCK_AGE`] with no `git` at work here, and those of a dead
+    /// push of ours in a remote on this machine.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
         let locks = self.lock_files();
         let mut stale =
@@ -31,8 +31,7 @@ impl Repo {
         stale
     }
 
-    /// Removes what [`Repo::stale_locks`] names, and a lock of our own that a killed run left, however young. The caller
-    /// holds the wake lock.
+    /// Removes the files of [`Repo::stale_locks`], and our own lock left by a killed run, however young. The caller holds the wake lock.
     pub fn remove_stale_locks(&self) -> Vec<PathBuf> {
         let mut removed = Vec::new();
         if index_lock::release_dead(self.git.path(), &self.private) {
@@ -42,12 +41,12 @@ impl Repo {
         removed
     }
 
-    /// Every lock file in the git directory, held or not. Linked work trees share most of one, but not their index and HEAD.
+    /// Lists every lock file in the git directory, held or not. Linked work trees share most locks, but not those of index and HEAD.
     pub(super) fn lock_files(&self) -> Vec<PathBuf> {
         let mut locks = Vec::new();
         let shared = Some(self.git.commondir()).filter(|shared| *shared != self.git.path());
         for git_dir in [self.git.path()].into_iter().chain(shared) {
-            // Another work tree's index is none of ours.
+            // Another work tree's index isn't our concern.
             let own = ["index.lock", "HEAD.lock"].into_iter().filter(|_| git_dir == self.git.path());
             for name in own.chain(["config.lock", "packed-refs.lock", "shallow.lock", "objects/info/commit-graph.lock"])
             {
@@ -60,15 +59,14 @@ impl Repo {
         locks
     }
 
-    /// Whether some git program runs in this work tree, or in the one that this is linked to.
+    /// Returns `true` if a git program runs in this work tree, or in the main one if this is linked.
     pub(super) fn is_git_at_work(&self) -> bool {
         let linked_to = self.git.commondir().parent().filter(|_| self.git.is_worktree());
         [Some(self.root.as_path()), linked_to].into_iter().flatten().any(|dir| process::runs_in("git", dir))
     }
 
-    /// Waits a little for whoever has our branch locked in a remote on this machine, such as a push of ours that was killed a moment
-    /// ago. Then it removes what [`Repo::stale_remote_locks`] finds. `true` if nobody holds it any more. The caller holds the wake
-    /// lock.
+    /// Waits briefly for the holder of our branch's lock in a remote on this machine, such as a just killed push of ours. Then removes the
+    /// [`Repo::stale_remote_locks`]. Returns `true` once the lock is free. The caller holds the wake lock.
     pub(super) fn await_remote(&self) -> bool {
         for _ in 0..REMOTE_LOOKS {
             let Some((remote, locks)) = self.remote_locks() else { return false };
@@ -82,14 +80,14 @@ impl Repo {
             for lock in self.older_than(STALE_REMOTE_LOCK_AGE, locks) {
                 fs::remove_file(lock).ok();
             }
-            // One that is left has a holder who is on another machine, or is dead, but not for long enough.
+            // A remaining lock has a holder on another machine, or one that died too recently.
             return self.remote_locks().is_some_and(|(_, locks)| locks.is_empty());
         }
         false
     }
 
-    /// Locks that a killed push left on our branch in a remote on this machine, old enough and with no git at work there. Nobody
-    /// else would clear them away, and nothing could be pushed any more.
+    /// Lists locks that a killed push left on our branch in a remote on this machine: old enough, and with no git at work there. Unless
+    /// removed, they would block every later push.
     pub fn stale_remote_locks(&self) -> Vec<PathBuf> {
         match self.remote_locks() {
             Some((remote, locks)) if !locks.is_empty() && !process::runs_in("git", &remote) => {
@@ -99,7 +97,7 @@ impl Repo {
         }
     }
 
-    /// A remote on this machine, and the locks on our branch there, held or not.
+    /// Returns a remote on this machine, with the locks on our branch there, held or not.
     fn remote_locks(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
         let remote = self.remote_dir()?;
         let names = [self.branch_ref(), "HEAD".to_owned()];
@@ -108,7 +106,7 @@ impl Repo {
         Some((remote, locks))
     }
 
-    /// Those that haven't changed for so long, by the file system's own time, whatever clock this program was given.
+    /// Keeps the locks unchanged for at least `age`, by the file system's time, independent of the program's clock.
     fn older_than(&self, age: Duration, mut locks: Vec<PathBuf>) -> Vec<PathBuf> {
         let Some(now) = self.touch() else { return Vec::new() };
         locks.retain(|lock| {
@@ -118,7 +116,7 @@ impl Repo {
         locks
     }
 
-    /// The git directory of a remote that is a path.
+    /// Returns the git directory of a remote that is a path.
     fn remote_dir(&self) -> Option<PathBuf> {
         let remote = self.git.find_remote(REMOTE).ok()?;
         let url = remote.url().ok()?;
@@ -126,7 +124,7 @@ impl Repo {
         [dir.join(".git"), dir].into_iter().find(|dir| dir.join("objects").is_dir())
     }
 
-    /// The file system's own time.
+    /// Returns the file system's time.
     pub(super) fn touch(&self) -> Option<std::time::SystemTime> {
         let probe = self.private.join("now");
         fs::write(&probe, "").ok()?;

@@ -1,26 +1,27 @@
-//! Which paths git takes. It refuses what Windows or macOS would take for its own folder, on every system; libgit2 then fails
-//! as a whole, and so it does below a depth. So each path is held against the same rules first: what fails costs itself alone.
+//! The paths that git accepts. On every system, git refuses names that Windows or macOS would take for its own folder; libgit2 then fails
+//! as a whole, as it does below a certain depth. Each path is therefore checked by the same rules first, so that a bad one costs only
+//! itself.
 
-/// Folders that a file is in at most: libgit2 looks into no more, one within the other.
+/// The most nested folders of a file, by libgit2's limit.
 const MAX_FOLDERS: usize = 99;
 
-/// What is wrong with a path.
+/// The fault in a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refused<'a> {
-    /// Why.
+    /// The reason.
     pub(super) why: &'static str,
-    /// The path as far as the name that is to blame; of one that is too deep, where it begins.
+    /// The path up to the offending name; for a path that is too deep, its first folder.
     pub(super) begins: &'a str,
 }
 
-/// Why a path that leads out of the work tree isn't touched.
+/// The reason for refusing a path out of the work tree.
 const OUTSIDE: &str = "it leads out of the work tree";
-/// Why a name isn't touched that is git's own.
+/// The reason for refusing a name of git's own.
 pub(super) const GITS_OWN: &str = "it has a name that git keeps for itself, on some systems";
-/// Why what is too deep isn't touched.
+/// The reason for refusing a path that is too deep.
 pub(super) const TOO_DEEP: &str = "it holds more than 99 folders, one within the other";
 
-/// What git would refuse in a path, on whatever system it may be checked out.
+/// Finds the part of a path that git would refuse on some system.
 pub(super) fn refused(path: &str) -> Option<Refused<'_>> {
     let mut end = 0;
     for (depth, name) in path.split('/').enumerate() {
@@ -39,8 +40,8 @@ pub(super) fn refused(path: &str) -> Option<Refused<'_>> {
     None
 }
 
-/// Whether Windows (where a name goes on after a colon, and ends before dots and spaces) or macOS (where some characters don't
-/// count) would take a name for `.git`. A backslash is a slash on Windows.
+/// Returns `true` if Windows or macOS would take a name for `.git`. Windows ignores the part after a colon, and dots and spaces at the end;
+/// macOS ignores some characters. A backslash is a slash on Windows.
 fn is_gits_own(name: &str) -> bool {
     let for_windows = |name: &str| {
         let name = name.split(':').next().unwrap_or(name).trim_end_matches([' ', '.']);

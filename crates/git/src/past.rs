@@ -1,4 +1,4 @@
-//! What was: which commit a line came by, what a file was at a time, and which commits hold some words.
+//! Questions about the past: the commit that brought a line, a file at a given time, and the commits that hold some text.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -15,7 +15,7 @@ use super::{
     worktree::is_markdown,
 };
 
-/// What git would call a text: two that have the same name are the same.
+/// Returns git's id of a text: equal ids mean equal texts.
 ///
 /// # Errors
 /// None in practice; libgit2 could lack memory.
@@ -23,23 +23,23 @@ pub fn text_id(text: &str) -> Result<Oid, RepoError> {
     Ok(Oid::hash_object(git2::ObjectType::Blob, text.as_bytes())?)
 }
 
-/// The commits that hold some words.
+/// The commits that hold some text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HoldingCommits {
-    /// Those that brought in a line with them, or say them in their message: the newest first.
+    /// The commits that added such a line or have it in their message, newest first.
     pub commits: Vec<Commit>,
-    /// How many of them the remote has, as far as was last seen.
+    /// The number of them at the remote, as of the last fetch.
     pub on_remote: usize,
-    /// Whether there were more commits than are looked through.
+    /// `true` if the search ended at its limit of commits.
     pub is_cut: bool,
 }
 
-/// Commits that are looked through for our last change of a file.
+/// The most commits searched for our last change of a file.
 const MAX_LOOKED_BACK: usize = 500;
 
 impl Repo {
-    /// The commits that these lines of a file came by, as the work tree has it in `text`; lines count from 1. One that isn't committed
-    /// yet has none, and is left out.
+    /// Finds the commits that brought the given lines of a file, which has `text` in the work tree; lines count from 1. Uncommitted lines
+    /// are left out.
     pub fn came_by(
         &self,
         path: &str,
@@ -63,7 +63,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// The last commit of our branch that was made at or before a time, as the branch itself went.
+    /// Finds the last commit of our branch at or before a time, along first parents.
     pub fn commit_by(&self, at: DateTime<Utc>) -> Result<Option<Commit>, RepoError> {
         let Some(tip) = self.head()? else { return Ok(None) };
         let mut walk = self.git.revwalk()?;
@@ -78,23 +78,23 @@ impl Repo {
         Ok(None)
     }
 
-    /// The last commit of our branch that is a wake's.
+    /// Finds the last commit of our branch made by a wake.
     pub fn last_wake(&self) -> Result<Option<Commit>, RepoError> {
         Ok(self.log(MAX_SEARCHED)?.into_iter().find(Commit::is_wake))
     }
 
-    /// The commit of the wake with this id, described.
+    /// Reads the commit of the wake with this id.
     pub fn log_of_wake(&self, wake_id: &str) -> Result<Option<Commit>, RepoError> {
         let id = self.wake_commit(wake_id)?;
         Ok(id.map(|id| self.git.find_commit(id)).transpose()?.map(|commit| described(&commit)))
     }
 
-    /// The commits of our branch that `since` doesn't have, newest first.
+    /// Lists the commits of our branch that `since` lacks, newest first.
     pub fn commits_since(&self, since: Oid) -> Result<Vec<Commit>, RepoError> {
         self.walk(Some(since), MAX_SEARCHED)
     }
 
-    /// The last commit of our branch that changed a file, before the one given here if one is; none: no such commit did.
+    /// Finds the last commit of our branch that changed a file; `None` if there is none.
     pub fn last_change(&self, path: &str) -> Result<Option<Commit>, RepoError> {
         let mut commits = self.log(MAX_SEARCHED)?.into_iter();
         let mut later: Option<(Commit, Option<tree::Item>)> = None;
@@ -114,8 +114,8 @@ impl Repo {
         }
     }
 
-    /// The commits of our branch that changed a file, newest first, at most `limit`. A merge that only brings in what one side
-    /// had isn't one.
+    /// Lists the commits of our branch that changed a file, newest first, at most `limit`. A merge that only takes one side's version isn't
+    /// listed.
     pub fn commits_changing(&self, path: &str, limit: usize) -> Result<Vec<Commit>, RepoError> {
         let Some(tip) = self.head()? else { return Ok(Vec::new()) };
         let mut walk = self.git.revwalk()?;
@@ -147,7 +147,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// A text file as this program left it, when it last changed it; none if that was long ago.
+    /// Reads a text file as of our last change to it; `None` if that was too long ago.
     pub fn as_we_left(&self, path: &str) -> Result<Option<String>, RepoError> {
         for commit in self.log(MAX_LOOKED_BACK)?.into_iter().filter(Commit::is_ours) {
             let now = tree::item_at(&self.git, Some(commit.id), path)?;
@@ -160,22 +160,22 @@ impl Repo {
         Ok(None)
     }
 
-    /// The parent of a commit on its own side; none of the first one.
+    /// Returns the first parent of a commit; `None` for a root.
     pub fn before(&self, commit: Oid) -> Result<Option<Oid>, RepoError> {
         Ok(self.git.find_commit(commit)?.parent_ids().next())
     }
 
-    /// A text file as a commit has it; none if it has no such file.
+    /// Reads a text file of a commit; `None` if there is no such file.
     pub fn read_at(&self, commit: Oid, path: &str) -> Result<Option<String>, RepoError> {
         self.read_committed(Some(commit), path)
     }
 
-    /// The Markdown files of a commit, sorted.
+    /// Lists the Markdown files of a commit, sorted.
     pub fn markdown_at(&self, commit: Oid) -> Result<BTreeSet<String>, RepoError> {
         Ok(tree::paths(&self.git, Some(commit))?.into_iter().filter(|path| is_markdown(path)).collect())
     }
 
-    /// All Markdown files of the work tree, sorted; links and hidden files left out.
+    /// Lists all Markdown files of the work tree, sorted, without links and hidden files.
     pub fn all_markdown(&self) -> Result<BTreeSet<String>, RepoError> {
         let (mut folders, mut found) = (Vec::new(), BTreeSet::new());
         self.tree.walk(&mut |path, is_directory| {
@@ -193,7 +193,8 @@ impl Repo {
         Ok(found)
     }
 
-    /// The commits of all branches, and of what was last seen of the remote, that brought in a line that `holds`, or whose message does.
+    /// Finds the commits, on all branches and at the last seen remote, that added a line for which `holds` is `true`, or whose message
+    /// does.
     pub fn commits_holding(&self, holds: &dyn Fn(&str) -> bool) -> Result<HoldingCommits, RepoError> {
         let mut walk = self.git.revwalk()?;
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;

@@ -1,4 +1,4 @@
-//! What a person changed in the work tree, committed as theirs before the wake adds anything of its own.
+//! A person's changes in the work tree, committed as theirs before the wake adds its own.
 
 use std::collections::BTreeSet;
 
@@ -18,30 +18,30 @@ use super::{
     worktree::{self, OnDisk},
 };
 
-/// Larger files of a person's aren't committed for them.
+/// The size from which a person's files aren't committed for them.
 pub const MAX_PERSON_FILE_BYTES: usize = 1_000_000;
 
-/// Why a file isn't committed that [`IsSecret`] finds something in.
+/// The reason to leave a file with a secret uncommitted.
 pub const HOLDS_SECRET: &str = "seems to hold a secret";
-/// Why a file isn't committed that git would have another program change on the way.
+/// The reason to leave a file uncommitted that git would pass through another program.
 pub(super) const FILTERED: &str = "goes through a git filter, which isn't run for you";
 
-/// Why a file is left alone that we may not read.
+/// The reason to leave an unreadable file alone.
 const UNREADABLE: &str = "can't be read";
 
-/// How many files a commit's message names.
+/// The most files named in a commit's message.
 const MAX_LISTED: usize = 50;
 
-/// What became of a person's uncommitted changes.
+/// The outcome for a person's uncommitted changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PersonEdits {
-    /// The commit made of them, if there was anything to commit.
+    /// Their commit, if there was anything to commit.
     pub commit: Option<Oid>,
     /// The files in it.
     pub files: Vec<String>,
-    /// There are more changed files than were to be taken in: nothing was done.
+    /// `true` if more files have changed than the limit: nothing was done.
     pub put_off: bool,
-    /// Changed files that weren't committed; they and what is staged of them are as they were.
+    /// Changed files left uncommitted, in the work tree and in the index.
     pub left_alone: Vec<LeftAlone>,
 }
 
@@ -50,12 +50,12 @@ pub struct PersonEdits {
 pub struct LeftAlone {
     /// The file.
     pub path: String,
-    /// The reason, to follow on "it".
+    /// The reason, to follow "it".
     pub why: &'static str,
 }
 
 impl Repo {
-    /// Commits uncommitted Markdown as the person's: changed, new, deleted, staged or not, as the work tree has it.
+    /// Commits uncommitted Markdown as the person's: changed, new or deleted, staged or not, as in the work tree.
     pub fn commit_person_edits(
         &self,
         now: DateTime<Utc>,
@@ -65,7 +65,7 @@ impl Repo {
         self.commit_few_person_edits(usize::MAX, now, is_secret, merge)
     }
 
-    /// The same, unless more than `max` files have changed: somebody may wait for what comes after it.
+    /// Commits like [`Repo::commit_person_edits`], unless more than `max` files have changed, since someone may be waiting.
     pub fn commit_few_person_edits(
         &self,
         max: usize,
@@ -126,7 +126,7 @@ impl Repo {
         Ok(edits)
     }
 
-    /// Writes the commit of a person's files on top of `from`; no reference moves.
+    /// Makes the commit of a person's files on top of `from`; no reference moves.
     pub(super) fn persons_commit(
         &self,
         from: Option<Oid>,
@@ -139,7 +139,7 @@ impl Repo {
         self.commit_object(&self.person(now)?, &message, tree, &parents)
     }
 
-    /// Whether a file as it is on disk can be committed for the person, as git would store it.
+    /// Decides if a file on disk can be committed for the person, and returns it as git would store it.
     pub(super) fn take_persons(
         &self,
         path: &str,
@@ -170,7 +170,7 @@ impl Repo {
         if self.is_unseen(path) {
             return Some(UNSEEN);
         }
-        // A name is written into the commit's message, and into its tree.
+        // The name goes into the commit's message and tree.
         if is_secret(path) {
             return Some(HOLDS_SECRET);
         }
@@ -187,8 +187,8 @@ impl Repo {
         is_secret(&String::from_utf8_lossy(&file.bytes)).then_some(HOLDS_SECRET)
     }
 
-    /// Filters (encryption, large file storage) change what is committed, and are programs: their files are left to git. So are
-    /// those in another encoding, and with a `$Id$` that git fills in.
+    /// Returns `true` for files left to git: filters (encryption, large file storage) are programs that change the committed content. Files
+    /// in another encoding, or with a `$Id$` that git fills in, count too.
     pub(super) fn has_filter(&self, path: &str) -> bool {
         use git2::AttrValue::{Bytes, String, True};
         let path = std::path::Path::new(path);
@@ -217,7 +217,7 @@ impl Repo {
         self.take_persons(path, file, is_secret)
     }
 
-    /// A changed file, or why it is left alone whatever is in it.
+    /// Reads a changed file; the inner error is the reason to leave it alone unread.
     pub(super) fn read_changed(
         &self,
         path: &str,
@@ -243,14 +243,14 @@ impl Repo {
         self.is_on_disk(path, tree::item_at(&self.git, commit, path)?, file)
     }
 
-    /// What differs from the last commit, in the index or in the work tree.
+    /// Lists the differences from the last commit, in the index or in the work tree.
     pub(super) fn changed_files(&self) -> Result<Vec<Changed>, RepoError> {
         let mut options = StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false).exclude_submodules(true);
         let mut left = Vec::new();
         let statuses = match self.git.statuses(Some(&mut options)) {
             Ok(statuses) => statuses,
-            // A single file that may not be read, or that is too deep, ends the whole look: then it is told where to look.
+            // A single unreadable or too deep file fails the whole status: the query is repeated for the sound files.
             Err(error) => {
                 let sound;
                 (sound, left) = self.sound_files()?;
@@ -268,13 +268,13 @@ impl Repo {
         left.extend(changed.map(|entry| Changed::of(&entry)));
         self.drop_unseen(&mut left)?;
         self.mark_shared_names(&mut left)?;
-        // One for all that is beneath a name that is to blame.
+        // One entry covers everything beneath an offending name.
         let mut named = BTreeSet::new();
         left.retain(|changed| changed.why_left.is_none() || named.insert(changed.path.clone()));
         Ok(left)
     }
 
-    /// The files of the work tree, the index and the last commit that can be looked at, and what can't.
+    /// Lists the files of the work tree, the index and the last commit: readable ones, and the others with reasons.
     fn sound_files(&self) -> Result<(BTreeSet<String>, Vec<Changed>), RepoError> {
         let (mut all, mut left) = (BTreeSet::new(), Vec::new());
         self.tree.walk(&mut |path, is_directory| {
@@ -307,15 +307,15 @@ impl Repo {
         Ok((sound, left))
     }
 
-    /// Whom git itself would commit as, else a stated default.
+    /// Returns git's own author for the person, else the default.
     pub(super) fn person(&self, now: DateTime<Utc>) -> Result<Signature<'static>, RepoError> {
         let time = git2::Time::new(now.timestamp(), 0);
         let known = self.gits_author().and_then(|(name, email)| Signature::new(&name, &email, &time).ok());
         known.map_or_else(|| Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?), Ok)
     }
 
-    /// The author's name and address as git has them. Git is asked, since libgit2 knows less of where they may stand: it passes over
-    /// `GIT_CONFIG_GLOBAL`, `author.name` and more. Where git can't be run, what libgit2 knows serves.
+    /// Returns the author's name and address from git. libgit2 misses some sources, such as `GIT_CONFIG_GLOBAL` and `author.name`, and is
+    /// used only if git can't be run.
     fn gits_author(&self) -> Option<(String, String)> {
         let Ok(output) = process::run(&remote::whose_commit(&self.root)) else {
             let config = self.git.config().ok()?;
@@ -328,7 +328,7 @@ impl Repo {
     }
 }
 
-/// What a person's commit says was done.
+/// Writes the message of a person's commit.
 fn persons_message(files: &[FileMove]) -> String {
     let is_gone = |file: &FileMove| file.before.is_none();
     let done = match files.iter().filter(|file| is_gone(file)).count() {
@@ -351,18 +351,18 @@ fn persons_message(files: &[FileMove]) -> String {
     format!("{done}: {} files\n\n{}\n", files.len(), listed.join("\n"))
 }
 
-/// What is said of "it", to follow on that.
+/// Turns a reason about "it" into one to follow "it".
 fn following(why: &'static str) -> &'static str {
     why.strip_prefix("it ").unwrap_or(why)
 }
 
 impl LeftAlone {
-    /// Whether the disk takes it for another file: the person renames one of the two where both are.
+    /// Returns `true` if the disk takes the file for another: the person renames one of the two.
     pub fn shares_name(&self) -> bool {
         self.why == following(SHARED_NAME)
     }
 
-    /// Whether git would take no such path: the person renames it.
+    /// Returns `true` if git would refuse the path: the person renames it.
     pub fn is_misnamed(&self) -> bool {
         [names::GITS_OWN, names::TOO_DEEP].map(following).contains(&self.why)
     }
@@ -370,9 +370,9 @@ impl LeftAlone {
 
 /// A file that differs from the last commit.
 pub(super) struct Changed {
-    /// Its name, as far as it is text.
+    /// Its name; invalid UTF-8 is replaced.
     pub(super) path: String,
-    /// Why it is left alone unread, to follow on "it".
+    /// The reason to leave it alone unread, to follow "it".
     pub(super) why_left: Option<&'static str>,
 }
 
@@ -395,12 +395,12 @@ impl Changed {
     }
 }
 
-/// What to do with a person's file.
+/// The decision on a person's file.
 pub(super) enum EditVerdict {
-    /// It is as committed.
+    /// The file is as committed.
     Same,
-    /// Name it and leave it alone.
+    /// Leave it alone and report the reason.
     Leave(&'static str),
-    /// Commit it, as git would store it; none for a deletion.
+    /// Commit it in git's stored form; `None` for a deletion.
     Take(Option<OnDisk>),
 }

@@ -1,7 +1,7 @@
-//! A wake's one commit. Everything is worked out first, as objects that nothing refers to; then the branch moves once.
+//! A wake's single commit. The result is first built as objects without references; then the branch moves once.
 //!
-//! A file that the person changed while the cycle ran is committed as theirs, directly before; on top of it comes the
-//! merge of theirs and ours. What may not be committed for them stays uncommitted in their file, and ours is merged into it.
+//! A file that the person changed during the cycle is committed as theirs, directly below; the merge of both versions comes on top. Changes
+//! unfit for a commit stay uncommitted in their file, and ours are merged into it.
 
 use chrono::{DateTime, Utc};
 use git2::Signature;
@@ -24,13 +24,13 @@ use super::{
 pub struct FileChange {
     /// Its path in the work tree, with `/`.
     pub path: String,
-    /// What the cycle read; none if there was no such file.
+    /// The content that the cycle read; `None` if there was no such file.
     pub base: Option<String>,
-    /// What it shall be; none to delete it.
+    /// The new content; `None` to delete the file.
     pub content: Option<String>,
 }
 
-/// All that a commit needs. Nothing happens until [`Repo::publish`] takes it.
+/// The input of a commit, made by [`Repo::publish`].
 #[must_use]
 pub struct Publish<'a> {
     /// The files.
@@ -39,34 +39,34 @@ pub struct Publish<'a> {
     pub message: &'a str,
     /// The commit's time.
     pub now: DateTime<Utc>,
-    /// Joins the person's text and ours.
+    /// Joins the person's text with ours.
     pub merge: &'a Merge<'a>,
-    /// Finds what must not be committed.
+    /// Finds text that must not be committed.
     pub is_secret: &'a IsSecret<'a>,
 }
 
-/// A commit that was made.
+/// The outcome of publishing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     /// The wake's commit.
     pub commit: Oid,
-    /// The commit of what the person changed meanwhile, directly below it.
+    /// The commit of the person's changes during the cycle, directly below it.
     pub persons: Option<Oid>,
-    /// Files in which the person's text and ours were joined.
+    /// Files in which the person's text was joined with ours.
     pub merged: Vec<String>,
-    /// Files that were written to the work tree but couldn't be committed.
+    /// Files written to the work tree but unfit for a commit.
     pub left_alone: Vec<LeftAlone>,
 }
 
 impl Repo {
-    /// Makes the commit on our branch and brings the work tree and the index along.
+    /// Commits on our branch and updates the work tree and the index.
     pub fn publish(&self, publish: &Publish<'_>) -> Result<Published, RepoError> {
         self.finish_interrupted(publish.merge)?;
         self.require_branch()?;
         self.retrying(|| self.try_publish(publish, StopAt::Never))
     }
 
-    /// The same as the person's own act: the commit is theirs.
+    /// Publishes like [`Repo::publish`], but as the person's own commit.
     pub fn publish_as_person(&self, publish: &Publish<'_>) -> Result<Published, RepoError> {
         self.finish_interrupted(publish.merge)?;
         self.require_branch()?;
@@ -112,7 +112,7 @@ impl Repo {
         Ok(Published { commit, persons, merged, left_alone })
     }
 
-    /// Decides what one file becomes, on disk and in the commit.
+    /// Plans one file's content, on disk and in the commit.
     fn plan(&self, from: Option<Oid>, change: &FileChange, publish: &Publish<'_>) -> Result<Plan, RepoError> {
         let path = change.path.as_str();
         let on_disk = self.read_writable(path)?;
@@ -123,7 +123,7 @@ impl Repo {
         let uncommitted = !self.same_as_committed(from, path, on_disk.as_ref())?;
         let judged =
             if uncommitted { self.take_persons(path, on_disk.clone(), publish.is_secret)? } else { EditVerdict::Same };
-        // Ours without what may not be committed of theirs.
+        // Our content, without changes of theirs that may not be committed.
         let committed = match &judged {
             EditVerdict::Leave(_) => join(self.read_committed(from, path)?),
             EditVerdict::Same | EditVerdict::Take(_) => after.clone(),
@@ -161,15 +161,15 @@ impl Repo {
         })
     }
 
-    /// Whether a wake may write to a path. Links, directories and what isn't text are the person's to put right
-    /// ([`RepoError::UnsafePath`]): text could only be joined with them by losing bytes. So are permissions and mounts
-    /// ([`RepoError::Io`]): a commit whose file can't follow would look reverted.
+    /// Checks that a wake may write to a path. Links, directories and binary files are the person's to repair ([`RepoError::UnsafePath`]),
+    /// since a join with text would lose bytes. So are permissions and mounts ([`RepoError::Io`]): a commit whose file can't follow would
+    /// look reverted.
     pub fn check_writable(&self, path: &str) -> Result<(), RepoError> {
         self.check_text(path)?;
         self.tree.check_replaceable(path)
     }
 
-    /// Whether what is at a path is text that can be read, or nothing is there.
+    /// Checks that a path holds readable text or nothing.
     pub fn check_text(&self, path: &str) -> Result<(), RepoError> {
         self.read_writable(path).map(drop)
     }
@@ -199,7 +199,7 @@ struct Plan {
     before: Option<Item>,
     after: Option<Item>,
     committed: Option<Item>,
-    /// The person's uncommitted work, to be committed as theirs: a file, or that there is none.
+    /// The person's uncommitted work to commit as theirs: a file, or its deletion.
     persons: Option<Option<Item>>,
     merged: bool,
     left_alone: Option<&'static str>,
@@ -219,8 +219,8 @@ fn text(file: Option<&OnDisk>) -> Option<String> {
     file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
 }
 
-/// The person's text and ours as one. A file that they deleted and we changed comes back as ours; one that we deleted and they
-/// changed stays theirs.
+/// Joins the person's text with ours. A file deleted by them and changed by us comes back as ours; a file deleted by us and changed by them
+/// stays theirs.
 pub(super) fn joined(merge: &Merge<'_>, change: &FileChange, theirs: Option<String>) -> Option<String> {
     match (&change.content, theirs) {
         (content, theirs) if theirs == change.base => content.clone(),

@@ -1,8 +1,8 @@
-//! Taking words out of the history: every commit that holds them, and every one since, is made anew. By a person's `wake memory forget
-//! --purge` alone, and the one place that pushes by force.
+//! Removes text from the history: every commit that holds it, and every later one, is rewritten. Only a person's `wake memory forget
+//! --purge` does so, and only this module pushes by force.
 //!
-//! First all new objects are written, then the references move. The new line says in its last commit where the old one began
-//! ([`PURGES`]), so that no machine that still has the old one brings it back by a merge.
+//! First all new objects are written, then the references move. The last commit of the new line names the start of the old one
+//! ([`PURGES`]), so that a machine with the old line won't bring it back by a merge.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,41 +16,41 @@ use reveille_base::file;
 
 use super::{Condition, Oid, Patience, REMOTE, RemoteError, Repo, RepoError, history::MAX_SEARCHED, remote::failure};
 
-/// The trailer that names where a purged line began.
+/// The trailer that names the first commit of a purged line.
 pub const PURGES: &str = "Purges";
-/// How long one git command that clears the old objects away may take.
+/// The time limit of each git command that removes old objects.
 const CLEAR_TIMEOUT: Duration = Duration::from_secs(300);
-/// What git notes of earlier states of references, beside its reflogs.
+/// Git's notes of earlier positions, besides its reflogs.
 const LEFT_BY_GIT: [&str; 2] = ["ORIG_HEAD", "FETCH_HEAD"];
 
-/// A history that has been worked out and isn't in force yet.
+/// A rewritten history, not yet in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedPurge {
-    /// The commits that change, each with what it becomes.
+    /// The rewritten commits, from old to new.
     pub commits: BTreeMap<Oid, Oid>,
-    /// Where the references go.
+    /// The new position of each reference.
     references: Vec<(String, Oid)>,
-    /// Where our branch was, and where it goes: the new line with the commit that says where the old one began.
+    /// The old and new tip of our branch; the new one is the commit that names the start of the old line.
     tip: (Oid, Oid),
-    /// Where the remote's branch was last seen, if it is a part of the old line.
+    /// The last seen position of the remote's branch, if it is on the old line.
     remote: Option<Oid>,
 }
 
-/// Who still has a line of which words were taken out elsewhere.
+/// The holder of an old line, after a purge elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldLine {
     /// This repository.
     Ours,
-    /// The remote, as it was last seen.
+    /// The remote, as last seen.
     Remote,
 }
 
 impl Repo {
-    /// Writes the history without some words beside the one in force. `without` gives a text without them; none if it doesn't hold them.
-    /// None: no commit holds them.
+    /// Writes the history without some text, next to the one in force. `without` returns a text without it, or `None` if the text doesn't
+    /// hold it. `None` if no commit holds it.
     ///
     /// # Errors
-    /// Our branch isn't what is checked out, or the disk is full.
+    /// Our branch isn't checked out, or the disk is full.
     pub fn plan_purge(
         &self,
         without: &dyn Fn(&str) -> Option<String>,
@@ -65,7 +65,7 @@ impl Repo {
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
         walk.push_glob("*")?;
         walk.push(head)?;
-        // What is written through our own handle stays in memory until it is stored; this goes to the disk at once.
+        // Through a handle of its own, so that objects go to the disk at once; with ours they would stay in memory until stored.
         let git = git2::Repository::open(self.git.path())?;
         let mut rewritten = Rewritten { git: &git, without, objects: HashMap::new() };
         let (mut commits, mut roots) = (BTreeMap::new(), BTreeSet::new());
@@ -87,7 +87,7 @@ impl Repo {
                 let (parent, person) = (git.find_commit(*new_head)?, self.person(now)?);
                 git.commit(None, &person, &person, &message, &parent.tree()?, &[&parent])?
             }
-            // It was done before; what the remote has was fetched since.
+            // The purge was done before; the remote's old commits were fetched since.
             None => head,
         };
         let mut references = Vec::new();
@@ -101,7 +101,7 @@ impl Repo {
                 references.push((name.to_owned(), if is_ours { tip } else { *new }));
             }
         }
-        // No reference moves to what isn't whole on the disk.
+        // References may only move to objects complete on the disk.
         let tips: Vec<String> = references.iter().map(|(_, tip)| tip.to_string()).collect();
         let whole = ["rev-list", "--objects", "--quiet"].into_iter().chain(tips.iter().map(String::as_str));
         self.housekeep(CLEAR_TIMEOUT, &whole.collect::<Vec<_>>())?;
@@ -127,22 +127,22 @@ impl Repo {
         Ok(())
     }
 
-    /// Removes what still leads to the old line, and its objects.
+    /// Removes all traces of the old line, then its objects.
     pub fn clear_purged(&self) -> Result<(), RepoError> {
         for name in LEFT_BY_GIT {
             let path = self.git.path().join(name);
             file::remove_if_there(&path).map_err(RepoError::io("removing", &path))?;
         }
         self.housekeep(CLEAR_TIMEOUT, &["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"])?;
-        // By force: one that was cut off has left its process number, which another process may have by now. No wake runs beside this.
+        // By force: an interrupted gc leaves its process number, which another process may have by now. No wake runs beside this.
         self.housekeep(CLEAR_TIMEOUT, &["gc", "--force", "--prune=now", "--quiet"])
     }
 
-    /// Replaces the old line at the remote, if that is still where it was last seen; what it had besides has been merged by then. False:
-    /// the old line isn't there.
+    /// Replaces the old line at the remote, if it is still where it was last seen; later commits there have been merged by then. Returns
+    /// `false` if the remote hasn't the old line.
     pub fn push_purged(&self, planned: &PlannedPurge, patience: Patience<'_>) -> Result<bool, RemoteError> {
         let (Some(seen), Some(tip)) = (planned.remote, self.head()?) else { return Ok(false) };
-        // What others have pushed since is in ours by now, made anew: else it would be lost there.
+        // Later commits of others have to be in our branch, rewritten: otherwise they would be lost at the remote.
         if !planned.commits.get(&seen).map_or(Ok(false), |theirs| self.contains(tip, *theirs))? {
             return Err(RemoteError::Moved);
         }
@@ -157,7 +157,7 @@ impl Repo {
         Ok(true)
     }
 
-    /// Who still has a line that was purged, ours or the remote: a merge would bring back what was taken out. None: neither.
+    /// Finds the holder of a purged line, us or the remote: a merge would bring back the removed text. `None` if both are new.
     pub fn old_line(&self) -> Result<Option<OldLine>, RepoError> {
         let (Some(ours), Some(theirs)) = (self.head()?, self.id_of(&self.tracking_ref())?) else { return Ok(None) };
         let apart = |tip: Oid, other: Oid| -> Result<BTreeSet<Oid>, RepoError> {
@@ -182,11 +182,11 @@ impl Repo {
     }
 }
 
-/// Objects as they become.
+/// The rewriting of objects.
 struct Rewritten<'a> {
     git: &'a git2::Repository,
     without: &'a dyn Fn(&str) -> Option<String>,
-    /// Trees and blobs that were looked at; none: it stays.
+    /// Trees and blobs already read, with their new ids; `None` if unchanged.
     objects: HashMap<Oid, Option<Oid>>,
 }
 

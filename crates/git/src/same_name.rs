@@ -1,5 +1,5 @@
-//! Names that a disk takes for one: macOS's by default, and `casefold` folders on Linux, know no difference between `A.md` and `a.md`.
-//! Of two such files of a commit only one is there, under both names, and the other would pass for edited, or deleted.
+//! Names that are the same on some disks: macOS by default, and `casefold` folders on Linux, make no difference between `A.md` and `a.md`.
+//! Of two such files in a commit only one exists, under both names, and the other would pass for edited or deleted.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,12 @@ use reveille_base::disk;
 
 use super::{Oid, Repo, RepoError, person::Changed, tree};
 
-/// Why a file is left alone whose name the disk takes for another's
+/// The reason to leave a file alone whose name is another's on this disk.
 pub(super) const SHARED_NAME: &str = "it has another file's name but for large and small letters or accents, and this disk holds only one \
                                       of the two";
 
 impl Repo {
-    /// Marks the changed files whose names the disk takes for those of others: in them is the other's text, or nothing, and it isn't
-    /// known whose.
+    /// Marks changed files that share their name with others on this disk: their content may be the other's, or missing.
     pub(super) fn mark_shared_names(&self, changed: &mut [Changed]) -> Result<(), RepoError> {
         if changed.is_empty() {
             return Ok(());
@@ -35,9 +34,9 @@ impl Repo {
         Ok(())
     }
 
-    /// Another file of a commit that the disk takes a path for.
+    /// Finds another file of the commit with the same name on this disk.
     pub(super) fn shares_name_with(&self, commit: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
-        // Where nothing is nothing is taken for it, and almost nothing is looked up.
+        // A missing path can't be another's file, and most checked paths are missing.
         if self.tree.stat(path).is_none() {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Trees as values: look a file up in a commit, and build the next tree from it.
+//! Trees as values: find files in a commit, and build the next tree.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use super::RepoError;
 
-/// What git holds of a file: its bytes by id, and its kind.
+/// A file in git: the id of its content, and its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) id: Oid,
     pub(super) mode: u32,
 }
 
-/// An ordinary file.
+/// A regular file.
 pub(super) const FILE: u32 = 0o100_644;
-/// A file that can be run.
+/// An executable file.
 pub(super) const EXECUTABLE: u32 = 0o100_755;
 /// A folder.
 const TREE: i32 = 0o040_000;
-/// A symbolic link; its bytes are where it leads.
+/// A symbolic link; its content is the target.
 pub(super) const LINK: u32 = 0o120_000;
-/// Another repository's commit: nothing that we read or write.
+/// Another repository's commit, which we never read or write.
 pub(super) const SUBMODULE: u32 = 0o160_000;
 
 #[derive(Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for Item {
     }
 }
 
-/// A file of a commit; none if it isn't there, or is a directory.
+/// Finds a file of a commit; `None` if the path is missing or a directory.
 pub(super) fn item_at(git: &Repository, commit: Option<Oid>, path: &str) -> Result<Option<Item>, RepoError> {
     let Some(commit) = commit else { return Ok(None) };
     match git.find_commit(commit)?.tree()?.get_path(std::path::Path::new(path)) {
@@ -58,7 +58,7 @@ pub(super) fn item_at(git: &Repository, commit: Option<Oid>, path: &str) -> Resu
     }
 }
 
-/// A commit's files, for who asks for many: each folder is read once.
+/// A commit's files, for many look-ups: each folder is read once.
 pub(super) struct Files<'g> {
     git: &'g Repository,
     root: Option<Tree<'g>>,
@@ -99,12 +99,12 @@ fn item_in(folder: &Tree<'_>, name: &str) -> Option<Item> {
     Some(Item { id: entry.id(), mode: u32::try_from(entry.filemode()).unwrap_or(FILE) })
 }
 
-/// An item's bytes.
+/// Reads an item's content.
 pub(super) fn bytes_of(git: &Repository, item: Option<Item>) -> Result<Option<Vec<u8>>, RepoError> {
     item.map(|item| Ok(git.find_blob(item.id)?.content().to_vec())).transpose()
 }
 
-/// The paths of a commit's files, those that aren't UTF-8 left out.
+/// Lists the paths of a commit's files, except those that aren't UTF-8.
 pub(super) fn paths(git: &Repository, commit: Option<Oid>) -> Result<Vec<String>, RepoError> {
     let mut paths = Vec::new();
     if let Some(commit) = commit {
@@ -120,15 +120,15 @@ pub(super) fn paths(git: &Repository, commit: Option<Oid>) -> Result<Vec<String>
     Ok(paths)
 }
 
-/// Writes the tree that a commit has with some files set or removed. Only the folders on their way are read and written: what else
-/// is in the tree may be much, or have names that nobody would take today.
+/// Writes a commit's tree with some files set or removed. Only the folders above them are read and written: the rest may be large, or have
+/// names that would be refused today.
 pub(super) fn with_files<'a>(
     git: &Repository,
     commit: Option<Oid>,
     files: impl IntoIterator<Item = (&'a str, Option<Item>)>,
 ) -> Result<Oid, RepoError> {
     let base = commit.map(|commit| git.find_commit(commit)?.tree()).transpose()?;
-    // What goes comes first: a file may become a folder, or a folder a file.
+    // Removals come first: a file may become a folder, or a folder a file.
     let mut files: Vec<_> = files.into_iter().collect();
     files.sort_by_key(|(_, item)| item.is_some());
     match folder_with(git, base.as_ref(), &files)? {
@@ -137,7 +137,7 @@ pub(super) fn with_files<'a>(
     }
 }
 
-/// A folder with files of it, or beneath it, set or removed; none if nothing is left in it.
+/// Writes a folder with files in or beneath it set or removed; `None` if it becomes empty.
 fn folder_with(
     git: &Repository,
     base: Option<&Tree<'_>>,
@@ -168,7 +168,7 @@ fn folder_with(
     Ok(if folder.is_empty() { None } else { Some(folder.write()?) })
 }
 
-/// Puts a file into an index, or takes it out.
+/// Sets a file in an index, or removes it.
 pub(super) fn set(index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
     match item {
         Some(item) => Ok(index.add(&entry(path, item))?),
@@ -177,7 +177,7 @@ pub(super) fn set(index: &mut Index, path: &str, item: Option<Item>) -> Result<(
     }
 }
 
-/// An index entry that says nothing of the file on disk, so that git looks for itself.
+/// Builds an index entry without the state on disk, so that git reads the file itself.
 pub(super) fn entry(path: &str, item: Item) -> IndexEntry {
     let never = IndexTime::new(0, 0);
     IndexEntry {

@@ -1,5 +1,5 @@
-//! The person's files. Opened beneath a directory handle, one name at a time, never through a link, so that no path leads
-//! out of the work tree; replaced so that bytes which weren't expected are handed back instead of lost.
+//! The person's files. They are opened beneath a directory handle, one name at a time, and never through a link, so that paths can't leave
+//! the work tree. On replacement, unexpected bytes are put back instead of lost.
 
 use std::{
     ffi::OsStr,
@@ -22,16 +22,16 @@ use super::{
     tree::{EXECUTABLE, FILE, LINK},
 };
 
-/// Files larger than this aren't read.
+/// The size above which files aren't read.
 const MAX_FILE_BYTES: u64 = 256 << 20;
-/// How deep directories are looked into.
+/// The depth to which directories are listed.
 const MAX_DEPTH: usize = 16;
-/// How many files a listing names.
+/// The most files in a listing.
 const MAX_LISTED: usize = 10_000;
-/// Where a file's new bytes wait in the git directory, and its old ones for the moment until they are checked.
+/// The temporary file in the git directory: it holds a file's new bytes, and for a moment its old ones until they are checked.
 pub(super) const TEMPORARY: &str = "write.tmp";
 
-/// What no file there is called.
+/// A name that no file there has.
 const NOTHING: &str = "nothing";
 
 /// A file or link on disk.
@@ -41,13 +41,13 @@ pub(super) struct OnDisk {
     pub(super) mode: u32,
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Replaced {
-    /// The new bytes are there, and on the disk.
+    /// The new bytes are in place, durably.
     Done,
-    /// Something else than expected was there; it still is.
+    /// The file wasn't as expected, and stays.
     Differs,
 }
 
@@ -69,7 +69,7 @@ impl WorkTree {
         })
     }
 
-    /// What is at a path; none if nothing is.
+    /// Reads the file or link at a path; `None` if there is nothing.
     pub(super) fn read(&self, path: &str) -> Result<Option<OnDisk>, RepoError> {
         let (parents, name) = split(path)?;
         match self.directory(path, &parents, false)? {
@@ -78,20 +78,19 @@ impl WorkTree {
         }
     }
 
-    /// The text of a file at a path. What isn't UTF-8 in it is replaced.
+    /// Reads the text of a file; invalid UTF-8 is replaced.
     pub(super) fn read_text(&self, path: &str) -> Result<Option<String>, RepoError> {
         Ok(self.read(path)?.map(|file| String::from_utf8_lossy(&file.bytes).into_owned()))
     }
 
-    /// Size and times of the file at a path, for the index.
+    /// Returns size and times of the file at a path, for the index.
     pub(super) fn stat(&self, path: &str) -> Option<fs::Stat> {
         let (parents, name) = split(path).ok()?;
         let directory = self.directory(path, &parents, false).ok()??;
         fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Whether two paths that differ in the eyes of git are one file here, or would be: nothing is at either, on a disk that doesn't
-    /// tell such names apart.
+    /// Returns `true` if two paths are one file here, or would be: both are missing, on a disk that ignores such differences of names.
     pub(super) fn is_one_file(&self, one: &str, other: &str) -> bool {
         match (self.stat(one), self.stat(other)) {
             (Some(one), Some(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
@@ -100,13 +99,13 @@ impl WorkTree {
         }
     }
 
-    /// Whether the disk takes names for the same that differ in the size of their letters.
+    /// Returns `true` if the disk ignores the case of names.
     fn folds_names(&self) -> bool {
         let stat = |name: &str| fs::statat(&self.root, name, AtFlags::empty());
         matches!((stat(".git"), stat(".GIT")), (Ok(one), Ok(other)) if (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino))
     }
 
-    /// Puts `new` where `expected` is. On the disk when this returns; anything unexpected stays where it was.
+    /// Replaces `expected` by `new`, durably; unexpected content stays in place.
     pub(super) fn replace(
         &self,
         path: &str,
@@ -132,19 +131,18 @@ impl WorkTree {
         Ok(replaced)
     }
 
-    /// Whether the file at a path can be replaced or made, as far as that can be known without doing it.
+    /// Checks that the file at a path can be replaced or created, as far as can be known without doing so.
     pub(super) fn check_replaceable(&self, path: &str) -> Result<(), RepoError> {
         let (parents, name) = split(path)?;
         let writing = |error: Errno| self.io("writing", path, error);
         let directory = self.nearest_directory(path, &parents)?;
         fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).map_err(writing)?;
-        // Nothing is called so, and nothing is moved. What stands between the two (another file system, one that can only be
-        // read) the system finds before that.
+        // The source doesn't exist, so nothing moves; but the system first reports a different or read-only file system.
         let moved = fs::renameat_with(&self.private, NOTHING, &directory, name, RenameFlags::NOREPLACE);
         if let Err(error @ (Errno::XDEV | Errno::ROFS | Errno::ACCESS | Errno::PERM)) = moved {
             return Err(writing(error));
         }
-        // In a folder such as /tmp, only who owns a file can move it.
+        // In a folder such as /tmp, only the owner of a file can move it.
         let (folder, me) = (fs::fstat(&directory).map_err(writing)?, rustix::process::geteuid());
         let is_anothers = |stat: &fs::Stat| !me.is_root() && stat.st_uid != me.as_raw();
         let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX) && is_anothers(&folder);
@@ -154,7 +152,7 @@ impl WorkTree {
         }
     }
 
-    /// The directory that a file is in, or the last one on its way that is there.
+    /// Opens the directory of a file, or the deepest existing one above it.
     fn nearest_directory(&self, path: &str, parents: &[&str]) -> Result<OwnedFd, RepoError> {
         for depth in (0..=parents.len()).rev() {
             let some = parents.get(..depth).unwrap_or_default();
@@ -165,7 +163,7 @@ impl WorkTree {
         Err(self.io("opening the directory of", path, Errno::NOENT))
     }
 
-    /// Markdown files at and under the given paths, sorted.
+    /// Lists Markdown files at and under the given paths, sorted.
     pub(super) fn list_markdown(&self, under: &[&str]) -> Result<Vec<String>, RepoError> {
         let mut found = Vec::new();
         for path in under {
@@ -184,8 +182,8 @@ impl WorkTree {
         Ok(found)
     }
 
-    /// Shows every file and folder but git's own, each with its path and whether it is a folder; of a folder, the answer says whether
-    /// to go into it. What isn't UTF-8 or can't be opened is passed over.
+    /// Visits every file and folder except git's own, with its path and `true` for a folder; the visitor returns `true` to enter it. Names
+    /// that aren't UTF-8 and folders that can't be opened are skipped.
     pub(super) fn walk(&self, visit: &mut dyn FnMut(&str, bool) -> bool) -> Result<(), RepoError> {
         let root =
             fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(|error| self.io("opening", "", error))?;
@@ -228,7 +226,7 @@ impl WorkTree {
         }
     }
 
-    /// The directory that the parents lead to; none if it is missing and isn't to be made.
+    /// Opens the directory of the parents; `None` if it is missing and `make` is `false`.
     fn directory(&self, path: &str, parents: &[&str], make: bool) -> Result<Option<OwnedFd>, RepoError> {
         let open = |at: &OwnedFd, name: &str| fs::openat(at, name, DIRECTORY, Mode::empty());
         let mut directory = open(&self.root, ".").map_err(|error| self.io("opening", path, error))?;
@@ -245,7 +243,7 @@ impl WorkTree {
                 Err(Errno::NOTDIR | Errno::LOOP) if make || self.is_link(&directory, name) => {
                     return Err(RepoError::UnsafePath { path: path.to_owned(), why: "a link or a file is on its way" });
                 }
-                // A file stands where a directory would: whatever is looked for isn't there.
+                // A file is in the directory's place, so the path doesn't exist.
                 Err(Errno::NOTDIR) => return Ok(None),
                 Err(error) => return Err(self.io("opening the directory of", path, error)),
             };
@@ -269,7 +267,7 @@ impl WorkTree {
             }
             Some(_) => return Err(unsafe_path("it is neither a file nor a link")),
         }
-        // Without waiting: a pipe put there in the meantime would hold us for ever.
+        // Non-blocking: a pipe put there meanwhile would block for ever.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match fs::openat(directory, name, flags, Mode::empty()) {
             Ok(file) => file,
@@ -280,7 +278,7 @@ impl WorkTree {
         if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > MAX_FILE_BYTES {
             return Err(unsafe_path("it is larger than 256 MiB"));
         }
-        // With the byte that shows its end: one read, and nothing is copied.
+        // One more byte than the size: the end is found in one read, without copying.
         let size = usize::try_from(stat.st_size).unwrap_or(0);
         let mut bytes = Vec::with_capacity(size.saturating_add(1));
         File::from(file)
@@ -307,7 +305,7 @@ impl WorkTree {
                 self.drop_temporary();
                 return Ok(Replaced::Differs);
             }
-            // A file system that can't exchange: the check above was a moment ago.
+            // The file system can't exchange; the check above was only a moment ago.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 fs::renameat(&self.private, TEMPORARY, directory, name)
                     .map_err(|error| self.io("writing", path, error))?;
@@ -318,7 +316,7 @@ impl WorkTree {
         let Some(expected) = expected else {
             return Ok(Replaced::Done);
         };
-        // What stood there at the very moment of the exchange is in our hands now.
+        // The temporary file now holds the content present at the very moment of the exchange.
         let was = self.read_in(&self.private, TEMPORARY, path)?;
         if was.as_ref() == Some(expected) {
             self.drop_temporary();
@@ -341,7 +339,7 @@ impl WorkTree {
         Ok(Replaced::Differs)
     }
 
-    /// A file keeps the permissions that the person gave it, as far as git doesn't know better.
+    /// Keeps the permissions that the person gave a file, unless git's mode changes.
     fn permissions(&self, directory: &OwnedFd, name: &str, expected: Option<&OnDisk>, new: &OnDisk) -> Mode {
         let kept = expected.filter(|expected| expected.mode == new.mode).and_then(|_| {
             let stat = fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -365,11 +363,11 @@ impl WorkTree {
     }
 
     fn drop_temporary(&self) {
-        // Nothing to drop is the usual case; a file that can't be dropped stops the next write, which says so.
+        // Usually there is nothing to drop. A file that can't be dropped fails the next write, which reports it.
         fs::unlinkat(&self.private, TEMPORARY, AtFlags::empty()).ok();
     }
 
-    /// Git keeps no empty directories, so neither do we.
+    /// Removes empty directories, as git does.
     fn remove_empty_directories(&self, parents: &[&str]) {
         for depth in (1..=parents.len()).rev() {
             let Some((name, above)) = parents.get(..depth).and_then(|some| some.split_last()) else {
@@ -389,7 +387,7 @@ impl WorkTree {
     }
 }
 
-/// The visitor bounds the depth.
+/// Walks recursively; the visitor bounds the depth.
 fn walk_into(directory: &OwnedFd, prefix: &str, visit: &mut dyn FnMut(&str, bool) -> bool) {
     let Ok(entries) = fs::Dir::read_from(directory) else { return };
     for entry in entries.flatten() {
@@ -419,7 +417,7 @@ pub(super) fn is_markdown(path: &str) -> bool {
         .is_some_and(|ending| ending.eq_ignore_ascii_case("md") || ending.eq_ignore_ascii_case("markdown"))
 }
 
-/// A path's directories and its name. Remotes are other people's: nothing of theirs may lead out, or into git's own files.
+/// Splits a path into its directories and its name. Paths come from remotes too, and must stay outside git's own files.
 fn split(path: &str) -> Result<(Vec<&str>, &str), RepoError> {
     if let Some(Refused { why, .. }) = names::refused(path) {
         return Err(RepoError::UnsafePath { path: path.to_owned(), why });

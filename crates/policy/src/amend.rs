@@ -1,8 +1,7 @@
-//! A person's `policy.toml` with a rule more, or one less: text in, text out. Every byte of theirs stays. What comes out says what the
-//! file said before and differs by that one rule, or there is an error.
+//! Adds a rule to a person's `policy.toml`, or removes one: text in, text out. All of their bytes stay. The result differs in meaning by
+//! exactly that rule, or there is an error.
 //!
-//! A rule of ours is about exactly one call. Above it stands where it came from; only a rule that still stands as it was written is taken
-//! back.
+//! A rule of ours is about exactly one call, under a comment with its origin. It is removed only if it is still as written.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use serde_json::{Map, Value};
@@ -11,42 +10,42 @@ use reveille_base::approval_text::is_hidden;
 
 use super::{Rules, RulesProblem};
 
-/// The longest rule that is written, in characters: it is shown whole in a message beside what it means.
+/// The longest rule, in characters: a message shows it whole beside its meaning.
 const RULE_CHARS_MAX: usize = 1_500;
-/// How the line above a rule of ours begins.
+/// The start of the comment above a rule of ours.
 const ADDED: &str = "# Added ";
 
-/// Why `policy.toml` stays as it is, by what its person can do.
+/// The reason that `policy.toml` stays unchanged, by the person's next act.
 #[derive(Debug, thiserror::Error)]
 pub enum AmendError {
-    /// It has mistakes.
+    /// The file has mistakes.
     #[error("`policy.toml` has a mistake ({0}), so it isn't in use. Correct it first; `wake policy` says where")]
     Invalid(RulesProblem),
-    /// It can't be believed or read.
+    /// The file can't be trusted or read.
     #[error("`policy.toml` can't be used: {0}")]
     Unusable(String),
-    /// It is a link.
+    /// The file is a link.
     #[error("`policy.toml` is a link to another file, which I leave to you")]
     Link,
-    /// It isn't ours to replace.
+    /// The file belongs to another user.
     #[error("`policy.toml` belongs to another user (uid {0}), so only they can change it")]
     NotOurs(u32),
-    /// Somebody else wrote it at the same time.
+    /// Somebody else wrote the file at the same time.
     #[error("`policy.toml` was changed by somebody else just now. Please try again")]
     Changed,
-    /// The call can't be written as a rule, or the file with it would say something else, too.
+    /// The call can't be written as a rule, or the rule would change more than this call.
     #[error("I can't write a rule that allows this call and nothing else")]
     NotExact,
-    /// The rule wouldn't help.
+    /// The call would still ask.
     #[error("it would still not run unasked: {0}")]
     NoEffect(String),
-    /// It is as long as a file may be that is read, or has as many rules.
+    /// The file is at its limit of size or of rules.
     #[error("there is no room for another rule in `policy.toml`. Remove one that you no longer need")]
     Full,
-    /// The rule isn't in it as it was written.
+    /// The rule is missing or was edited.
     #[error("that rule no longer stands in `policy.toml` as I wrote it")]
     Gone,
-    /// The disk.
+    /// The disk failed.
     #[error("`policy.toml` can't be written: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -58,27 +57,27 @@ impl AmendError {
     }
 }
 
-/// A rule as a list shows it.
+/// A rule in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedRule {
-    /// The line that it begins in, from 1.
+    /// The line of its first character, from 1.
     pub line: usize,
-    /// What it says, in plain words.
+    /// The wording for people.
     pub words: String,
-    /// Where it came from, such as `from Telegram on 2026-11-24`; none: its person wrote it.
+    /// Its origin, such as `from Telegram on 2026-11-24`; `None` if a person wrote it.
     pub added: Option<String>,
-    /// Its very text, if it was added.
+    /// Its exact text, if we added it.
     text: Option<String>,
 }
 
 impl ListedRule {
-    /// The text that [`without`] takes out; none: its person wrote it.
+    /// Returns the text for [`without`]; `None` if a person wrote it.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 }
 
-/// A rule that allows exactly this call, as it stands in the file; none: it can't be written, or not shortly.
+/// Returns the text of a rule that allows exactly this call; `None` if it can't be expressed, or is too long.
 pub fn rule_of(tool: &str, arguments: &str) -> Option<String> {
     let arguments: Value = serde_json::from_str(arguments).ok()?;
     let text = written(tool, &arguments)?;
@@ -93,11 +92,10 @@ fn written(tool: &str, arguments: &Value) -> Option<String> {
     Some(format!("[[rule]]\ntool = {}\narguments = {arguments}\ndecision = \"allow\"\n", quoted(tool)))
 }
 
-/// The text with a rule of [`rule_of`] at its end; none: it holds that rule already. `from`: where it comes from, as in
-/// [`ListedRule::added`].
+/// Appends a rule of [`rule_of`] to the text; `None` if the text has the rule already. `from` is its origin, as in [`ListedRule::added`].
 ///
 /// # Errors
-/// When the text isn't in use, or with the rule would say anything else.
+/// The text isn't in use, or the rule would change more than this call.
 pub fn with(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendError> {
     let before = Rules::parse(text).map_err(AmendError::invalid)?;
     let more = Rules::parse(rule).map_err(|_| AmendError::NotExact)?;
@@ -122,17 +120,17 @@ pub fn with(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendE
     }
 }
 
-/// The text without a rule of ours, by [`ListedRule::text`].
+/// Removes a rule of ours from the text, by [`ListedRule::text`].
 ///
 /// # Errors
-/// When it doesn't stand there as it was written, or the text without it would say anything else.
+/// The rule isn't as written, or its removal would change more.
 pub fn without(text: &str, rule: &str) -> Result<String, AmendError> {
     let before = Rules::parse(text).map_err(AmendError::invalid)?;
     let less = Rules::parse(rule).map_err(|_| AmendError::Gone)?;
     let begins_line = |at: &usize| *at == 0 || text.get(..*at).is_some_and(|head| head.ends_with('\n'));
     let at = text.match_indices(rule).map(|(at, _)| at).find(begins_line).ok_or(AmendError::Gone)?;
     let (head, tail) = (text.get(..at).unwrap_or_default(), text.get(at + rule.len()..).unwrap_or_default());
-    // The empty line that was put before it.
+    // The empty line that was added before the rule.
     let head = if head.ends_with("\n\n") { head.strip_suffix('\n').unwrap_or(head) } else { head };
     let new = format!("{head}{tail}");
     match Rules::parse(&new) {
@@ -141,10 +139,10 @@ pub fn without(text: &str, rule: &str) -> Result<String, AmendError> {
     }
 }
 
-/// All rules of a text, in its order.
+/// Lists all rules of a text, in order.
 ///
 /// # Errors
-/// When the text isn't in use.
+/// The text isn't in use.
 pub fn listed(text: &str) -> Result<Vec<ListedRule>, AmendError> {
     let rules = Rules::parse(text).map_err(AmendError::invalid)?;
     let listed = rules.told().map(|(line, exact, words)| {
@@ -155,7 +153,7 @@ pub fn listed(text: &str) -> Result<Vec<ListedRule>, AmendError> {
     Ok(listed.collect())
 }
 
-/// Where a rule of ours came from, and its text: it stands in the file as it was written.
+/// Returns the origin and the text of a rule of ours, if it is still as written.
 fn added(text: &str, line: usize, tool: &str, arguments: &Value) -> Option<(String, String)> {
     let begins: usize = text.split_inclusive('\n').take(line.checked_sub(2)?).map(str::len).sum();
     let rest = text.get(begins..)?;
@@ -165,10 +163,10 @@ fn added(text: &str, line: usize, tool: &str, arguments: &Value) -> Option<(Stri
     rest.starts_with(&block).then(|| (from.to_owned(), block))
 }
 
-/// How the time stands in [`ListedRule::added`], behind its last ` on `.
+/// The format of the time in [`ListedRule::added`], after its last ` on `.
 pub const TIME: &str = "%Y-%m-%d at %H:%M:%S %:z";
 
-/// When a rule of ours was made, by the line above the one that it begins in (from 1). Rules of earlier versions tell their day.
+/// Returns the time of a rule of ours, from the comment above its first line (from 1). Earlier versions noted only the day.
 pub(super) fn made_at(text: &str, line: usize) -> Option<DateTime<Utc>> {
     let above = text.lines().nth(line.checked_sub(2)?)?;
     let (_, at) = above.strip_prefix(ADDED)?.rsplit_once(" on ")?;
@@ -178,10 +176,10 @@ pub(super) fn made_at(text: &str, line: usize) -> Option<DateTime<Utc>> {
     }
 }
 
-/// The text with a rule of ours, which it holds, made anew if it was made before that time; none: it wasn't, or isn't ours.
+/// Renews a rule of ours that is older than `before`; `None` if it is newer, or not ours.
 ///
 /// # Errors
-/// As [`without`] and [`with`].
+/// As for [`without`] and [`with`].
 pub fn renewed(text: &str, rule: &str, before: DateTime<Utc>, from: &str) -> Result<Option<String>, AmendError> {
     let ours = listed(text)?.into_iter().find(|listed| listed.text().is_some_and(|ours| ours.ends_with(rule)));
     let Some((line, ours)) = ours.and_then(|listed| Some((listed.line, listed.text?))) else { return Ok(None) };
@@ -191,7 +189,7 @@ pub fn renewed(text: &str, rule: &str, before: DateTime<Utc>, from: &str) -> Res
     with(&without(text, &ours)?, rule, from)
 }
 
-/// A JSON value in TOML, on one line; none: TOML has nothing like it.
+/// Renders a JSON value in TOML, on one line; `None` if TOML has no equivalent.
 fn value(json: &Value) -> Option<String> {
     Some(match json {
         Value::Null => return None,
@@ -203,7 +201,7 @@ fn value(json: &Value) -> Option<String> {
     })
 }
 
-/// In the order of the names, whichever the model chose: what is read back has no other.
+/// Renders fields in the order of their names, the only order that survives reading back.
 fn table(fields: &Map<String, Value>) -> Option<String> {
     let mut fields: Vec<_> = fields.iter().collect();
     fields.sort_by_key(|(name, _)| *name);
@@ -214,7 +212,7 @@ fn table(fields: &Map<String, Value>) -> Option<String> {
     Some(if fields.is_empty() { "{}".to_owned() } else { format!("{{ {fields} }}") })
 }
 
-/// A text in quotes, in which nothing is hidden from who reads it.
+/// Quotes a text, with hidden characters escaped.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

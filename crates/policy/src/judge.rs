@@ -1,5 +1,5 @@
-//! The decision on one call: each voice says allow, ask or deny with its reason, and the strictest wins. The voices are the table of
-//! risks and levels, a person's rule, what the cycle has read, and what the call acts on.
+//! The decision on one call: each source says allow, ask or deny with a reason, and the strictest wins. The sources are the table of risks
+//! and autonomy levels, a person's rule, the cycle's taint, and the object of the call.
 
 use std::path::{Component, Path};
 
@@ -14,21 +14,21 @@ use super::{
     rules::{self, RuleQuestion},
 };
 
-/// Why an application asks, whatever the level and the rules.
+/// The reason that an application always asks, at any level and under any rules.
 const APP: &str = "It would run as you, outside the sandbox, as if you had started it. I can't see what it does then.";
 
-/// Why a command runs that is given nothing.
+/// The reason to run a command without further rights.
 const READS: &str = "In the sandbox it can change nothing but the scratch folder: granted folders are read-only, and it has no network.";
-/// Why one runs whose changes can be taken back.
+/// The reason to run a command whose changes can be undone.
 const COPIED: &str = "It may change your files in the granted folders. I copy them first, so `/undo` gives them back.";
 
-/// Why a command asks that a rule allows.
+/// The reason to ask despite a rule that allows.
 const VOID: &str = "You allowed this for good, but since then I changed files in your granted folders after reading untrusted text. This may run them.";
 
-/// Why a command asks that a rule may be about.
+/// The reason to ask because a rule may apply.
 const UNREAD: &str = "Your rules hold some commands back, and I can't tell for sure which commands this runs.";
 
-/// Judges a call. Total: there is an answer to everything, and to what isn't understood it isn't "allow".
+/// Judges a call. Every call gets an answer, and an unknown one never gets "allow".
 pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) -> Verdict {
     if subject.is_free
         && let Some((Decision::Deny, rule)) = rules.decide(subject.tool, &RuleQuestion::Tool)
@@ -42,7 +42,7 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
         return Verdict { risk: subject.risk, decision: Decision::Allow, reasons: vec![why.to_owned()] };
     }
     let mut scales = Scales::default();
-    // What others wrote could have chosen just this call.
+    // A rule about exact arguments doesn't count in a tainted cycle: untrusted text could have chosen this very call.
     let exact = rules.exactly(subject.tool, subject.arguments).filter(|_| circumstances.taint.is_none());
     let exact = exact.map(|rule| (Decision::Allow, rule));
     let (risk, reach) = match subject.what {
@@ -75,7 +75,7 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     scales.verdict(risk)
 }
 
-/// What was said for and against a call so far.
+/// The reasons so far, for and against a call.
 #[derive(Debug, Default)]
 struct Scales {
     said: Vec<(Decision, String)>,
@@ -93,10 +93,10 @@ impl Scales {
         self.say(Decision::Ask, why);
     }
 
-    /// The strictest decision, with its reasons: of a question all that speaks against the call, of a no what forbids it. The model is told
-    /// those of a no, and what only asks may quote others.
+    /// Returns the strictest decision with its reasons: all objections for a question, the prohibitions for a denial. The model reads a
+    /// denial's reasons, so reasons to ask are left out: they may quote untrusted text.
     fn verdict(mut self, risk: Risk) -> Verdict {
-        // Stable: within a decision the reasons stay in the order in which they came up.
+        // The sort is stable: within a decision the reasons keep their order.
         self.said.sort_by_key(|(decision, _)| std::cmp::Reverse(*decision));
         let decision = self.said.first().map_or(Decision::Ask, |(decision, _)| *decision);
         let mut reasons: Vec<String> =
@@ -107,7 +107,8 @@ impl Scales {
         Verdict { risk, decision, reasons }
     }
 
-    /// Four risks, three levels of autonomy; a rule of the person's that allows lifts an ask of this table and nothing else.
+    /// Applies the table of four risks and three levels of autonomy. A person's rule that allows lifts the table's question and nothing
+    /// else.
     fn table(&mut self, risk: Risk, why: Option<&str>, autonomy: Autonomy, rule: Option<(Decision, String)>) {
         let asks = match (risk, autonomy) {
             (Risk::Destructive, _) | (_, Autonomy::AskAll) => true,
@@ -149,7 +150,7 @@ impl Scales {
     }
 }
 
-/// Judges everything but shell text. `exact`: a rule that allows exactly this call.
+/// Judges everything except shell text. `exact` is a rule that allows exactly this call.
 fn plain(
     subject: &Subject,
     exact: Option<(Decision, String)>,
@@ -186,8 +187,8 @@ fn plain(
     subject.risk
 }
 
-/// Judges shell text: its risk, by what it is given. Its name only counts where a table names it: as destroying more than files, or files
-/// where some can be lost. `exact`: a rule that allows exactly this call of the tool.
+/// Judges shell text and returns its risk, by its rights. The command's name counts only if a table names it: for destroying more than
+/// files, or files that can be lost. `exact` is a rule that allows exactly this call of the tool.
 fn shell(
     text: &str,
     access: Access,
@@ -201,7 +202,7 @@ fn shell(
     if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.say(decision, rule);
     }
-    // Who agreed to a rule about exactly this call may have been promised a copy.
+    // The person who agreed to a rule about exactly this call may have been promised a copy.
     let ruled = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
     let tainted_write = circumstances.tainted_write.filter(|_| !access.is_none());
     let had_any = ruled.is_some() || exact.is_some();
@@ -248,14 +249,13 @@ fn shell(
     risk
 }
 
-/// What a person's rules say of each command.
+/// Returns the rules' decision on each command.
 fn said_of(line: &Line, tool: &str, rules: &Rules) -> Vec<Option<(Decision, String)>> {
     let is_certain = line.not_plain.is_none();
     line.commands.iter().map(|words| rules.decide(tool, &RuleQuestion::Command { words, is_certain })).collect()
 }
 
-/// The rule that allows a text: each of its commands is allowed by one, but for those that only go somewhere. What was only guessed can be
-/// forbidden, and not allowed.
+/// Finds the rule that allows a text, if a rule allows each command except `cd`. Guessed commands can be forbidden but never allowed.
 fn allowed(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
     let mut commands = line.commands.iter().zip(said);
     let is_allowed = line.not_plain.is_none()
@@ -266,7 +266,7 @@ fn allowed(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
     said.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
 }
 
-/// Whether the rules that allow a text were made after that time, for each of its commands one of them.
+/// Returns `true` if the rules that allow a text were made after `since`, at least one for each command.
 fn all_allowed_since(
     since: DateTime<Utc>,
     line: &Line,
@@ -278,18 +278,18 @@ fn all_allowed_since(
     ruled.all(|(words, _)| rules.allows_since(since, tool, &RuleQuestion::Command { words, is_certain: true }))
 }
 
-/// The words of a shell text's commands; of one that isn't plain what was guessed.
+/// Returns the words of a shell text's commands, guessed if the text isn't plain.
 pub fn commands(text: &str) -> Vec<Vec<String>> {
     classify::line(text).commands
 }
 
-/// Whether a person's rules allow a command by themselves, whatever it writes to.
+/// Returns `true` if a person's rules alone allow a command, wherever it writes.
 pub fn is_allowed_by_rule(tool: &str, text: &str, rules: &Rules) -> bool {
     let line = classify::line(text);
     allowed(&line, &said_of(&line, tool, rules)).is_some()
 }
 
-/// A path must be what it seems, in the scratch folder or beneath a granted root, and not a place of keys or of our own state.
+/// Judges a path: it must be plain, in the scratch folder or beneath a granted root, and not a place of keys or of our own state.
 fn file(path: &Path, is_write: bool, rules: &Rules, scales: &mut Scales) {
     let text = path.to_string_lossy();
     if text.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER) || text.is_empty() {
@@ -309,7 +309,7 @@ fn file(path: &Path, is_write: bool, rules: &Rules, scales: &mut Scales) {
     }
 }
 
-/// An address must be one of the web's, without a password. Where it leads is looked at when it is dialled.
+/// Judges an address, which must be a web address without a password. Its destination is checked when it is dialled.
 fn address(url: &str, scales: &mut Scales) {
     match rules::web_host(url) {
         Ok(_) => {}

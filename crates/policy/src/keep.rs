@@ -1,5 +1,6 @@
-//! The one place that writes `policy.toml`: beside it first, read back by the loader, then renamed. A crash leaves the old file or the
-//! new one. The new one has the mode and the time of the old, and is read before it is in force: so it isn't written by `file`.
+//! The only writer of `policy.toml`. The new text goes to a file beside it, is read back by the loader, and is renamed into place, so that
+//! a crash leaves either the old or the new file. The new file keeps the mode and the time of the old one and is checked before use, which
+//! `file` doesn't offer.
 
 use std::{
     fs::{self, File, Permissions},
@@ -16,23 +17,23 @@ use reveille_config::{MAX_BYTES, read_private};
 
 use super::{amend::AmendError, load};
 
-/// Where the new text is written first, beside the file.
+/// The temporary file, next to the policy.
 const NEW: &str = ".policy.toml.new";
-/// Who may read a file that wasn't there before.
+/// The permissions of a newly created policy.
 const MODE: u32 = 0o600;
 
-/// Changes the policy file: `make` gets its text, empty where there is none, and returns the new one; none: it stays. Says whether it was
-/// changed. `home` is what `~/` stands for.
+/// Changes the policy file. `make` gets its text, empty without a file, and returns the new text, or `None` to keep the old. Returns `true`
+/// if the file was changed. `home` replaces `~/`.
 ///
 /// # Errors
-/// What keeps the file from being changed; it is as it was.
+/// The reason that the file can't be changed; it stays as it was.
 pub fn change(
     path: &Path,
     home: Option<&Path>,
     make: impl FnOnce(&str) -> Result<Option<String>, AmendError>,
 ) -> Result<bool, AmendError> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    // Two of ours at once would each write over the other's rule. Closing it lets go.
+    // The lock keeps two of our own changes apart, which would overwrite each other's rule. It ends with the handle.
     let lock = File::open(folder)?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(io::Error::from)?;
     let (before, mode, modified) = read(path)?;
@@ -46,7 +47,7 @@ pub fn change(
         if let Some(problem) = load(&new, home).problems.into_iter().next() {
             return Err(AmendError::Invalid(problem));
         }
-        // By an editor's hand, which asks for no lock.
+        // An editor may have changed the file, as it takes no lock.
         if read(path)?.0 != before {
             return Err(AmendError::Changed);
         }
@@ -60,7 +61,7 @@ pub fn change(
     Ok(true)
 }
 
-/// The file's text, if there is one, and the mode and the time that its successor gets: by that time its person's own rules were made.
+/// Reads the file's text, if any, with its mode and time. The new file keeps the time, which dates the person's own rules.
 fn read(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendError> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -71,7 +72,7 @@ fn read(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendE
         return Err(AmendError::Link);
     }
     let private = read_private(path).map_err(AmendError::Unusable)?;
-    // Root's file says that we aren't to change it.
+    // A file owned by root is meant to stay unchanged.
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(AmendError::NotOurs(metadata.uid()));
     }
@@ -79,7 +80,7 @@ fn read(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendE
 }
 
 fn write(path: &Path, text: &str, mode: u32, modified: Option<SystemTime>) -> io::Result<()> {
-    // What a crash left.
+    // Removes the remains of a crash.
     remove_if_there(path)?;
     let mut file = create_private(path)?;
     file.set_permissions(Permissions::from_mode(mode))?;

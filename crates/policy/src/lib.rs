@@ -1,8 +1,8 @@
-//! What may be done without asking: a decision on every call, outside the conversation and outside the repository.
+//! The policy: a decision on every call, outside the conversation and outside the repository.
 //!
-//! Values in, values out: [`judge`] weighs what a call would do (its risk, and for a command what it is given) against the level of
-//! autonomy, a person's own [`Rules`], and what the cycle has read. The strictest voice wins, each voice leaves its reason, and
-//! what nobody knows asks. Only [`load`] and [`change`] touch a file.
+//! Pure values: [`judge`] weighs a call's risk, and for a command its [`Access`], against the level of autonomy, a person's own [`Rules`]
+//! and the cycle's taint. Each source gives a decision with a reason, and the strictest wins; an unknown call asks. Only [`load`] and
+//! [`change`] touch a file.
 
 pub mod amend;
 mod classify;
@@ -34,36 +34,36 @@ pub use self::{
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };
 
-/// A `policy.toml` to begin with: everything in it is commented.
+/// An example `policy.toml`, with every setting commented.
 pub const EXAMPLE: &str = include_str!("../../../docs/policy.toml");
 
 /// Tools that never ask: planning, notes, and answers to the asking chat. A rule can deny them.
 pub const FREE: [&str; 6] = ["plan", "reply", "note", "context_update", "keep", "step_end"];
 
-/// Why a command asks where no sandbox can be had. Whoever was told this, and only they, has agreed to its running unconfined.
+/// The reason that commands ask without a sandbox. Only a person who was told this reason has agreed to running unconfined.
 pub const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every command needs your yes.";
 
-/// Whether a path is one that a tool doesn't come upon by itself: private, or asked about when it is named.
+/// Returns `true` for a path that tools skip unless it is named: private, or asked about.
 pub fn is_sensitive(path: &str) -> bool {
     is_private(path) || places::why(path).is_some()
 }
 
-/// What a call can do to the person's things. The policy turns it and the autonomy into allow, ask or deny.
+/// The harm that a call can do. The policy turns risk and autonomy into allow, ask or deny.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// Notes, plans, answers to the asking chat, reading.
+    /// Notes, plans, reading, and answers to the asking chat.
     Safe,
-    /// Visible outside, easily undone.
+    /// Visible outside, but easily undone.
     Caution,
-    /// Not easily undone, or not known.
+    /// Hard to undo, or unknown.
     Dangerous,
-    /// Never undone.
+    /// Impossible to undo.
     Destructive,
 }
 
 impl Risk {
-    /// Its name, as in tables and JSON.
+    /// Returns its name, as in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -73,13 +73,13 @@ impl Risk {
         }
     }
 
-    /// The risk of this name. What isn't known is as bad as it gets.
+    /// Returns the risk of this name; the highest for an unknown one.
     pub fn named(name: &str) -> Self {
         let all = [Self::Safe, Self::Caution, Self::Dangerous, Self::Destructive];
         all.into_iter().find(|risk| risk.name() == name).unwrap_or(Self::Destructive)
     }
 
-    /// As a person reads it, after "Risk:".
+    /// Returns the wording for people, after "Risk:".
     pub fn told(self) -> &'static str {
         match self {
             Self::Safe => "none known",
@@ -90,7 +90,7 @@ impl Risk {
     }
 }
 
-/// What the policy says of a call; the later, the stricter.
+/// The policy's decision on a call; later variants are stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -98,12 +98,12 @@ pub enum Decision {
     Allow,
     /// A person has to agree first.
     Ask,
-    /// It isn't done, and nobody is asked.
+    /// The call is refused without asking.
     Deny,
 }
 
 impl Decision {
-    /// Its name, as in `policy.toml` and JSON.
+    /// Returns its name, as in `policy.toml` and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -113,24 +113,24 @@ impl Decision {
     }
 }
 
-/// What was decided, and why.
+/// A decision with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// How much the call can harm.
+    /// The harm that the call can do.
     pub risk: Risk,
-    /// Whether it may be carried out.
+    /// The decision.
     pub decision: Decision,
-    /// Plain sentences for people, at least one, the weightiest decision's first.
+    /// Plain sentences for people, at least one, the weightiest first.
     pub reasons: Vec<String>,
 }
 
 impl Verdict {
-    /// For a call that can't be judged: an unknown tool, arguments that don't fit, an error on the way.
+    /// Denies a call that can't be judged: an unknown tool, unfit arguments, an error.
     pub fn denied(why: impl Into<String>) -> Self {
         Self { risk: Risk::Dangerous, decision: Decision::Deny, reasons: vec![why.into()] }
     }
 
-    /// The same, which asks at least, and says why. What was said for the call is left out then.
+    /// Raises the decision to ask at least, with a reason. Reasons to allow are dropped then.
     #[must_use]
     pub fn asking(mut self, why: String) -> Self {
         if self.decision == Decision::Allow {
@@ -142,35 +142,35 @@ impl Verdict {
     }
 }
 
-/// How far a call reaches.
+/// The reach of a call's effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Not beyond the cycle, the memory's quarantine and the asking chat.
+    /// Confined to the cycle, the memory's quarantine and the asking chat.
     Within,
-    /// It leaves the machine.
+    /// Leaves the machine.
     Leaves,
-    /// It outlives the cycle.
+    /// Outlives the cycle.
     Persists,
-    /// It edits what steers the model: `claude.md`, `skills/` or `memory/jobs/`.
+    /// Edits files that steer the model: `claude.md`, `skills/` or `memory/jobs/`.
     Steers,
 }
 
-/// What a command is given in the sandbox. It may always read the machine, but for what is hidden, and write in the scratch folder.
+/// The rights of a command in the sandbox. It may always read the machine, except hidden places, and write in the scratch folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Access {
-    /// The folders that are granted for writing can be written to; else they are read-only.
+    /// `true` to write in the folders granted for writing, which are read-only otherwise.
     pub writes: bool,
-    /// Granted hosts can be reached; else nobody.
+    /// `true` to reach the granted hosts; otherwise there is no network.
     pub network: bool,
 }
 
 impl Access {
-    /// Whether it is given nothing that outlives its cycle.
+    /// Returns `true` if the command has no rights beyond its cycle.
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 
-    /// How far what is given so much can reach.
+    /// Returns the reach of a command with these rights.
     pub fn reach(self) -> Reach {
         match self {
             Self { network: true, .. } => Reach::Leaves,
@@ -180,63 +180,63 @@ impl Access {
     }
 }
 
-/// What a call acts on.
+/// The object of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What<'a> {
-    /// Nothing that needs a look of its own.
+    /// An object without a check of its own.
     Plain,
-    /// Shell text, and what it would be given.
+    /// Shell text and its rights.
     Shell {
-        /// What would be run.
+        /// The text to run.
         text: &'a str,
         /// See [`Rules::access`].
         access: Access,
     },
     /// A file or folder.
     Path {
-        /// As the tool was given it, relative paths being the scratch folder's.
+        /// The path as given to the tool; relative paths start in the scratch folder.
         path: &'a Path,
-        /// Whether it is written.
+        /// `true` if the call writes.
         is_write: bool,
     },
-    /// An address that is fetched.
+    /// A web address to fetch.
     Url(&'a str),
-    /// An application of the person's that is started.
+    /// An application of the person's, to be started.
     App,
-    /// Documents of the memory, by where they are kept: a person's rules about these paths count, and nothing else of a path.
+    /// Documents of the memory, by their paths. A person's rules about these paths apply, without the other checks of paths.
     Documents(&'a [PathBuf]),
 }
 
-/// A call to be judged.
+/// A call to judge.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The tool's name.
     pub tool: &'a str,
-    /// What its tool risks. Shell text is rated by itself.
+    /// The tool's risk. Shell text is rated separately.
     pub risk: Risk,
-    /// What repeating it would do.
+    /// The effect of repeating the call.
     pub effect: Effect,
-    /// Whether its tool never asks.
+    /// `true` if the tool never asks.
     pub is_free: bool,
-    /// How far it reaches at most.
+    /// The call's furthest reach.
     pub reach: Reach,
-    /// What it acts on.
+    /// The object of the call.
     pub what: What<'a>,
-    /// Its arguments as they were written, JSON: a rule can be about exactly these.
+    /// The arguments in JSON, verbatim: a rule can be about exactly these.
     pub arguments: &'a str,
 }
 
-/// What a call is judged under.
+/// The circumstances of a judgement.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances<'a> {
-    /// How much may be done without asking.
+    /// The level of autonomy.
     pub autonomy: Autonomy,
-    /// Where untrusted bytes came from that the cycle has read; `None` if it has read none.
+    /// The source of the untrusted text that the cycle has read; `None` if untainted.
     pub taint: Option<&'a str>,
-    /// Whether shell text would run in a sandbox.
+    /// `true` if shell text would run in a sandbox.
     pub is_sandboxed: bool,
-    /// Why what a command may write to can't be copied before; none: it can, or it writes to nothing.
+    /// The reason that the command's writable folders can't be copied first; `None` if they can, or if there are none.
     pub uncovered: Option<&'a str>,
-    /// When a cycle that had read untrusted text last wrote to a folder that a command works in or is granted; `None` if none did.
+    /// The time of a tainted cycle's last write to a folder the command works in or may write to; `None` if there was none.
     pub tainted_write: Option<DateTime<Utc>>,
 }

@@ -1,4 +1,4 @@
-//! The one place that reads `policy.toml`. It is believed only when nobody else can have written it.
+//! The only reader of `policy.toml`. The file is trusted only if nobody else can have written it.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use reveille_config::read_private;
 
 use super::{Rules, RulesProblem, amend};
 
-/// What `policy.toml` says.
+/// The content of `policy.toml`.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// What is in force.
+    /// The rules in force.
     pub rules: Rules,
-    /// Why the file isn't used; then everything that isn't free asks.
+    /// The reasons that the file isn't used; then every call asks, except free ones.
     pub problems: Vec<RulesProblem>,
-    /// Whether there is such a file.
+    /// `true` if there is such a file.
     pub exists: bool,
 }
 
-/// Reads the policy file; without one, no rules are in force. `home` is what `~/` stands for.
+/// Reads the policy file; without one, no rules are in force. `home` replaces `~/`.
 pub fn load(path: &Path, home: Option<&Path>) -> Loaded {
     if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
         return Loaded { rules: Rules::default(), problems: Vec::new(), exists: false };
@@ -33,15 +33,15 @@ pub fn load(path: &Path, home: Option<&Path>) -> Loaded {
     }
 }
 
-/// When the rule in this line was made: as is written above one of ours, else when the file was last changed by its person.
+/// Returns the time of the rule in this line: from the comment above our own, else the file's last change.
 fn made_at(path: &Path, text: &str, line: usize) -> Option<DateTime<Utc>> {
     amend::made_at(text, line).or_else(|| Some(std::fs::metadata(path).ok()?.modified().ok()?.into()))
 }
 
-/// The text of the policy file, empty where there is none.
+/// Returns the text of the policy file, empty without a file.
 ///
 /// # Errors
-/// Why it can't be believed, in a sentence.
+/// The reason that it can't be trusted, in a sentence.
 pub fn text(path: &Path) -> Result<String, String> {
     if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
         return Ok(String::new());

@@ -1,25 +1,25 @@
-//! The words of a shell text that may be names of files, and the programs that it may come to. Generous: what is no file is passed over
-//! where the files are looked for.
+//! The words of a shell text that may be file names, and the programs it may run. The list is generous: words that are no files are skipped
+//! by the caller.
 
 use super::classify;
 
-/// Words of one text that are looked at.
+/// The most words of one text.
 const MAX_WORDS: usize = 512;
 
-/// What a shell text may name.
+/// The possible file names and programs of a shell text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedWords {
-    /// Every word, and each part of one that could be a name by itself; none twice.
+    /// Every word, and each part of a word that could be a name; without duplicates.
     pub words: Vec<String>,
-    /// Whether there were more.
+    /// `true` if there were more words than the limit.
     pub are_more: bool,
-    /// Whether these are all that the shell makes of it: no pattern, no variable, nothing else that it would put in their place.
+    /// `true` if the shell takes these words literally, without patterns, variables or other expansions.
     pub is_plain: bool,
-    /// Each command that it may come to, its name without the folder first.
+    /// Each command that the text may run, starting with its name without the folder.
     pub commands: Vec<Vec<String>>,
 }
 
-/// Reads a text, whether it is plain or not.
+/// Reads a text, plain or not.
 pub fn named_words(text: &str) -> NamedWords {
     let line = classify::line(text);
     let commands: Vec<Vec<String>> = line.commands.iter().flat_map(|words| classify::readings(words)).collect();

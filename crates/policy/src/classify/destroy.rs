@@ -1,25 +1,25 @@
-//! What can't be undone: files and disks erased, histories rewritten, machines stopped. The tables look generously, by any spelling of an
-//! option: to find too much costs a question.
+//! Irreversible damage: erased files and disks, rewritten histories, stopped machines. The tables match generously, in any spelling of an
+//! option, since a false match costs only a question.
 
 use super::git;
 
-/// Single files that one `rm` may name before it is a deletion in bulk.
+/// The number of files above which `rm` counts as a deletion in bulk.
 const MAX_REMOVED: usize = 5;
 
-/// What a command destroys.
+/// The damage of a command.
 #[derive(Debug)]
 pub(crate) struct Destruction {
-    /// In a sentence.
+    /// The damage, as a sentence.
     pub(crate) what: String,
-    /// Whether it is some files alone. Then nothing is lost where it can write to nothing but the scratch, or a copy gives them back. Who
-    /// aims at the whole machine or home is asked about, so that a person sees the attempt.
+    /// `true` if only files are damaged. Nothing is lost then if the command can write only to the scratch folder, or if a copy restores
+    /// the files. A command against the whole machine or home still asks, so that a person sees the attempt.
     pub(crate) is_files: bool,
 }
 
-/// Programs that erase files whatever their arguments are.
+/// Programs that erase files with any arguments.
 const ERASERS: [&str; 5] = ["shred", "srm", "wipe", "scrub", "truncate"];
 
-/// Programs that destroy more than files whatever their arguments are.
+/// Programs that destroy more than files with any arguments.
 const ALWAYS: [&str; 32] = [
     "wipefs",
     "blkdiscard",
@@ -55,7 +55,7 @@ const ALWAYS: [&str; 32] = [
     "zerofree",
 ];
 
-/// What a command destroys, if it does: machines, disks, processes, what others keep; or files.
+/// Finds the damage of a command: to machines, disks, processes or remote data, else to files.
 pub(super) fn destruction(name: &str, arguments: &[&str]) -> Option<Destruction> {
     let more = more_than_files(name, arguments).map(|what| (what, false));
     let is_all = || arguments.iter().any(|word| is_everything(word));
@@ -140,13 +140,13 @@ fn files(name: &str, arguments: &[&str]) -> Option<&'static str> {
     Some(what)
 }
 
-/// Whether a word of short options holds one of the letters.
+/// Returns `true` if a group of short options holds one of the letters.
 pub(super) fn flag(arguments: &[&str], letters: &str) -> bool {
     let is_short = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
     arguments.iter().filter(is_short).any(|word| word.contains(|c| letters.contains(c)))
 }
 
-/// Whether a long option is given, also as an abbreviation.
+/// Returns `true` if a long option is given, in full or abbreviated.
 pub(super) fn long(arguments: &[&str], whole: &str) -> bool {
     let names = arguments.iter().filter_map(|word| word.split('=').next());
     names.into_iter().any(|name| name.len() > 3 && whole.starts_with(name))
@@ -156,7 +156,7 @@ fn is_wide(word: &str) -> bool {
     matches!(word, "/" | "~" | "." | ".." | "/*" | "~/" | "$HOME" | "./") || word.contains('*')
 }
 
-/// Whether a word stands for the whole machine or home.
+/// Returns `true` if a word stands for the whole machine or home.
 fn is_everything(word: &str) -> bool {
     match word.trim_end_matches(['/', '*']) {
         "" => word.starts_with('/'),

@@ -1,8 +1,8 @@
-//! `git`: what throws away what isn't kept elsewhere.
+//! `git` commands that destroy uncommitted work or history.
 
 use super::destroy::{flag, long};
 
-/// The subcommand and what follows it, whatever options stand before it.
+/// Returns the subcommand with its arguments, after any global options.
 fn subcommand<'a>(arguments: &[&'a str]) -> Option<(&'a str, Vec<&'a str>)> {
     let mut words = arguments.iter().copied();
     loop {
@@ -20,7 +20,7 @@ fn is_forced(rest: &[&str]) -> bool {
     flag(rest, "f") || long(rest, "--force")
 }
 
-/// What a git command destroys at a remote, if it does.
+/// Describes the damage of a git command at a remote; `None` if it does none.
 pub(super) fn destroys_remotely(arguments: &[&str]) -> Option<&'static str> {
     let (name, rest) = subcommand(arguments)?;
     let is_forcing = |word: &&str| {
@@ -32,7 +32,7 @@ pub(super) fn destroys_remotely(arguments: &[&str]) -> Option<&'static str> {
     destroys.then_some("rewrites or deletes what others may rely on")
 }
 
-/// What a git command destroys in its repository or work tree, if it does.
+/// Describes the damage of a git command in its repository or work tree; `None` if it does none.
 pub(super) fn destroys_files(arguments: &[&str]) -> Option<&'static str> {
     let (name, rest) = subcommand(arguments)?;
     let has = |words: &[&str]| rest.iter().any(|word| words.contains(word));

@@ -1,8 +1,8 @@
-//! What a command destroys, by its name: two tables, and what may stand behind other names.
+//! The damage of a command, by its name: two tables, and a search for commands behind other names.
 //!
-//! No such table is complete, and none has to be. What a command can reach is decided by what it is given (`super::Access`), and the
-//! sandbox holds it to that. A command that is named here asks all the same, unless it destroys files alone and can lose none: the scratch
-//! may be destroyed, and a copy gives back the rest.
+//! No such table is complete, and none has to be. A command's reach is decided by its rights (`super::Access`), which the sandbox enforces.
+//! A command in the tables still asks, unless it destroys only files and none can be lost: the scratch folder may be destroyed, and a copy
+//! restores the rest.
 
 mod destroy;
 mod git;
@@ -15,17 +15,17 @@ use reveille_base::words::first_bytes;
 use self::destroy::{Destruction, destruction};
 use super::shell::{MAX_TEXT_BYTES, NotPlain, Simple, guess, plain};
 
-/// How deep text within words is looked into.
+/// The depth to which texts within words are searched.
 const MAX_DEPTH: usize = 3;
 
-/// A shell text that was read.
+/// The reading of a shell text.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Why it isn't plain, if it isn't.
+    /// The reason that the text isn't plain, if so.
     pub(super) not_plain: Option<NotPlain>,
-    /// The words of its commands; what was guessed of it when it isn't plain.
+    /// The words of its commands; guessed if the text isn't plain.
     pub(super) commands: Vec<Vec<String>>,
-    /// What one of them destroys, the worst of it.
+    /// The worst damage of any command.
     pub(super) destroys: Option<Destruction>,
 }
 
@@ -42,12 +42,12 @@ pub(super) fn line(text: &str) -> Line {
     Line { not_plain, commands, destroys }
 }
 
-/// What destroys more than files, if there is such; else the first.
+/// Returns the first damage beyond files, else the first.
 fn worst(found: impl Iterator<Item = Destruction>) -> Option<Destruction> {
     found.min_by_key(|found| found.is_files)
 }
 
-/// What a command destroys, if it does, itself or by what it runs.
+/// Finds the damage of a command, by itself or by the commands it runs.
 fn named_of(words: &[String], depth: usize) -> Option<Destruction> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, arguments) = words.split_first()?;
@@ -56,7 +56,7 @@ fn named_of(words: &[String], depth: usize) -> Option<Destruction> {
     worst(itself.into_iter().chain(hidden))
 }
 
-/// Programs to which a text is a text: to look for `curl` runs no curl.
+/// Programs whose arguments are mere text: a search for `curl` runs no curl.
 const TAKES_TEXT: [&str; 6] = ["echo", "printf", "grep", "egrep", "fgrep", "rg"];
 
 /// Programs that run the command in their arguments.
@@ -66,8 +66,8 @@ const RUNNERS: [&str; 34] = [
     "ltrace", "script", "ssh", "docker", "busybox", "toybox", "find", "fd", "entr", "flock", "chpst",
 ];
 
-/// Every command that a command may come to, itself first: by its plain name, behind what runs others, and in texts among its
-/// words. For rules that forbid.
+/// Returns every command that a command may run, itself first: by its plain name, behind programs that run others, and in texts among its
+/// words. Used for rules that forbid.
 pub(super) fn readings(words: &[String]) -> Vec<Vec<String>> {
     let mut readings: Vec<Vec<String>> = Vec::new();
     collect(words, 0, &mut readings);
@@ -100,15 +100,14 @@ fn collect(words: &[String], depth: usize, readings: &mut Vec<Vec<String>>) {
     }
 }
 
-/// What is destroyed by a command within a command: in the words that follow (`sudo rm -r x`), or in a text among them
-/// (`sh -c 'rm -r x'`).
+/// Finds the damage of a command within a command: in the following words (`sudo rm -r x`), or in a text among them (`sh -c 'rm -r x'`).
 fn hidden(arguments: &[&str], depth: usize) -> Option<Destruction> {
     let behind = (0..arguments.len()).filter_map(|from| {
         let (name, rest) = arguments.get(from..)?.split_first()?;
         destruction(base(name), rest)
     });
     let words = arguments.iter().filter(|_| depth < MAX_DEPTH);
-    // `alias x='rm -r y'`, `--exec='rm -r y'`: the text begins after the sign.
+    // `alias x='rm -r y'`, `--exec='rm -r y'`: the text begins after the `=`.
     let texts = words.flat_map(|word| [Some(*word), word.split_once('=').map(|(_, value)| value)]).flatten();
     let texts = texts.filter(|text| text.contains(|c: char| !is_name_char(c)));
     let within = texts.flat_map(guess).filter_map(|words| named_of(&words, depth + 1));
@@ -119,7 +118,7 @@ fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_./-".contains(c)
 }
 
-/// The last part of a program's path.
+/// Returns the last part of a program's path.
 pub(super) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }

@@ -1,9 +1,9 @@
-//! Places of keys and of our own state, by name. The sandbox keeps them out of reach; a command that names one asks all the
-//! same, so that a person sees the attempt.
+//! Names of places with keys and of our own state. The sandbox keeps them out of reach; still, a command that names one asks, so that a
+//! person sees the attempt.
 
 use reveille_base::disk;
 
-/// Parts of paths, in lower case: some file systems don't model the case.
+/// Parts of paths, in lower case: some file systems ignore case.
 const PARTS: [&str; 45] = [
     ".ssh",
     ".gnupg",
@@ -52,13 +52,13 @@ const PARTS: [&str; 45] = [
     "authorized_keys",
 ];
 
-/// Names of files and folders that need no path around them: a `cd` may have gone before.
+/// Names of files and folders that count without their path, as a `cd` may have gone before.
 const NAMES: [&str; 5] = ["shadow", "gshadow", "sudoers", "environ", "credentials"];
 
-/// Why a word that names such a place isn't harmless.
+/// Returns the reason to ask about a word, if it names such a place.
 pub(crate) fn why(word: &str) -> Option<String> {
     let lower = word.to_lowercase().replace("//", "/").replace("/./", "/");
-    // An option's value may be attached to its letter.
+    // An option's value may follow its letter directly.
     let value = lower.strip_prefix('-').map_or(lower.as_str(), |rest| rest.get(1..).unwrap_or_default());
     let last = |text: &str| text.rsplit(['/', '=', ':']).next().unwrap_or_default().to_owned();
     let is_named = [last(&lower), last(value)].iter().any(|name| is_env_file(name) || is_by_name(&lower, name));
@@ -71,10 +71,10 @@ pub(crate) fn why(word: &str) -> Option<String> {
         .map(|_| format!("`{word}` is a device."))
 }
 
-/// Devices that hold nothing.
+/// Devices that hold no data.
 const NULL: [&str; 4] = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
-/// Whether what stands before a part of a path may be the machine's root: nothing, an option, a way upwards.
+/// Returns `true` if the text before a part of a path may be the machine's root: empty, an option, or a way upwards.
 fn is_root(before: &str, word: &str) -> bool {
     let before = before.rsplit(['=', ':']).next().unwrap_or_default();
     word.contains("..") || before.trim_matches(['.', '/']).is_empty() || before.len() == 2 && before.starts_with('-')
@@ -86,7 +86,7 @@ fn is_env_file(name: &str) -> bool {
     })
 }
 
-/// `dev` and `proc` are the machine's only at its root.
+/// Recognises sensitive names; `dev` and `proc` count only at the root.
 fn is_by_name(word: &str, name: &str) -> bool {
     match (name, word.strip_suffix(name).and_then(|word| word.strip_suffix('/'))) {
         ("dev" | "proc", before) => before.is_some_and(|before| is_root(before, word)),
@@ -94,7 +94,7 @@ fn is_by_name(word: &str, name: &str) -> bool {
     }
 }
 
-/// Parts of a path that are never within a tool's reach, whatever is granted.
+/// Parts of a path that no tool may reach, whatever is granted.
 const PRIVATE: [&str; 23] = [
     ".git",
     ".env",
@@ -121,8 +121,8 @@ const PRIVATE: [&str; 23] = [
     ".wake-lock",
 ];
 
-/// Whether a path leads to keys or to our own state, for whatever a disk takes it ([`disk::folded`]): no tool reads or writes those,
-/// whatever is granted.
+/// Returns `true` if a path leads to keys or to our own state, in any spelling that a disk may accept ([`disk::folded`]). No tool reads or
+/// writes those, whatever is granted.
 pub fn is_private(path: &str) -> bool {
     disk::folded(path).split('/').any(|part| PRIVATE.contains(&part))
 }

@@ -1,4 +1,4 @@
-//! Rules about exactly one call: of one tool, with these arguments. And each rule in words.
+//! Rules about exactly one call, of one tool with these arguments. Also the wording of each rule.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -8,12 +8,12 @@ use reveille_base::approval_text;
 use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, shown};
 
 impl Rules {
-    /// What a rule says that allows exactly this call.
+    /// Returns the wording of a rule that allows exactly this call.
     pub(crate) fn exactly(&self, tool: &str, arguments: &str) -> Option<String> {
         self.all_exactly(tool, arguments).next().map(Rule::sentence)
     }
 
-    /// Whether a rule that allows exactly this call was made after that time.
+    /// Returns `true` if a rule that allows exactly this call was made after `since`.
     pub(crate) fn allows_exactly_since(&self, since: DateTime<Utc>, tool: &str, arguments: &str) -> bool {
         self.all_exactly(tool, arguments).any(|rule| rule.is_since(since))
     }
@@ -24,12 +24,12 @@ impl Rules {
         exact.filter(move |(_, arguments)| Some(*arguments) == given.as_ref()).map(|(rule, _)| rule)
     }
 
-    /// Whether a rule allows exactly a call of a tool whose arguments are the `same`.
+    /// Returns `true` if a rule allows exactly a call of the tool with arguments that are the `same`.
     pub fn has_exact(&self, tool: &str, same: impl Fn(&Value) -> bool) -> bool {
         self.exact_of(tool).any(|(_, arguments)| same(arguments))
     }
 
-    /// The same, with a rule more that allows exactly this call, made now. Arguments that are no object add none.
+    /// Adds a rule that allows exactly this call, made now. Arguments other than an object add nothing.
     #[must_use]
     pub fn with_exact(&self, tool: &str, arguments: &str) -> Self {
         let mut rules = self.clone();
@@ -41,12 +41,12 @@ impl Rules {
         rules
     }
 
-    /// Whether a file with a rule more wouldn't be read.
+    /// Returns `true` if a file with one more rule would be refused.
     pub(crate) fn is_full(&self) -> bool {
         self.rules.len() >= MAX_RULES
     }
 
-    /// Whether this says what `before` says, with the one rule of `more` beside it, and nothing else. Lines don't count.
+    /// Returns `true` if these rules equal `before` plus the single rule of `more`. Lines don't count.
     pub(crate) fn is_with_one_more(&self, before: &Self, more: &Self) -> bool {
         let said = |rule: &Rule| (rule.tool.clone(), rule.target.clone(), rule.decision, rule.why.clone());
         let mut mine: Vec<_> = self.rules.iter().map(said).collect();
@@ -70,7 +70,7 @@ impl Rules {
         })
     }
 
-    /// Each rule in the file's order: its line, its tool and exact arguments if it has those, and what it says in plain words.
+    /// Lists the rules in the file's order: the line, the tool and exact arguments if any, and the wording.
     pub(crate) fn told(&self) -> impl Iterator<Item = (usize, Option<(&str, &Value)>, String)> {
         self.rules.iter().map(|rule| {
             let exact = match (&rule.tool, &rule.target) {
@@ -83,7 +83,7 @@ impl Rules {
 }
 
 impl Rule {
-    /// What it says, for people, without its line.
+    /// Describes the rule for people, without its line.
     fn in_words(&self) -> String {
         let code = |text: &str| format!("`{}`", approval_text::visible(text).replace('`', "'").replace('\n', " "));
         let of_tool = || self.tool.as_ref().map_or_else(String::new, |tool| format!(" for {}", code(tool)));
@@ -110,7 +110,7 @@ impl Rule {
     }
 }
 
-/// What a command of the shell asks to be given, for people.
+/// Describes the rights that a shell command asks for.
 fn given(arguments: &Value) -> &'static str {
     let asks = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
     match (asks("writes"), asks("network")) {

@@ -1,5 +1,5 @@
-//! A person's own rules, from `policy.toml`: what is allowed, asked or denied beyond the table, and which folders and hosts are
-//! granted. Of several rules that match the strictest holds.
+//! A person's own rules, from `policy.toml`: calls allowed, asked or denied beyond the table, and granted folders and hosts. The strictest
+//! matching rule applies.
 
 mod exact;
 mod pattern;
@@ -20,15 +20,15 @@ use reveille_base::{disk, types::VerbGroup};
 use self::pattern::Word;
 use super::{Access, Decision, FREE, classify, shell};
 
-/// The shell, as rules name it.
+/// The shell's name in rules.
 pub const SHELL: &str = "bash";
 
-/// Why `policy.toml` isn't used.
+/// A problem that keeps `policy.toml` from being used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RulesProblem {
-    /// The line, from 1 on; 0 when it is about the file.
+    /// The line, from 1; 0 for the whole file.
     pub line: usize,
-    /// A sentence's worth of what is wrong.
+    /// The problem, as a sentence.
     pub what: String,
 }
 
@@ -41,16 +41,16 @@ impl std::fmt::Display for RulesProblem {
     }
 }
 
-/// A host that commands in the sandbox may reach, through its proxy.
+/// A host that sandboxed commands may reach, through the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Its name in lower case, or its address.
+    /// The name in lower case, or the address.
     pub name: String,
-    /// The one port.
+    /// The only port.
     pub port: u16,
 }
 
-/// What a person's `policy.toml` says. The default is that of no file: nothing is ruled or granted.
+/// The rules of a person's `policy.toml`. The default is that without a file: no rules and no grants.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
@@ -59,9 +59,9 @@ pub struct Rules {
     hosts: Vec<Host>,
     shell_timeout: Option<Duration>,
     home: Option<PathBuf>,
-    /// Where relative paths begin.
+    /// The base of relative paths.
     scratch: Option<PathBuf>,
-    /// The memory's work tree, and the directory of what was left in the scratch: the tools for files may read these.
+    /// The memory's work tree, and the folder of files left in the scratch: file tools may read both.
     own: Vec<PathBuf>,
     refusal: Option<String>,
 }
@@ -69,12 +69,12 @@ pub struct Rules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
     line: usize,
-    /// A pattern of tools' names.
+    /// A pattern of tool names.
     tool: Option<String>,
     target: Target,
     decision: Decision,
     why: Option<String>,
-    /// When it was made, as far as that is known.
+    /// The time of its creation, if known.
     made_at: Option<DateTime<Utc>>,
 }
 
@@ -89,12 +89,12 @@ enum Target {
     Arguments(Value),
 }
 
-/// What rules are asked about.
+/// The object of a call, for matching rules.
 #[derive(Debug)]
 pub(super) enum RuleQuestion<'a> {
-    /// A call with nothing else to look at.
+    /// A call without a further object.
     Tool,
-    /// One command of a shell text; whether its words are certain or only guessed.
+    /// One command of a shell text. `is_certain` is `false` if its words are guessed.
     Command {
         words: &'a [String],
         is_certain: bool,
@@ -104,15 +104,15 @@ pub(super) enum RuleQuestion<'a> {
 }
 
 impl Rules {
-    /// Reads the text of a `policy.toml`. Each rule's own examples are tried.
+    /// Reads the text of a `policy.toml`, and tests each rule's own examples.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with its line. A file with a problem is not used in part.
+    /// All problems of the file, each with its line. A file with a problem isn't used at all.
     pub fn parse(text: &str) -> Result<Self, Vec<RulesProblem>> {
         read::read(text)
     }
 
-    /// Of a file that can't be used: everything that isn't free asks.
+    /// Returns the rules of an unusable file: every call asks, except free ones.
     pub fn refused(problems: &[RulesProblem]) -> Self {
         let first = problems.first().map_or_else(String::new, |problem| format!(" ({problem})"));
         let why = format!(
@@ -121,75 +121,75 @@ impl Rules {
         Self { refusal: Some(why), ..Self::default() }
     }
 
-    /// The same, with what `~/` stands for. Without it, what begins so matches nothing.
+    /// Sets the home folder for `~/`. Without it, such paths match nothing.
     #[must_use]
     pub fn at_home(self, home: Option<&Path>) -> Self {
         Self { home: home.map(Path::to_owned), ..self }
     }
 
-    /// The same, with folders of our own that files may be read and written in: the scratch folder, in which relative paths begin.
+    /// Adds our scratch folder for reading and writing; relative paths start there.
     #[must_use]
     pub fn with_scratch(mut self, folder: &Path) -> Self {
         self.writable.push(folder.to_string_lossy().into_owned());
         Self { scratch: Some(folder.to_owned()), ..self }
     }
 
-    /// The same, with the memory's work tree, which the tools for files may read; programs are granted it elsewhere.
+    /// Adds the memory's work tree, which file tools may read; programs are granted it elsewhere.
     #[must_use]
     pub fn with_brain(self, folder: &Path) -> Self {
         self.with_own(folder)
     }
 
-    /// The same, with a folder of our own that the tools for files may read.
+    /// Adds a folder of ours that file tools may read.
     #[must_use]
     pub fn with_own(mut self, folder: &Path) -> Self {
         self.own.push(folder.to_owned());
         self
     }
 
-    /// The same without the hosts that a person granted: whoever isn't the owner reaches the public web alone.
+    /// Removes the hosts that a person granted: guests reach only the public web.
     #[must_use]
     pub fn without_hosts(self) -> Self {
         Self { hosts: Vec::new(), ..self }
     }
 
-    /// Why the file isn't used, in a sentence.
+    /// Returns the reason that the file isn't used, as a sentence.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }
 
-    /// Folders that files may be read in, those that may be written included.
+    /// Returns the folders granted for reading, including those for writing.
     pub fn readable(&self) -> Vec<PathBuf> {
         self.readable.iter().chain(&self.writable).filter_map(|root| self.absolute(root)).collect()
     }
 
-    /// Folders that files may be written in.
+    /// Returns the folders granted for writing.
     pub fn writable(&self) -> Vec<PathBuf> {
         self.writable.iter().filter_map(|root| self.absolute(root)).collect()
     }
 
-    /// Hosts that commands in the sandbox may reach.
+    /// Returns the hosts that sandboxed commands may reach.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
-    /// How long a command may take.
+    /// Returns the time limit of a command.
     pub fn shell_timeout(&self) -> Option<Duration> {
         self.shell_timeout
     }
 
-    /// How many rules there are.
+    /// Returns the number of rules.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether there is no rule.
+    /// Returns `true` if there is no rule.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// What a command is given that asks for so much: nothing that isn't granted, and to write also when a table names it as destroying
-    /// files and it names a folder that is granted for writing.
+    /// Limits a command's wanted rights to the granted ones. A command that destroys files by the tables, and names a folder granted for
+    /// writing, gets the right to write as well.
     pub fn access(&self, text: &str, wanted: Access) -> Access {
         let granted = self.granted();
         let is_named = |root: &PathBuf| {
@@ -205,66 +205,66 @@ impl Rules {
         }
     }
 
-    /// Folders of the person's that commands may be let write to.
+    /// Returns the person's folders that commands may be allowed to write to.
     pub fn granted(&self) -> Vec<PathBuf> {
         let mut roots = self.writable();
         roots.retain(|root| Some(root) != self.scratch.as_ref());
         roots
     }
 
-    /// Each rule in a line, for people.
+    /// Describes each rule in a line, for people.
     pub fn described(&self) -> Vec<String> {
         self.rules.iter().map(Rule::to_string).collect()
     }
 
-    /// Whether an absolute path is in a granted folder, or is one. By its words alone: tools open beneath a folder's handle.
+    /// Returns `true` if an absolute path is in or at a granted folder, by its text alone: tools open files beneath a folder's handle.
     pub(super) fn grants(&self, path: &Path, is_write: bool) -> bool {
         let roots = if is_write { self.writable() } else { self.readable() };
         let own = self.own.iter().filter(|_| !is_write);
         roots.iter().chain(own).any(|root| path.starts_with(root))
     }
 
-    /// The same, with when its rules were made: each by what `made` says of its line, from 1.
+    /// Sets the time of each rule, by its line from 1.
     #[must_use]
     pub(super) fn made(mut self, made: impl Fn(usize) -> Option<DateTime<Utc>>) -> Self {
         self.rules.iter_mut().for_each(|rule| rule.made_at = made(rule.line));
         self
     }
 
-    /// Whether a rule that allows it was made after that time.
+    /// Returns `true` if a rule that allows the call was made after `since`.
     pub(super) fn allows_since(&self, since: DateTime<Utc>, tool: &str, asked: &RuleQuestion<'_>) -> bool {
         let allowing = self.rules.iter().filter(|rule| rule.decision == Decision::Allow);
         allowing.filter(|rule| self.matches(rule, tool, asked)).any(|rule| rule.is_since(since))
     }
 
-    /// The strictest decision of the rules that match, and what is said of it.
+    /// Returns the strictest decision of the matching rules, with the rule's wording.
     pub(super) fn decide(&self, tool: &str, asked: &RuleQuestion<'_>) -> Option<(Decision, String)> {
         let matching = self.rules.iter().filter(|rule| self.matches(rule, tool, asked));
         strictest_of(matching).map(|rule| (rule.decision, rule.sentence()))
     }
 
-    /// The same for a tool that acts on several documents, or on none by name.
+    /// Decides for a tool that acts on several documents, or on none by name.
     pub(super) fn strictest(&self, tool: &str, paths: &[PathBuf]) -> Option<(Decision, String)> {
         let asked = paths.iter().map(|path| RuleQuestion::Path(path)).chain([RuleQuestion::Tool]);
         let said = asked.filter_map(|asked| self.decide(tool, &asked));
         said.reduce(|best, other| if other.0 > best.0 { other } else { best })
     }
 
-    /// Whether a rule about paths denies this one to a tool, or asks about it: who goes through all documents by itself leaves it out.
+    /// Returns `true` if a rule about paths denies or asks about this document: a tool that goes through all documents skips it.
     pub fn keeps_back(&self, tool: &str, document: &Path) -> bool {
         self.rules_of_path(tool, document).any(|rule| rule.decision > Decision::Allow)
     }
 
-    /// Whether a rule about paths denies this one to a tool: not even who was asked about what is around it gets it.
+    /// Returns `true` if a rule about paths denies this path to a tool, even after an approval of its surroundings.
     pub fn denies(&self, tool: &str, path: &Path) -> bool {
         self.rules_of_path(tool, path).any(|rule| rule.decision == Decision::Deny)
     }
 
-    /// Why a redirect isn't followed to a URL: a rule about hosts denies it, or asks about it and hasn't asked about the URL that was
-    /// judged (who said yes to that one said it to its host). None: it may be followed.
+    /// Returns the reason to refuse a redirect to a URL: a rule about hosts denies it, or asks about it but didn't ask about the judged URL
+    /// (an approval of that one covered its host). `None` if the redirect may be followed.
     pub fn keeps_from(&self, tool: &str, to: &str, judged: &str) -> Option<String> {
         if let Some(why) = self.refusal() {
-            // From http to https, which is another port, it is the same host.
+            // From http to https the port differs, but the host is the same.
             let name = |url| web_host(url).ok().map(|host| host.name);
             let is_elsewhere = name(to) != name(judged);
             return is_elsewhere.then(|| why.to_owned());
@@ -278,9 +278,9 @@ impl Rules {
         strictest_of(about_it.filter(says_no)).map(Rule::sentence)
     }
 
-    /// Places that rules deny whole to what runs as a program (the shell, MCP servers): a path without a wildcard, or with `/**` at its end
-    /// alone, of a rule without a tool, or whose tool is the shell or begins with `mcp`. A program opens what it likes, so these are hidden
-    /// from it; of other patterns nothing can be hidden.
+    /// Returns the places that rules deny entirely to programs (the shell, MCP servers), which are hidden from them, since a program opens
+    /// any file it likes. These are paths without a wildcard except `/**` at the end, in a rule without a tool, or for the shell or a tool
+    /// that begins with `mcp`. Other patterns can't be hidden.
     pub fn hidden_places(&self) -> Vec<PathBuf> {
         let runs_programs = |tool: &String| tool.starts_with("mcp") || pattern::text(tool, SHELL);
         let denying = self.rules.iter().filter(|rule| rule.decision == Decision::Deny);
@@ -299,7 +299,7 @@ impl Rules {
         of_programs.filter_map(place).collect()
     }
 
-    /// Whether a rule about commands denies this tool one, or asks about one.
+    /// Returns `true` if a rule about commands denies or asks about some command of this tool.
     pub(super) fn restrains_commands(&self, tool: &str) -> bool {
         self.rules.iter().any(|rule| {
             matches!(rule.target, Target::Command(_))
@@ -325,7 +325,7 @@ impl Rules {
                 begins(pattern, words)
             }
             (Target::Command(_), RuleQuestion::Command { .. }) if rule.decision == Decision::Allow => false,
-            // What forbids looks through what runs other commands, too.
+            // Rules that forbid also look inside programs that run other commands.
             (Target::Command(pattern), RuleQuestion::Command { words, .. }) => {
                 classify::readings(words).iter().any(|words| begins(pattern, words))
             }
@@ -347,18 +347,18 @@ impl Rules {
     }
 }
 
-/// Whether a pattern of tools' names means a tool: by its own name, or by that of its group, written out. A pattern with a `*` that is
-/// older than the groups means no more tools than it did.
+/// Returns `true` if a pattern of tool names covers a tool, by its own name or by its group's full name. A pattern with a `*` doesn't match
+/// group names, so that patterns older than the groups cover no more tools than before.
 fn is_named(pattern: &str, tool: &str) -> bool {
     pattern::text(pattern, tool) || VerbGroup::with(tool).is_some_and(|group| group.name == pattern)
 }
 
-/// Of the equally strict the first one.
+/// Returns the strictest rule, the first of equals.
 fn strictest_of<'a>(rules: impl Iterator<Item = &'a Rule>) -> Option<&'a Rule> {
     rules.reduce(|best, rule| if rule.decision > best.decision { rule } else { best })
 }
 
-/// A pattern of a command, as it is written.
+/// Renders a command pattern as in the file.
 fn shown(words: &[Word]) -> String {
     let words: Vec<String> = words
         .iter()
@@ -374,15 +374,15 @@ fn begins(pattern: &[Word], words: &[String]) -> bool {
     pattern::command(pattern, &words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Whether a host is the pattern's, which may name a port.
+/// Returns `true` if a host matches the pattern, which may name a port.
 fn is_host(pattern: &str, host: &Host) -> bool {
     pattern::text(pattern, &host.name) || pattern::text(pattern, &format!("{}:{}", host.name, host.port))
 }
 
-/// The host of a web address.
+/// Parses the host of a web address.
 ///
 /// # Errors
-/// A sentence that says why it isn't a plain web address.
+/// The reason that it isn't a plain web address, as a sentence.
 pub(super) fn web_host(url: &str) -> Result<Host, String> {
     let parsed = reqwest::Url::parse(url).map_err(|_| "It isn't a web address.".to_owned())?;
     if !matches!(parsed.scheme(), "http" | "https") {
@@ -398,12 +398,12 @@ pub(super) fn web_host(url: &str) -> Result<Host, String> {
 }
 
 impl Rule {
-    /// Whether it was made after that time. One of an unknown time may have been made before.
+    /// Returns `true` if the rule was made after `since`; `false` for an unknown time.
     fn is_since(&self, since: DateTime<Utc>) -> bool {
         self.made_at.is_some_and(|made| made > since)
     }
 
-    /// Whether an example of the rule's own is matched by it, whatever the tool.
+    /// Returns `true` if the rule matches one of its examples, for any tool.
     fn fits(&self, example: &str) -> bool {
         match &self.target {
             Target::Any => self.tool.as_ref().is_some_and(|pattern| pattern::text(pattern, example)),
@@ -422,7 +422,7 @@ impl Rule {
                 }
             }
             Target::Path(pattern) => self.leads_to(pattern, example),
-            // It needs no example: it is one.
+            // Exact arguments need no example.
             Target::Arguments(_) => false,
             Target::Host(pattern) => {
                 let host = web_host(example).or_else(|_| web_host(&format!("https://{example}")));
@@ -431,14 +431,14 @@ impl Rule {
         }
     }
 
-    /// Whether a path is the pattern's. What forbids holds for whatever a disk may take for such a path, too.
+    /// Returns `true` if a path matches the pattern. A rule that forbids also covers every spelling that a disk may take for such a path.
     fn leads_to(&self, pattern: &str, path: &str) -> bool {
         // fault: path-another-letter-case
         let forbids = self.decision > Decision::Allow;
         pattern::path(pattern, path) || forbids && pattern::path(&disk::folded(pattern), &disk::folded(path))
     }
 
-    /// Tools that it names by a pattern and can't make ask.
+    /// Returns the free tools that its pattern names but can't make ask.
     fn spared(&self) -> Vec<&'static str> {
         let pattern = self.tool.as_deref().filter(|_| self.decision == Decision::Ask && self.target == Target::Any);
         pattern.map_or_else(Vec::new, |pattern| FREE.into_iter().filter(|tool| is_named(pattern, tool)).collect())

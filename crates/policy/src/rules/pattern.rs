@@ -1,15 +1,15 @@
-//! Patterns of rules, and whether something matches them, in time that grows with both lengths and no faster.
+//! Patterns of rules. Matching takes time in proportion to the product of both lengths.
 
 /// A place in a pattern of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
-    /// `**`: any number of words, none too.
+    /// `**`: any number of words, including none.
     Many,
-    /// One word that one of these matches; `*` in them stands for any characters.
+    /// One word that matches one of these; `*` stands for any characters.
     OneOf(Vec<String>),
 }
 
-/// Whether a command begins with the pattern.
+/// Returns `true` if a command begins with the pattern.
 pub(super) fn command(pattern: &[Word], words: &[&str]) -> bool {
     let open: Vec<&Word> = pattern.iter().chain([&Word::Many]).collect();
     sequence(
@@ -23,14 +23,14 @@ pub(super) fn command(pattern: &[Word], words: &[&str]) -> bool {
     )
 }
 
-/// Whether a text is the pattern's, whose `*` stands for any characters.
+/// Returns `true` if a text matches the pattern, whose `*` stands for any characters.
 pub(super) fn text(pattern: &str, given: &str) -> bool {
     let (pattern, given): (Vec<char>, Vec<char>) = (pattern.chars().collect(), given.chars().collect());
     sequence(&pattern, &given, |c| *c == '*', |c, given| c == given)
 }
 
-/// Whether a path is the pattern's: `*` stays within a part of it, a part `**` stands for any number of parts. What leads nowhere
-/// (`//`, `/./`) is no part: whoever opens the path passes it by, too.
+/// Returns `true` if a path matches the pattern: `*` stays within a part of the path, and a part `**` stands for any number of parts. Empty
+/// parts and `.` (`//`, `/./`) are skipped, as on opening the path.
 pub(super) fn path(pattern: &str, given: &str) -> bool {
     let parts = |path: &str| -> Vec<String> {
         // fault: plain-path-passes-rule
@@ -40,9 +40,9 @@ pub(super) fn path(pattern: &str, given: &str) -> bool {
     is_same_kind && sequence(&parts(pattern), &parts(given), |part| part == "**", |part, given| text(part, given))
 }
 
-/// Whether `given` can be read along `pattern`, of which some places take any number.
+/// Returns `true` if `given` matches the whole `pattern`, in which some places take any number.
 fn sequence<P, G>(pattern: &[P], given: &[G], is_many: impl Fn(&P) -> bool, is_one: impl Fn(&P, &G) -> bool) -> bool {
-    // reached[n]: what was read so far is matched by the first n places.
+    // `reached[n]`: the items so far match the first n places.
     let past_many = |reached: &mut Vec<bool>| {
         let mut is_before = false;
         let mut previous: Option<&P> = None;

@@ -1,5 +1,5 @@
-//! `policy.toml` as [`Rules`]: every problem at once, each with its line. What isn't known is a problem: a rule that is
-//! misspelt must not be a rule that is missing.
+//! Reads `policy.toml` into [`Rules`], and reports all problems at once, each with its line. Anything unknown is a problem: a misspelt rule
+//! must not count as missing.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use reveille_base::types::{VERB, VerbGroup};
 
 use super::{Decision, FREE, Host, Rule, Rules, RulesProblem, Target, Word};
 
-/// The longest time for a command that can be set, in seconds.
+/// The longest time limit of a command, in seconds.
 const MAX_TIMEOUT_S: u64 = 3600;
 /// The most rules.
 pub(super) const MAX_RULES: usize = 500;
@@ -76,7 +76,7 @@ impl Reader<'_> {
         text.map(str::to_owned)
     }
 
-    /// A list of texts, each with where it stands.
+    /// Reads a list of texts, each with its position.
     fn strings(&mut self, value: &Value<'_>, name: &str) -> Vec<(usize, String)> {
         let Some(array) = value.get_ref().as_array() else {
             self.problem(value.span().start, format!("`{name}` must be a list of texts"));
@@ -153,7 +153,7 @@ impl Reader<'_> {
         Some(rule)
     }
 
-    /// A rule about exact arguments forbids nothing: who wants around it writes a space more.
+    /// Checks a rule about exact arguments, which can only allow: a denial would be evaded by one more space.
     fn exact(&mut self, at: usize, tool: Option<&str>, decision: Option<Decision>) {
         if tool.is_none_or(|tool| tool.contains('*')) {
             self.problem(at, "a rule with `arguments` needs the `tool` that they are for, without a `*`");
@@ -163,7 +163,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A call of a grouped tool is judged as the tool that its verb is, whose arguments name no verb: such a rule would match none.
+    /// Refuses a verb among the arguments. A call of a grouped tool is judged as its verb's own tool, whose arguments have no verb, so that
+    /// the rule would match nothing.
     fn verb(&mut self, at: usize, tool: Option<&str>, target: &Target) {
         let Target::Arguments(arguments) = target else { return };
         let Some(group) = tool.and_then(VerbGroup::of) else { return };
@@ -178,7 +179,7 @@ impl Reader<'_> {
         self.problem(at, format!("`{}` with `{VERB}` would match no call: {own}", group.name));
     }
 
-    /// A table of arguments as the JSON that a call has.
+    /// Reads a table of arguments into the JSON of a call.
     fn arguments(&mut self, value: &Value<'_>) -> Option<Json> {
         let json = value.get_ref().as_table().and_then(|_| json(value.get_ref()));
         if json.is_none() {
@@ -209,7 +210,7 @@ impl Reader<'_> {
         decision
     }
 
-    /// A text of words, or a list of words and lists of alternatives.
+    /// Reads a text of words, or a list of words and lists of alternatives.
     fn command(&mut self, value: &Value<'_>) -> Option<Vec<Word>> {
         let at = value.span().start;
         let words: Vec<Word> = if let Some(text) = value.get_ref().as_str() {
@@ -329,7 +330,7 @@ impl Reader<'_> {
     }
 }
 
-/// A value as JSON; none: it is a date, or a number that JSON doesn't have.
+/// Converts a value to JSON; `None` for a date, or for a number foreign to JSON.
 fn json(value: &DeValue<'_>) -> Option<Json> {
     Some(match value {
         DeValue::String(text) => Json::String(text.clone().into_owned()),
@@ -345,7 +346,7 @@ fn json(value: &DeValue<'_>) -> Option<Json> {
     })
 }
 
-/// `name:port`, an IPv6 address in brackets.
+/// Parses `name:port`, with an IPv6 address in brackets.
 fn host(text: &str) -> Option<Host> {
     let (name, port) = text.rsplit_once(':')?;
     let port: u16 = port.parse().ok().filter(|port| *port > 0)?;

@@ -1,13 +1,13 @@
-//! The second reader: the tree of a full grammar of bash (tree-sitter-bash), of which only the plain kinds of nodes are taken.
+//! The second reader: the tree of a full grammar of bash (tree-sitter-bash), restricted to plain kinds of nodes.
 //!
-//! It shares nothing with our lexer, neither tables nor the rules of quoting, so that a mistake would have to be made twice. It
-//! is only asked about text that the lexer took: short, without control characters, and not nested.
+//! It shares no tables or quoting rules with our lexer, so that only the same mistake in both would slip through. It gets only text that
+//! the lexer accepted: short, without control characters, and not nested.
 
 use tree_sitter::{Node, Parser};
 
 use super::{Joint, Simple};
 
-/// The plain commands of a text; `None` when its tree holds anything else.
+/// Returns the plain commands of a text; `None` if its tree holds anything else.
 pub(super) fn read(text: &str) -> Option<Vec<Simple>> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
@@ -22,22 +22,22 @@ pub(super) fn read(text: &str) -> Option<Vec<Simple>> {
     Some(reading.commands)
 }
 
-/// The text with a letter for each byte that isn't ASCII: the grammar's scanner looks such characters up in a table of 256. A letter
-/// never makes anything plainer: a name that it completes is a variable or an assignment, which isn't taken.
+/// Replaces each non-ASCII byte by a letter, since the grammar's scanner looks characters up in a table of 256. A letter never makes text
+/// plainer: it can only complete a variable or an assignment, and both are refused.
 fn ascii(text: &str) -> Vec<u8> {
     text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect()
 }
 
 struct Reading<'t> {
     text: &'t str,
-    /// Where the last leaf ended: only blanks may lie between leaves.
+    /// The end of the last leaf: only blanks may lie between leaves.
     end: usize,
     joint: Joint,
     commands: Vec<Simple>,
 }
 
 impl<'t> Reading<'t> {
-    /// The children of a program, a list, a pipeline or a statement with redirections.
+    /// Reads the children of a program, a list, a pipeline or a statement with redirections.
     fn sequence(&mut self, parent: Node<'_>) -> Option<()> {
         let mut cursor = parent.walk();
         for child in parent.children(&mut cursor) {
@@ -69,7 +69,7 @@ impl<'t> Reading<'t> {
                 "command_name" => return None,
                 _ => (false, child),
             };
-            // The name comes first, and once.
+            // The name comes first, and only once.
             if is_name != words.is_empty() {
                 return None;
             }
@@ -113,7 +113,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// A redirection whose text is one of those that do no harm.
+    /// Accepts a harmless redirection.
     fn redirect(&mut self, node: Node<'_>) -> Option<()> {
         let source = self.text.get(node.byte_range())?;
         let (sign, target) = source.split_at_checked(source.find('/').or_else(|| source.rfind('&'))?)?;
@@ -134,14 +134,14 @@ impl<'t> Reading<'t> {
         Some(())
     }
 
-    /// What lies between the last leaf and `to` must be blank; line ends there are those that the shell reads on after.
+    /// Requires blanks between the last leaf and `to`; line ends there are those after which the shell reads on.
     fn gap(&mut self, to: usize) -> Option<()> {
         let between = self.text.get(self.end..to)?;
         self.end = to;
         between.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')).then_some(())
     }
 
-    /// The same, and words of one command are apart, on one line.
+    /// Requires the same, and within a command that words are apart and on one line.
     fn blank(&mut self, to: usize, is_within: bool) -> Option<()> {
         let between = self.text.get(self.end..to)?;
         if is_within && (between.is_empty() || between.contains('\n')) {
@@ -151,12 +151,12 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// A word outside quotes: each backslash goes and leaves what it stood before.
+/// Unescapes a word outside quotes: each backslash leaves the character after it.
 fn unescaped(source: &str) -> Option<String> {
     let mut pieces = source.split('\\');
     let mut word = pieces.next()?.to_owned();
     while let Some(piece) = pieces.next() {
-        // Two in a row: the second one stays.
+        // Two backslashes in a row leave one.
         if piece.is_empty() {
             word.push('\\');
             word.push_str(pieces.next()?);
@@ -167,7 +167,7 @@ fn unescaped(source: &str) -> Option<String> {
     Some(word)
 }
 
-/// The text with each of the two-character `escapes` replaced by its second character, from left to right.
+/// Replaces each of the two-character `escapes` by its second character, from left to right.
 fn without_escapes_of(text: &str, escapes: &[&str]) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

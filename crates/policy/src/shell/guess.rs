@@ -1,10 +1,10 @@
-//! What a text that isn't plain may well do. Only ever used to raise a risk, to match a rule that forbids, and to say more
-//! than "this isn't plain": what is found nowhere here is still asked about.
+//! Guesses at the commands of a text that isn't plain. They only serve to raise a risk, to match a rule that forbids, and to explain more;
+//! a text without any guess still asks.
 
-/// The most commands that are guessed of one text.
+/// The most commands guessed from one text.
 const MAX_GUESSES: usize = 256;
 
-/// Cuts the text at everything that could begin a command, with its quotes and without them: word lists that look like commands.
+/// Splits the text at every possible start of a command, with and without its quotes, into word lists that look like commands.
 pub(crate) fn guess(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ").replace("${HOME}", "$HOME");
     let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
@@ -62,7 +62,7 @@ fn split(text: &str, models_quotes: bool) -> Vec<Vec<String>> {
     commands
 }
 
-/// Without the words of the language and the assignments before the command.
+/// Removes words of the shell's language and assignments before the command.
 fn without_prefix(words: Vec<String>) -> Vec<String> {
     const PREFIXES: [&str; 11] = ["if", "then", "else", "elif", "do", "while", "until", "time", "!", "coproc", "$"];
     let is_prefix = |word: &String| {

@@ -1,14 +1,14 @@
-//! Our own reader of shell text. It knows what is plain and refuses all else, a character at a time: what a character that
-//! isn't listed would mean to some shell needn't be known.
+//! Our own reader of shell text. It accepts plain text only, one character at a time: unlisted characters are refused, whatever their
+//! meaning to some shell.
 
 use std::{iter::Peekable, str::Chars};
 
 use super::{Joint, MAX_COMMANDS, MAX_TEXT_BYTES, NotPlain, Simple};
 
-/// Redirections that throw output away or join the two outputs, in the only spellings that are taken.
+/// Redirections that discard output or join the two outputs, in the only accepted spellings.
 const QUIET: [&str; 7] = [">/dev/null", "1>/dev/null", "2>/dev/null", "</dev/null", "2>&1", "1>&2", ">&2"];
 
-/// Words that begin something else than a simple command, in one of the shells.
+/// Words that begin something other than a simple command, in some shell.
 const RESERVED: [&str; 22] = [
     "if",
     "then",
@@ -34,7 +34,7 @@ const RESERVED: [&str; 22] = [
     "nocorrect",
 ];
 
-/// Punctuation that is itself outside quotes, in all shells.
+/// Punctuation that is literal outside quotes, in all shells.
 const ITSELF: &str = "_-./:,+@%^=";
 
 pub(super) fn read(text: &str) -> Result<Vec<Simple>, NotPlain> {
@@ -65,11 +65,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Simple>, NotPlain> {
 struct Lexer<'t> {
     chars: Peekable<Chars<'t>>,
     commands: Vec<Simple>,
-    /// Of the command that is being read.
+    /// The words of the command being read.
     words: Vec<String>,
-    /// How that command is joined to the one before it.
+    /// The way that command is joined to the one before it.
     joint: Joint,
-    /// After a redirection: the command takes no more words.
+    /// `true` after a redirection: the command takes no more words.
     is_closed: bool,
 }
 
@@ -113,7 +113,7 @@ impl Lexer<'_> {
         self.chars.next_if_eq(&wanted).is_some()
     }
 
-    /// Ends a command at an operator, which needs one on its left.
+    /// Ends a command at an operator, which needs a command on its left.
     fn end(&mut self, next: Joint) -> Result<(), NotPlain> {
         if self.words.is_empty() {
             return Err(NotPlain::Stray);
@@ -127,12 +127,12 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// A line's end is `;`, but for empty lines and after an operator, where the shell reads on.
+    /// Ends a line like `;`, except for empty lines and after an operator, where the shell reads on.
     fn end_line(&mut self) -> Result<(), NotPlain> {
         if self.words.is_empty() { Ok(()) } else { self.end(Joint::Then) }
     }
 
-    /// Takes a redirection that does no harm, if one stands here alone, after a command.
+    /// Takes a harmless redirection, if it stands alone after a command.
     fn quiet(&mut self) -> bool {
         let rest: String = self.chars.clone().take(12).collect();
         let Some(spelling) = QUIET.into_iter().find(|spelling| rest.starts_with(spelling)) else { return false };
@@ -187,7 +187,7 @@ impl Lexer<'_> {
                 '"' => return Ok(()),
                 c @ ('$' | '`') => return Err(NotPlain::Expansion(c)),
                 '!' => return Err(NotPlain::History('!')),
-                // Before anything else a backslash in double quotes is itself.
+                // In double quotes, a backslash before any other character is literal.
                 '\\' => match self.chars.next_if(|c| matches!(c, '$' | '`' | '"' | '\\')) {
                     Some(c) => word.push(c),
                     None => word.push('\\'),
@@ -210,7 +210,7 @@ impl Lexer<'_> {
     }
 }
 
-/// A character outside quotes.
+/// Accepts a character outside quotes.
 fn bare(c: char) -> Result<char, NotPlain> {
     match c {
         c if c.is_ascii_alphanumeric() || ITSELF.contains(c) => Ok(c),
@@ -224,8 +224,7 @@ fn bare(c: char) -> Result<char, NotPlain> {
     }
 }
 
-/// A character in quotes: ASCII, and letters and digits of any language, but nothing that is invisible or turns the
-/// direction of writing.
+/// Accepts a character in quotes: ASCII, and letters and digits of any language, but no invisible characters or marks of writing direction.
 fn quoted(c: char) -> Result<char, NotPlain> {
     match c {
         '\t' | '\n' => Err(NotPlain::Control(c)),
@@ -234,7 +233,7 @@ fn quoted(c: char) -> Result<char, NotPlain> {
     }
 }
 
-/// The first word must be a command's name, of a kind that isn't mistaken for another's.
+/// Checks that the first word is a command's name and can't be mistaken for something else.
 fn name(word: &str, is_bare: bool) -> Result<(), NotPlain> {
     if is_bare && RESERVED.contains(&word) {
         return Err(NotPlain::Reserved(word.to_owned()));

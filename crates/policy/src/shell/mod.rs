@@ -1,8 +1,8 @@
-//! Shell text as a list of simple commands of plain words, or the reason why it isn't one.
+//! Shell text as a list of simple commands of plain words, or the reason that it isn't plain.
 //!
-//! Two readers that have nothing in common must come to the same list: our own strict [`lex`]er, which knows only what is
-//! plain, and [`grammar`], a library's full grammar of bash. What only one of them takes for plain is not. Nothing here
-//! is a boundary (that is the sandbox); it decides what may run without asking, so a doubt is always an answer: ask.
+//! Two independent readers must find the same list: our own strict [`lex`]er, which knows only plain text, and [`grammar`], a library's
+//! full grammar of bash. If they disagree, the text isn't plain. The boundary is the sandbox; these readers only decide which text may run
+//! without asking, and in doubt it asks.
 
 mod grammar;
 mod guess;
@@ -12,15 +12,15 @@ mod tests;
 
 pub(super) use guess::guess;
 
-/// The longest shell text that is read, in bytes.
+/// The longest shell text read, in bytes.
 pub const MAX_TEXT_BYTES: usize = 8 * 1024;
 /// The most simple commands in one text.
 const MAX_COMMANDS: usize = 64;
 
-/// How a simple command is joined to the one before it.
+/// The way a simple command is joined to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
-    /// It is the first, or comes after `;` or a line's end.
+    /// The first command, or after `;` or a line's end.
     Then,
     /// After `&&`.
     And,
@@ -34,11 +34,11 @@ pub(super) enum Joint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Simple {
     pub(super) joint: Joint,
-    /// Never empty.
+    /// At least one word.
     pub(super) words: Vec<String>,
 }
 
-/// Why a text isn't plain: a sentence for people.
+/// The reason that a text isn't plain, as a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotPlain {
     #[error("It is empty, so there is nothing to run.")]
@@ -80,7 +80,7 @@ pub(super) enum NotPlain {
 /// Reads a text as plain commands: at least one, each with at least one word.
 ///
 /// # Errors
-/// Why the text isn't plain.
+/// The reason that the text isn't plain.
 pub(super) fn plain(text: &str) -> Result<Vec<Simple>, NotPlain> {
     let ours = lex::read(text)?;
     match grammar::read(text) {

@@ -14,7 +14,7 @@ use super::{
     rules::{self, RuleQuestion},
 };
 
-/// The reason that an application always asks, at any level and under any rules.
+/// The reason an application always asks, at any level and under any rules.
 const APP: &str = "It would run as you, outside the sandbox, as if you had started it. I can't see what it does then.";
 
 /// The reason to run a command without further rights.

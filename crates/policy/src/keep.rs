@@ -26,7 +26,7 @@ const MODE: u32 = 0o600;
 /// if the file was changed. `home` replaces `~/`.
 ///
 /// # Errors
-/// The reason that the file can't be changed; it stays as it was.
+/// The reason the file can't be changed; it stays as it was.
 pub fn change(
     path: &Path,
     home: Option<&Path>,

@@ -40,7 +40,7 @@ pub const EXAMPLE: &str = include_str!("../../../docs/policy.toml");
 /// Tools that never ask: planning, notes, and answers to the asking chat. A rule can deny them.
 pub const FREE: [&str; 6] = ["plan", "reply", "note", "context_update", "keep", "step_end"];
 
-/// The reason that commands ask without a sandbox. Only a person who was told this reason has agreed to running unconfined.
+/// The reason commands ask without a sandbox. Only a person who was told this reason has agreed to running unconfined.
 pub const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every command needs your yes.";
 
 /// Returns `true` for a path that tools skip unless it is named: private, or asked about.
@@ -235,7 +235,7 @@ pub struct Circumstances<'a> {
     pub taint: Option<&'a str>,
     /// `true` if shell text would run in a sandbox.
     pub is_sandboxed: bool,
-    /// The reason that the command's writable folders can't be copied first; `None` if they can, or if there are none.
+    /// The reason the command's writable folders can't be copied first; `None` if they can, or if there are none.
     pub uncovered: Option<&'a str>,
     /// The time of a tainted cycle's last write to a folder the command works in or may write to; `None` if there was none.
     pub tainted_write: Option<DateTime<Utc>>,

@@ -41,7 +41,7 @@ fn made_at(path: &Path, text: &str, line: usize) -> Option<DateTime<Utc>> {
 /// Returns the text of the policy file, empty without a file.
 ///
 /// # Errors
-/// The reason that it can't be trusted, in a sentence.
+/// The reason it can't be trusted, in a sentence.
 pub fn text(path: &Path) -> Result<String, String> {
     if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
         return Ok(String::new());

@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 3;
 /// The reading of a shell text.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// The reason that the text isn't plain, if so.
+    /// The reason the text isn't plain, if so.
     pub(super) not_plain: Option<NotPlain>,
     /// The words of its commands; guessed if the text isn't plain.
     pub(super) commands: Vec<Vec<String>>,

@@ -153,7 +153,7 @@ impl Rules {
         Self { hosts: Vec::new(), ..self }
     }
 
-    /// Returns the reason that the file isn't used, as a sentence.
+    /// Returns the reason the file isn't used, as a sentence.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }
@@ -382,7 +382,7 @@ fn is_host(pattern: &str, host: &Host) -> bool {
 /// Parses the host of a web address.
 ///
 /// # Errors
-/// The reason that it isn't a plain web address, as a sentence.
+/// The reason it isn't a plain web address, as a sentence.
 pub(super) fn web_host(url: &str) -> Result<Host, String> {
     let parsed = reqwest::Url::parse(url).map_err(|_| "It isn't a web address.".to_owned())?;
     if !matches!(parsed.scheme(), "http" | "https") {

@@ -1,4 +1,4 @@
-//! Shell text as a list of simple commands of plain words, or the reason that it isn't plain.
+//! Shell text as a list of simple commands of plain words, or the reason it isn't plain.
 //!
 //! Two independent readers must find the same list: our own strict [`lex`]er, which knows only plain text, and [`grammar`], a library's
 //! full grammar of bash. If they disagree, the text isn't plain. The boundary is the sandbox; these readers only decide which text may run
@@ -38,7 +38,7 @@ pub(super) struct Simple {
     pub(super) words: Vec<String>,
 }
 
-/// The reason that a text isn't plain, as a sentence for people.
+/// The reason a text isn't plain, as a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotPlain {
     #[error("It is empty, so there is nothing to run.")]
@@ -80,7 +80,7 @@ pub(super) enum NotPlain {
 /// Reads a text as plain commands: at least one, each with at least one word.
 ///
 /// # Errors
-/// The reason that the text isn't plain.
+/// The reason the text isn't plain.
 pub(super) fn plain(text: &str) -> Result<Vec<Simple>, NotPlain> {
     let ours = lex::read(text)?;
     match grammar::read(text) {

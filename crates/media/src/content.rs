@@ -1,25 +1,25 @@
-//! What a file is by its bytes: its name and the type that its sender says are only claims. Pictures that the model can be shown
-//! are told by their first bytes, and so are their sides; text is what is UTF-8 without control characters.
+//! The content of a file, judged by its bytes: its name and the sender's type are only claims. Images that the model can see are recognised
+//! by their first bytes, with their dimensions; text is UTF-8 without control characters.
 
-/// How much of a file is looked at, in bytes: a picture's header may stand behind a preview.
+/// The number of bytes examined: an image's header may follow a preview.
 pub const HEAD_BYTES: usize = 256 * 1024;
-/// The longest side that the model's server takes, in pixels.
+/// The longest side of an image that the model's server accepts, in pixels.
 pub const MAX_SIDE_PX: u32 = 8_000;
 
-/// The largest picture that is shown, in bytes: it grows by a third on its way, and the model's server takes 5 MB.
+/// The largest image shown, in bytes: encoding adds a third, and the model's server accepts 5 MB.
 pub const MAX_IMAGE_BYTES: u64 = 3_500_000;
 
-/// What a file is.
+/// The kind of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// A picture that the model can be shown.
+    /// An image that the model can see.
     Image {
         /// Its media type.
         mime: &'static str,
         /// Its width and height in pixels.
         size: (u32, u32),
     },
-    /// A PDF, by how it begins.
+    /// A PDF, by its first bytes.
     Pdf,
     /// Text in UTF-8.
     Text,
@@ -27,7 +27,7 @@ pub enum Content {
     Other,
 }
 
-/// Looks at a file's first bytes, all of them if it is short.
+/// Classifies a file by its first bytes, or all of them if it is short.
 pub fn sniff(head: &[u8]) -> Content {
     let image = |mime, size: Option<(u32, u32)>| {
         size.filter(|(width, height)| *width > 0 && *height > 0).map(|size| Content::Image { mime, size })
@@ -50,14 +50,14 @@ pub fn sniff(head: &[u8]) -> Content {
     })
 }
 
-/// Readers take a PDF whose mark has something before it.
+/// Finds the mark of a PDF; readers accept other bytes before it.
 fn is_pdf(head: &[u8]) -> bool {
     const MARK: &[u8] = b"%PDF-";
     const MARK_WITHIN_BYTES: usize = 1_024;
     head.get(..MARK_WITHIN_BYTES.min(head.len())).unwrap_or_default().windows(MARK.len()).any(|bytes| bytes == MARK)
 }
 
-/// Whether bytes are text, the last character of which may be cut off.
+/// Returns `true` if the bytes are text; the last character may be cut off.
 pub fn is_text(bytes: &[u8]) -> bool {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -70,7 +70,7 @@ pub fn is_text(bytes: &[u8]) -> bool {
     !text.is_empty() && !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\x0c'))
 }
 
-/// A JPEG's sides stand in its frame header, behind any number of other segments.
+/// Reads a JPEG's dimensions from its frame header, after any number of other segments.
 fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut at = 2;
     loop {
@@ -81,12 +81,12 @@ fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
             return None;
         };
         match marker {
-            // Frame headers, but for the tables that stand among their numbers.
+            // Frame headers, except the tables numbered among them.
             0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
                 return be16(bytes, at + 7).zip(be16(bytes, at + 5));
             }
             0x01 | 0xd0..=0xd8 => at += 2,
-            // The picture's data, or its end, without a frame before it.
+            // The image data or its end, before any frame.
             0xd9 | 0xda => return None,
             _ => at += 2 + usize::try_from(be16(bytes, at + 2)?.max(2)).ok()?,
         }
@@ -113,7 +113,7 @@ fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A number of up to four bytes, the lowest first.
+/// Reads a number of up to four bytes, lowest first.
 fn le(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
     Some(bytes.get(at..at + length)?.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
 }

@@ -1,7 +1,7 @@
-//! What is known of the files that come with messages, without touching any of them: where each is kept, what its bytes show
-//! it to be (`content`), and what its message says of it (`words`). Values in, values out.
+//! The files of messages, described without touching them: the storage path, the content by its bytes (`content`), and the description in
+//! the message (`words`). Pure values.
 //!
-//! `bot/media` fetches them and has speech written down; a wake shows them to the model (`cycle/run/attached`, `tool/attachment`).
+//! `bot/media` fetches the files and has speech transcribed; a wake shows them to the model (`cycle/run/attached`, `tool/attachment`).
 
 pub mod content;
 pub mod speech;
@@ -13,18 +13,18 @@ pub use transcript::Transcript;
 /// The largest file that Telegram lets a bot fetch, in bytes.
 pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Whether a file of this kind (as the Bot API names the field) is somebody speaking, most likely.
+/// Returns `true` if a file of this kind (the Bot API's field name) most likely holds speech.
 pub fn is_sound(kind: &str) -> bool {
     matches!(kind, "voice" | "video_note" | "audio")
 }
 
-/// Where a file is kept, below the workspace. Nothing that its sender chose is part of it: the number of its row, and an
-/// ending from a small table by its media type.
+/// Returns a file's path below the workspace. The sender chooses no part of it: the name is the row's number, and the extension comes from
+/// a small table by media type.
 pub fn place(id: i64, kind: &str, mime: Option<&str>) -> String {
     place_named(&id.to_string(), kind, mime)
 }
 
-/// The same for a file that is here before it has a row: `name` is what it is told from others by.
+/// Returns the path of a file that has no row yet, under a unique `name`.
 pub fn place_named(name: &str, kind: &str, mime: Option<&str>) -> String {
     let folder = if is_sound(kind) { "voice" } else { "files" };
     format!("{folder}/{name}.{}", ending(kind, mime))
@@ -33,7 +33,7 @@ pub fn place_named(name: &str, kind: &str, mime: Option<&str>) -> String {
 fn ending(kind: &str, mime: Option<&str>) -> &'static str {
     let mime = mime.map(|mime| mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     match (kind, mime.as_deref()) {
-        // What Telegram makes itself is always the same.
+        // Telegram's own formats are always the same.
         ("voice", _) => "ogg",
         ("video_note", _) => "mp4",
         ("photo", _) => "jpg",

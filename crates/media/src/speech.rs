@@ -1,25 +1,25 @@
-//! Words between the program that listens to recordings and those that ask it. They lie apart from the engine: whoever names the
-//! engine's crate has whisper.cpp in its program, and the C++ library at each start.
+//! Types shared by the transcriber and its callers. They are kept apart from the engine: a program that links the engine's crate holds
+//! whisper.cpp, and loads the C++ library at each start.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether this build can understand speech.
+/// `true` if this build can transcribe speech.
 pub const IS_BUILT: bool = cfg!(feature = "voice");
 
-/// The error of a build that can't.
+/// The error of a build without speech.
 pub const NOT_BUILT: &str = "this build has no speech: it was built without the feature `voice`";
 
-/// Why a recording wasn't understood, by what should be done.
+/// The reason a recording wasn't transcribed, by the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Unheard {
-    /// Try again.
+    /// A later attempt may succeed.
     #[error("{0}")]
     Later(String),
     /// The recording itself is at fault.
     #[error("{0}")]
     Never(String),
-    /// A person has to mend the set-up; the recording isn't at fault.
+    /// A person has to repair the set-up; the recording is fine.
     #[error("{0}")]
     SetUp(String),
 }

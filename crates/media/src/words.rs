@@ -1,34 +1,34 @@
-//! What a message says of its files: its description in brackets is completed by what became of the file. Always made anew
-//! from the description and what is known, so that it can be told again after an edit, or when more is known.
+//! The text of a message about its files: the bracketed description of each file, completed by the file's outcome. The text is always
+//! rebuilt from the description and the known facts, so that it can be repeated after an edit or new facts.
 
 use super::Transcript;
 
-/// What ends a description and begins what was told of its file: its words follow, or why there are none.
+/// The end of a description and start of the outcome: a transcript, or the reason that there is none.
 const HEARD: &str = ", machine transcript";
 const SILENT: &str = ": no speech heard";
 const UNHEARD: &str = ": not transcribed";
 const UNFETCHED: &str = ": not fetched";
 const MARKS: [&str; 4] = [HEARD, SILENT, UNHEARD, UNFETCHED];
-/// Words of a transcript that are kept, in characters: some hours of speech.
+/// The most characters kept of a transcript: some hours of speech.
 const MAX_WORDS_CHARS: usize = 60_000;
 
-/// What is told of a file.
+/// The outcome for a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Telling {
-    /// Nothing yet.
+    /// No outcome yet.
     Nothing,
-    /// What was heard in it.
+    /// Its transcript.
     Heard(Transcript),
-    /// It is kept, and couldn't be listened to: why.
+    /// The file is stored but couldn't be transcribed, for this reason.
     Unheard(String),
-    /// It couldn't be fetched: why.
+    /// The file couldn't be fetched, for this reason.
     Unfetched(String),
 }
 
-/// A file of a message: its kind as the Bot API names the field, and what is told of it.
+/// A file of a message: its kind (the Bot API's field name), and its outcome.
 pub type ToldFile<'a> = (&'a str, Telling);
 
-/// A message's text with what is told of its files, in the order in which they came. Told twice, it is the same.
+/// Completes a message's text with the outcomes of its files, in order. Repetition changes nothing.
 pub fn retold(text: &str, files: &[ToldFile<'_>]) -> String {
     let mut text = text.to_owned();
     for (at, (kind, telling)) in files.iter().enumerate() {
@@ -40,7 +40,7 @@ pub fn retold(text: &str, files: &[ToldFile<'_>]) -> String {
     text
 }
 
-/// How people call a file of this kind: the beginning of its description.
+/// Returns the word for a file of this kind, which begins its description.
 pub fn noun(kind: &str) -> &str {
     match kind {
         "voice" => "voice",
@@ -51,7 +51,7 @@ pub fn noun(kind: &str) -> &str {
     }
 }
 
-/// The same for a sentence: `your voice note`.
+/// Returns the name for use in a sentence, as in `your voice note`.
 pub fn name(kind: &str) -> &str {
     match kind {
         "voice" => "voice note",
@@ -60,7 +60,7 @@ pub fn name(kind: &str) -> &str {
     }
 }
 
-/// The text with one telling more; none when it stands there already, or there is none.
+/// Adds one outcome to the text; `None` if there is nothing to add.
 fn tell(text: &str, noun: &str, nth: usize, telling: &Telling) -> Option<String> {
     let (mark, words) = match telling {
         Telling::Nothing => return None,
@@ -72,7 +72,7 @@ fn tell(text: &str, noun: &str, nth: usize, telling: &Telling) -> Option<String>
     let is_description = |line: &str| line.starts_with(&opening) && line.ends_with(']');
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let Some(at) = lines.iter().enumerate().filter(|(_, line)| is_description(line)).nth(nth).map(|(at, _)| at) else {
-        // Described in another way: told above it.
+        // The description has another form: the outcome goes on top.
         lines.splice(0..0, [format!("[{noun}{mark}]"), words].into_iter().filter(|line| !line.is_empty()));
         return Some(lines.join("\n"));
     };
@@ -109,7 +109,7 @@ fn heard(transcript: &Transcript) -> (String, String) {
     (format!("{HEARD}{language}, {sure} % sure{cut}"), words.chars().take(MAX_WORDS_CHARS).collect())
 }
 
-/// Several lines as one: a line's end ends a description, and words must not pose as one.
+/// Joins lines into one: a line's end ends a description, and a transcript mustn't pose as one.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,7 @@
-//! The fields and notes of a PDF: what people have typed, ticked and written on it.
+//! The fields and notes of a PDF: text that people typed, ticked or wrote on it.
 //!
-//! Many programs fill in a form without drawing what they fill in, and a tick is a drawing at best. So fields are read as fields. What the
-//! page's own text shows already isn't told twice.
+//! Many programs fill in a form without drawing the values, and a tick is at best a drawing. Fields are therefore read as fields, and
+//! values already in the page's text are left out.
 
 use std::collections::HashSet;
 
@@ -11,23 +11,23 @@ use hayro_interpret::hayro_syntax::{
     page::Page,
 };
 
-/// How many parents of a field are followed.
+/// The most parents of a field followed.
 const MAX_PARENTS: usize = 16;
-/// How many fields and notes of a file are told.
+/// The most fields and notes listed from a file.
 const MAX_TOLD: usize = 2_000;
-/// The longest name of a field that is told, in characters.
+/// The longest field name listed, in characters.
 const MAX_NAME_CHARS: usize = 200;
-/// The longest value that is told, in characters.
+/// The longest value listed, in characters.
 const MAX_VALUE_CHARS: usize = 10_000;
-/// Flags of annotations: hidden, and not to be viewed.
+/// Annotation flags: hidden, or excluded from view.
 const UNSEEN: u32 = 1 << 1 | 1 << 5;
-/// Flags of fields: a password; a set of which one is chosen; a button without a state.
+/// Field flags: a password; a choice of one; a button without a state.
 const PASSWORD: u32 = 1 << 13;
 const RADIO: u32 = 1 << 15;
 const PUSH: u32 = 1 << 16;
-/// States of ticks that say nothing but that they are ticked.
+/// States of a tick without further meaning.
 const USUAL_STATES: [&str; 7] = ["yes", "on", "1", "true", "x", "checked", "ja"];
-/// Notes that people put on pages.
+/// The kinds of notes on pages.
 const NOTES: [&str; 14] = [
     "FreeText",
     "Text",
@@ -48,7 +48,7 @@ const NOTES: [&str; 14] = [
 /// Reads fields, page by page.
 pub(super) struct FormReader<'a> {
     pdf: &'a Pdf,
-    /// The names of the fields that were met.
+    /// The names of the fields found so far.
     met: HashSet<String>,
     told: usize,
 }
@@ -58,7 +58,7 @@ impl<'a> FormReader<'a> {
         Self { pdf, met: HashSet::new(), told: 0 }
     }
 
-    /// The fields and notes of a page as lines, but for those whose words stand in its text; empty if it has none.
+    /// Returns the fields and notes of a page as lines, except those whose words are in its text; empty if there are none.
     pub(super) fn read_page(&mut self, page: &Page<'_>, text: &str) -> String {
         let shown = without_blanks(text);
         let annotations = page.raw().get::<Array<'_>>("Annots");
@@ -87,7 +87,7 @@ impl<'a> FormReader<'a> {
         section("form fields", fields) + &section("notes on the page", notes)
     }
 
-    /// Fields that stand on no page, and why fields can't be told; empty if there is nothing to say.
+    /// Returns the fields outside all pages, and a note if fields can't be read; empty if there is nothing to say.
     pub(super) fn read_rest(&mut self) -> String {
         let root = self.pdf.xref().get::<Dict<'_>>(self.pdf.xref().root_id());
         let Some(form) = root.and_then(|root| root.get::<Dict<'_>>("AcroForm")) else { return String::new() };
@@ -120,7 +120,7 @@ impl<'a> FormReader<'a> {
         lines
     }
 
-    /// The fields of a list, each read afresh: one that is reached from its parent can't be asked for it.
+    /// Reads the fields of a list anew: a field reached through its parent can't be asked for the parent.
     fn children(&self, dict: &Dict<'a>, key: &str) -> Vec<Dict<'a>> {
         let list = dict.get::<Array<'a>>(key);
         let children = list.iter().flat_map(|list| list.raw_iter()).take(10 * MAX_TOLD);
@@ -170,13 +170,13 @@ impl<'a> FormReader<'a> {
     }
 }
 
-/// A box to tick, as Markdown has it.
+/// Renders a box to tick, as in Markdown.
 fn read_tick(widget: &Dict<'_>, label: &str, value: Option<&Object<'_>>, is_radio: bool) -> String {
     let state = widget.get::<Name<'_>>("AS").map(|state| state.as_str().to_owned());
     let own = own_state(widget).or_else(|| state.clone().filter(|state| state != "Off"));
     let value = value.and_then(text_of_object);
     let is_ticked = match (&value, &own) {
-        // What the field holds counts: programs forget to draw it.
+        // The field's value counts: some programs forget to draw it.
         (Some(value), Some(own)) => value == own,
         (Some(value), None) => value != "Off" && !value.is_empty(),
         (None, _) => state.is_some_and(|state| state != "Off"),
@@ -193,7 +193,7 @@ fn read_tick(widget: &Dict<'_>, label: &str, value: Option<&Object<'_>>, is_radi
     choice.map_or_else(|| format!("[{mark}] {label}"), |choice| format!("[{mark}] {label}: {choice}"))
 }
 
-/// The state in which a widget's box is ticked.
+/// Returns the state in which a widget's box is ticked.
 fn own_state(widget: &Dict<'_>) -> Option<String> {
     let states = widget.get::<Dict<'_>>("AP")?.get::<Dict<'_>>("N")?;
     let mut states: Vec<String> = states.keys().map(|state| state.as_str().to_owned()).collect();
@@ -201,7 +201,7 @@ fn own_state(widget: &Dict<'_>) -> Option<String> {
     states.into_iter().find(|state| state != "Off")
 }
 
-/// Whether an annotation is drawn with letters of its own: many have an empty drawing, which the viewer is to fill.
+/// Returns `true` if an annotation has letters in its own drawing: many have an empty one for the viewer to fill.
 fn is_drawn(annotation: &Dict<'_>) -> bool {
     let drawing = annotation.get::<Dict<'_>>("AP").and_then(|drawings| drawings.get::<Object<'_>>("N"));
     let drawing = drawing
@@ -210,7 +210,7 @@ fn is_drawn(annotation: &Dict<'_>) -> bool {
     drawing.is_some_and(|drawn| drawn.windows(2).any(|pair| pair.eq_ignore_ascii_case(b"Tj")))
 }
 
-/// What somebody has written on a page, unless it is drawn there.
+/// Returns a note's text and author, unless it is drawn on the page.
 fn read_note(annotation: &Dict<'_>, shown: &str) -> Option<String> {
     let said = annotation.get::<Object<'_>>("Contents").and_then(|said| text_of_object(&said))?;
     let said = one_line(&said, MAX_VALUE_CHARS);
@@ -221,7 +221,7 @@ fn read_note(annotation: &Dict<'_>, shown: &str) -> Option<String> {
     (!said.is_empty() && !is_shown).then_some(line)
 }
 
-/// What a choice shows for the value that it keeps.
+/// Returns the label of a choice's value.
 fn displayed(widget: &Dict<'_>, value: &str) -> String {
     let options = inherited::<Array<'_>>(widget, "Opt");
     let pairs = options.iter().flat_map(|options| options.iter::<Object<'_>>()).filter_map(Object::into_array);
@@ -233,17 +233,17 @@ fn displayed(widget: &Dict<'_>, value: &str) -> String {
     shown.next().map_or_else(|| value.to_owned(), |(_, shown)| shown)
 }
 
-/// A field and those above it, from the inside.
+/// Iterates over a field and its parents, from the inside.
 fn lineage<'a>(field: &Dict<'a>) -> impl Iterator<Item = Dict<'a>> {
     std::iter::successors(Some(field.clone()), |field| field.get::<Dict<'_>>("Parent")).take(MAX_PARENTS)
 }
 
-/// An entry that a field has, or gets from one above it.
+/// Returns an entry of a field, or the one inherited from a parent.
 fn inherited<'a, T: TryFrom<Object<'a>>>(field: &Dict<'a>, key: &str) -> Option<T> {
     lineage(field).find_map(|field| field.get::<Object<'a>>(key)).and_then(|object| T::try_from(object).ok())
 }
 
-/// A field's name with those above it.
+/// Returns a field's name, prefixed by its parents' names.
 fn full_name(field: &Dict<'_>) -> String {
     let mut names: Vec<String> = lineage(field)
         .filter_map(|field| field.get::<Object<'_>>("T").and_then(|name| text_of_object(&name)))
@@ -253,7 +253,7 @@ fn full_name(field: &Dict<'_>) -> String {
     one_line(&names.join("."), MAX_NAME_CHARS)
 }
 
-/// The words of a string, a stream or a name.
+/// Returns the text of a string, a stream or a name.
 fn text_of_object(object: &Object<'_>) -> Option<String> {
     match object {
         Object::String(text) => Some(decode_text(text.as_bytes())),
@@ -263,7 +263,7 @@ fn text_of_object(object: &Object<'_>) -> Option<String> {
     }
 }
 
-/// A text string in one of the encodings that PDFs have for them.
+/// Decodes a text string in any of the PDF encodings.
 fn decode_text(bytes: &[u8]) -> String {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes.as_chunks().0.iter().map(|pair| unit(*pair)).collect();
@@ -277,7 +277,7 @@ fn decode_text(bytes: &[u8]) -> String {
     }
 }
 
-/// A letter of PDFDocEncoding, which is Latin-1 but for these.
+/// Decodes a byte of PDFDocEncoding, which is Latin-1 except for these.
 fn document_letter(byte: u8) -> char {
     const LOW: [char; 8] = ['˘', 'ˇ', 'ˆ', '˙', '˝', '˛', '˚', '˜'];
     const HIGH: [char; 33] = [
@@ -296,7 +296,7 @@ fn without_blanks(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// The text on one line, without control characters.
+/// Puts text on one line, without control characters.
 fn one_line(text: &str, max_chars: usize) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     reveille_base::words::shortened(&reveille_base::words::one_line(&text), max_chars)

@@ -1,7 +1,7 @@
 //! The text of PDFs, page by page.
 //!
-//! Whoever sent one chose its bytes: `reveille-pdf`, a program of its own, reads it within bounds. What reads is the Cargo feature
-//! `pdf`; without it, all is [`PdfFault::NotBuilt`].
+//! The sender of a PDF chooses its bytes, so `reveille-pdf`, a separate program, reads it within limits. The reader is the Cargo feature
+//! `pdf`; without it every answer is [`PdfFault::NotBuilt`].
 
 #[cfg(feature = "pdf")]
 mod form;
@@ -16,36 +16,36 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "pdf")]
 pub use self::text::text_of;
 
-/// The most memory that it may have, in bytes.
+/// The memory limit of the reader, in bytes.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
-/// Pages that are read at most.
+/// The most pages read.
 pub const MAX_PAGES_READ: usize = 500;
-/// How much text is read at most, in bytes.
+/// The most text read, in bytes.
 pub const MAX_TEXT_BYTES: usize = 2 << 20;
 
-/// What stands in a PDF.
+/// The content of a PDF.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PdfText {
-    /// How many pages it has.
+    /// The number of pages.
     pub pages: usize,
-    /// The text of the first of them, a page each, with its form fields and notes; those behind it are beyond a bound.
+    /// The text of the first pages, one entry each, with form fields and notes; later pages are beyond a limit.
     pub texts: Vec<String>,
-    /// Form fields that stand on no page, and what keeps fields from being read.
+    /// Form fields outside all pages, and a note if fields can't be read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rest: String,
 }
 
-/// Why a PDF's text can't be had, by what its person can do.
+/// The reason that a PDF can't be read, by the person's next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum PdfFault {
-    /// It wants a password, or is encrypted in a way that isn't known here.
+    /// The PDF needs a password, or uses an unknown encryption.
     #[error("a PDF that is locked with a password. Sent without one it can be read")]
     Locked,
-    /// It isn't as a PDF has to be, or its reader failed on it.
+    /// The PDF is malformed, or its reader failed.
     #[error("a damaged PDF. Perhaps it can be sent once more, or as pictures")]
     Damaged,
-    /// It takes more time or memory than a file may.
+    /// The PDF takes more time or memory than allowed.
     #[error("a PDF that takes too long to be read. Sent in parts it can be read")]
     TooMuch,
     /// This build has no reader.
@@ -53,11 +53,11 @@ pub enum PdfFault {
     NotBuilt,
 }
 
-/// What the reader answers.
+/// The reader's answer.
 pub type PdfAnswer = Result<PdfText, PdfFault>;
 
 impl PdfText {
-    /// All of it, each page under a line with its number.
+    /// Joins all pages, each under a line with its number.
     pub fn joined(&self) -> String {
         let pages = self.texts.iter().enumerate().map(|(at, text)| {
             let text = text.trim_end();
@@ -76,13 +76,13 @@ impl PdfText {
 
 /// The note on a page without letters.
 const NO_TEXT: &str = "(no text: perhaps a picture of a page)";
-/// The note on a page that can't be read well.
+/// The note on a page with many unknown letters.
 const UNKNOWN_LETTERS: &str =
     "(Many letters of this page can't be told: its fonts don't say which they are. As a picture it can be read.)\n";
-/// One unknown letter in so many is many.
+/// The share of unknown letters that counts as many: one in this number.
 const MANY: usize = 10;
 
-/// Whether many letters stand for others that their font doesn't name.
+/// Returns `true` if the font leaves many letters unnamed.
 fn has_unknown_letters(text: &str) -> bool {
     let is_private =
         |c: char| matches!(c, '\u{fffd}' | '\u{e000}'..='\u{f8ff}') || c.is_control() && !c.is_whitespace();
@@ -94,7 +94,7 @@ fn has_unknown_letters(text: &str) -> bool {
     unknown * MANY > all
 }
 
-/// Says that this build has no reader.
+/// Returns the error of a build without a reader.
 #[cfg(not(feature = "pdf"))]
 pub fn text_of(_: Vec<u8>) -> PdfAnswer {
     Err(PdfFault::NotBuilt)

@@ -1,5 +1,5 @@
-//! Reading itself: a page is drawn on a device that keeps nothing but letters, and where they stand. From that come lines and
-//! blanks, in the order in which the page draws them.
+//! Text extraction: a page is drawn on a device that records only letters and their positions. Lines and blanks follow from these, in
+//! drawing order.
 
 use std::collections::HashSet;
 
@@ -15,21 +15,21 @@ use hayro_interpret::{
 
 use super::{MAX_PAGES_READ, MAX_TEXT_BYTES, NO_TEXT, PdfAnswer, PdfFault, PdfText, form::FormReader};
 
-/// How far the next letter of a line may be above or below the last one, in shares of the letters' height.
+/// The vertical distance up to which a letter is on the same line, as a share of the letters' height.
 const SAME_LINE: f64 = 0.5;
-/// A gap between two letters from which on it is a blank, in shares of the letters' height.
+/// The gap from which two letters have a blank between them, as a share of the letters' height.
 const BLANK: f64 = 0.18;
-/// How near the same letter is drawn again to make it bold, in shares of the letters' height.
+/// The distance within which a repeated letter is drawn for boldness, as a share of the letters' height.
 const SAME_PLACE: f64 = 0.05;
-/// How high and how wide a font's letters are counted, in its own units.
+/// The height and width of an em in font units.
 const EM: f64 = 1_000.0;
-/// How wide a letter is whose font doesn't say it, in the font's units.
+/// The width of a letter whose font gives none, in font units.
 const USUAL_WIDTH: f32 = 500.0;
 
-/// The text of a PDF.
+/// Extracts the text of a PDF.
 ///
 /// # Errors
-/// It is locked or damaged.
+/// The PDF is locked or damaged.
 pub fn text_of(bytes: Vec<u8>) -> PdfAnswer {
     let pdf = Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Decryption(_) => PdfFault::Locked,
@@ -60,7 +60,7 @@ pub fn text_of(bytes: Vec<u8>) -> PdfAnswer {
     if pages.is_empty() { Err(PdfFault::Damaged) } else { Ok(PdfText { pages: pages.len(), texts, rest }) }
 }
 
-/// The letters that a ligature stands for: nobody searches for the ligature.
+/// Splits a ligature into its letters, for searching.
 fn joined_letters(letter: char) -> Option<&'static str> {
     let letters = match letter {
         '\u{fb00}' => "ff",
@@ -74,16 +74,16 @@ fn joined_letters(letter: char) -> Option<&'static str> {
     Some(letters)
 }
 
-/// The letters so far, and where the last one ends.
+/// The letters so far, and the end of the last one.
 #[derive(Default)]
 struct Letters {
     text: String,
     last: Option<Place>,
-    /// The first character of each letter, and where it stands in units of [`SAME_PLACE`].
+    /// The first character of each letter, with its position in units of [`SAME_PLACE`].
     drawn: HashSet<(char, i64, i64)>,
 }
 
-/// Where a letter begins and ends, and how high its line is.
+/// The start and end of a letter, and the height of its line.
 #[derive(Clone, Copy)]
 struct Place {
     begin: Point,
@@ -92,11 +92,11 @@ struct Place {
 }
 
 impl Letters {
-    /// Whether a letter stands there already: outlines and shadows are drawn as the text once more.
+    /// Returns `true` if the letter was already drawn here: outlines and shadows repeat the text.
     fn is_again(&mut self, letters: &str, place: Place) -> bool {
         let Some(letter) = letters.chars().next().filter(|letter| !letter.is_whitespace()) else { return false };
         let unit = (place.height * SAME_PLACE).max(f64::MIN_POSITIVE);
-        // What is too large for the type is cut to its bounds.
+        // Values beyond the type's range are clamped.
         let (x, y) = ((place.begin.x / unit).round() as i64, (place.begin.y / unit).round() as i64);
         let near = |at: i64| at.saturating_sub(1)..=at.saturating_add(1);
         let is_again = near(x).any(|x| near(y).any(|y| self.drawn.contains(&(letter, x, y))));

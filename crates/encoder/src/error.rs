@@ -1,30 +1,30 @@
-//! Why there is no encoder.
+//! Errors of the sentence encoder.
 
 use std::path::PathBuf;
 
-/// Why a sentence encoder can't be used.
+/// The reason that a sentence encoder can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EncoderError {
-    /// This build has no encoder in it.
+    /// This build has no encoder.
     #[error("this build can't embed on this machine: it was made without the feature embed")]
     NotBuilt,
     /// A file of the folder can't be read.
     #[error("{} can't be read: {source}", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file of the folder isn't what it should be.
+    /// A file of the folder is malformed.
     #[error("{} is damaged: {why}", path.display())]
     Damaged {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// The folder's model isn't one that is read.
+    /// The folder's model is of an unsupported kind.
     #[error("this model can't be used: {0}")]
     Unfit(String),
 }

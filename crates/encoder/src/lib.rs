@@ -1,6 +1,6 @@
-//! Sentence embeddings on this machine, and what is said between the program that makes them and who asks it.
+//! Sentence embeddings on this machine, and the protocol between the embedding program and its caller.
 //!
-//! The encoder is the Cargo feature `embed`. Without it everything compiles, [`IS_BUILT`] is false, and opening one is
+//! The encoder is the Cargo feature `embed`. Without it everything compiles, [`IS_BUILT`] is false, and opening an encoder is
 //! [`EncoderError::NotBuilt`].
 
 #[cfg(feature = "embed")]
@@ -19,23 +19,23 @@ pub use error::EncoderError;
 pub use not_built::NoEncoder as Encoder;
 pub use text::{from_text, to_text};
 
-/// Whether this build has an encoder.
+/// `true` if this build has an encoder.
 pub const IS_BUILT: bool = cfg!(feature = "embed");
 
-/// What the child is told, a line a batch.
+/// A request to the child process, one line per batch.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct EmbedderRequest {
     /// The texts.
     pub texts: Vec<String>,
 }
 
-/// What it says, a line a batch.
+/// The child's answer, one line per batch.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EmbedderAnswer {
-    /// Base64, a vector each; see [`to_text`].
+    /// One vector each in base64; see [`to_text`].
     pub vectors: Vec<String>,
-    /// Why there are none.
+    /// The reason that there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -1,15 +1,15 @@
-//! What stands in for the encoder in a build without it.
+//! The replacement of the encoder in a build without it.
 
 use std::path::Path;
 
 use crate::EncoderError;
 
-/// A sentence encoder, which this build can't have.
+/// A sentence encoder that can't exist in this build.
 #[derive(Debug)]
 pub enum NoEncoder {}
 
 impl NoEncoder {
-    /// Says that this build has no encoder.
+    /// Returns the error of a build without an encoder.
     ///
     /// # Errors
     /// Always [`EncoderError::NotBuilt`].
@@ -17,7 +17,7 @@ impl NoEncoder {
         Err(EncoderError::NotBuilt)
     }
 
-    /// Can't be called: there is no value of this type.
+    /// Unreachable, since this type has no value.
     ///
     /// # Errors
     /// None.

@@ -1,13 +1,13 @@
-//! Vectors as text between two programs of ours.
+//! Vectors as text, for the exchange between two of our programs.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// A vector as text: its bytes in base64.
+/// Encodes a vector as text: its bytes in base64.
 pub fn to_text(vector: &[f32]) -> String {
     STANDARD.encode(vector.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
 }
 
-/// The vector of such a text; none if it isn't one.
+/// Decodes a vector from text; `None` if it is malformed.
 pub fn from_text(text: &str) -> Option<Vec<f32>> {
     let bytes = STANDARD.decode(text).ok()?;
     let (numbers, rest) = bytes.as_chunks();

@@ -1,15 +1,15 @@
-//! The encoder's forward pass: BERT, over all tokens of several texts as the rows of one matrix. Nothing is padded: only in the
-//! attention does a text know where it begins and ends.
+//! The encoder's forward pass: BERT over the tokens of several texts, as rows of one matrix without padding. Only the attention separates
+//! the texts.
 
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, Slice, linalg::general_mat_mul};
 
 use super::{math, settings::EncoderSettings, weights::Weights};
 use crate::EncoderError;
 
-/// Rows times a matrix, plus a row.
+/// A linear map: rows times a matrix, plus a row.
 #[derive(Debug)]
 struct Linear {
-    /// One row an output.
+    /// One row per output.
     weight: Array2<f32>,
     bias: Array1<f32>,
 }
@@ -22,7 +22,7 @@ impl Linear {
         })
     }
 
-    /// Several side by side: one larger product is faster than several small ones.
+    /// Joins several maps side by side: one large product is faster than several small ones.
     fn joined(parts: &[Self]) -> Result<Self, EncoderError> {
         let weights: Vec<_> = parts.iter().map(|part| part.weight.view()).collect();
         let biases: Vec<_> = parts.iter().map(|part| part.bias.view()).collect();
@@ -44,7 +44,7 @@ impl Linear {
     }
 }
 
-/// Each row brought to mean 0 and variance 1, then stretched and shifted.
+/// A layer norm: each row scaled to mean 0 and variance 1, then stretched and shifted.
 #[derive(Debug)]
 struct Norm {
     scale: Array1<f32>,
@@ -113,7 +113,7 @@ impl Layer {
     }
 }
 
-/// What each token gathers from the others of its text, head by head.
+/// Computes the attention of each token to the others of its text, head by head.
 fn attend(mixed: &Array2<f32>, lengths: &[usize], heads: usize) -> Array2<f32> {
     let width = mixed.ncols() / 3;
     let mut out = Array2::zeros((mixed.nrows(), width));
@@ -144,7 +144,7 @@ fn attend_within(mixed: &ArrayView2<'_, f32>, mut out: ArrayViewMut2<'_, f32>, h
     }
 }
 
-/// The whole model but its vocabulary's rows, which stay in the file.
+/// The whole model except the vocabulary's rows, which stay in the file.
 #[derive(Debug)]
 pub(super) struct Layers {
     weights: Weights,
@@ -172,7 +172,7 @@ impl Layers {
         })
     }
 
-    /// One row a token, the texts one after the other.
+    /// Returns one row per token, text after text.
     pub(super) fn apply(&self, texts: &[&[u32]]) -> Result<Array2<f32>, EncoderError> {
         let mut rows = self.words(texts)?;
         self.after_words.apply(&mut rows);

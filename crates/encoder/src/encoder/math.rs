@@ -1,18 +1,18 @@
-//! The few functions between the matrices, over whole slices and without branches, so that the compiler makes vector code of them.
+//! The few functions between the matrices, over whole slices and without branches, so that the compiler can vectorize them.
 
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, LOG2_E};
 
-/// Numerator and denominator of `erf(x) / x` in powers of `x²`, the lowest first: an approximation to the last bits of an `f32`
-/// within the bound.
+/// Numerator and denominator of `erf(x) / x` in powers of `x²`, lowest first: an approximation to the last bits of an `f32` within the
+/// bound.
 const ERF_ABOVE: [f32; 5] = [FRAC_2_SQRT_PI, 0.185_208_32, 0.050_955_694, 0.003_408_291, 0.000_229_050_65];
 const ERF_BELOW: [f32; 7] =
     [1.0, 0.497_469_25, 0.110_985_05, 0.014_070_47, 0.001_017_962_5, 0.000_023_547_966, -0.000_000_117_916_03];
-/// Beyond it `erf` is 1 in an `f32`.
+/// The value beyond which `erf` is 1 in an `f32`.
 const ERF_BOUND: f32 = 3.832_507;
 
-/// Powers of `x` for `2^x` between -½ and ½.
+/// Coefficients of `2^x` in powers of `x`, for `x` between -½ and ½.
 const EXP2: [f32; 7] = [1.0, LN_2, 0.240_226_5, 0.055_504_11, 0.009_618_129, 0.001_333_355_8, 0.000_154_035_3];
-/// Added and taken away again it rounds an `f32` to a whole number.
+/// A number that rounds an `f32` to an integer when added and subtracted again.
 const ROUNDING: f32 = 12_582_912.0;
 
 fn polynomial(x: f32, factors: &[f32]) -> f32 {
@@ -25,24 +25,24 @@ fn erf(x: f32) -> f32 {
     x * polynomial(square, &ERF_ABOVE) / polynomial(square, &ERF_BELOW)
 }
 
-/// `e^x` of what isn't above 0.
+/// Computes `e^x` for `x` up to 0.
 fn exp(x: f32) -> f32 {
     let x = (x * LOG2_E).max(-126.0);
     let shifted = x + ROUNDING;
     let whole = shifted - ROUNDING;
-    // The whole number stands in the lowest bits of the shifted one; moved up it is an exponent.
+    // The integer is in the lowest bits of the shifted number; moved up it becomes an exponent.
     let scale = f32::from_bits(shifted.to_bits().wrapping_sub(ROUNDING.to_bits()).wrapping_add(127) << 23);
     polynomial(x - whole, &EXP2) * scale
 }
 
-/// The exact GELU: `x · Φ(x)`.
+/// Applies the exact GELU: `x · Φ(x)`.
 pub(super) fn gelu(values: &mut [f32]) {
     for x in values {
         *x *= 0.5 * (1.0 + erf(*x * FRAC_1_SQRT_2));
     }
 }
 
-/// Brings a row to mean 0 and variance 1, then stretches and shifts it.
+/// Scales a row to mean 0 and variance 1, then stretches and shifts it.
 pub(super) fn normalise(row: &mut [f32], scale: &[f32], shift: &[f32], epsilon: f32) {
     let count = row.len() as f32;
     let mean = sum(row, |x| x) / count;
@@ -53,7 +53,7 @@ pub(super) fn normalise(row: &mut [f32], scale: &[f32], shift: &[f32], epsilon: 
     }
 }
 
-/// Makes weights of scores: positive, and 1 in all.
+/// Turns scores into positive weights with the sum 1.
 pub(super) fn softmax(row: &mut [f32]) {
     let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     for x in row.iter_mut() {
@@ -65,7 +65,7 @@ pub(super) fn softmax(row: &mut [f32]) {
     }
 }
 
-/// A sum in eight lanes: in one, each addition would wait for the one before.
+/// Sums in eight lanes: with one lane, each addition would wait for the one before.
 pub(super) fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let (lanes, rest) = values.as_chunks::<8>();
     let mut sums = [0.0; 8];

@@ -1,8 +1,8 @@
-//! A sentence encoder in this process: a folder as the sentence-transformers library writes it (BERT alone) in, vectors out.
+//! A sentence encoder in this process: it reads a folder as written by the sentence-transformers library (BERT only), and returns vectors.
 //!
-//! The forward pass is ours (`layers`, `math`), and so are the tokens (`tokens`) and the file of weights (`weights`): a general
-//! library would be 70 crates for six layers. It takes as much memory as the layers' weights and all processors while it
-//! works: callers run it in a child process that ends.
+//! The forward pass is ours (`layers`, `math`), as are the tokens (`tokens`) and the file of weights (`weights`): a general library would
+//! mean 70 crates for six layers. The encoder needs as much memory as the layers' weights, and all processors while it works, so callers
+//! run it in a short-lived child process.
 
 mod layers;
 mod math;
@@ -29,9 +29,9 @@ use settings::EncoderSettings;
 use tokens::WordPieces;
 use weights::Weights;
 
-/// More threads than this leave a machine no room for others.
+/// The most threads, to leave room for other programs.
 const MAX_THREADS: usize = 4;
-/// Tokens that go through the layers at once: more gain nothing, and a text's own attention is beside it.
+/// The tokens that go through the layers at once: more gain nothing, and each text's attention adds to them.
 const TOKENS_AT_ONCE: usize = 512;
 
 /// A sentence encoder in memory.
@@ -44,10 +44,10 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Reads a folder: `config.json`, `model.safetensors` and `vocab.txt`, and what else it says of itself.
+    /// Reads a folder: `config.json`, `model.safetensors`, `vocab.txt` and optional settings.
     ///
     /// # Errors
-    /// The file that is missing or damaged, or why the model isn't one that is read.
+    /// The file that is missing or damaged, or the reason the model isn't supported.
     pub fn open(folder: &Path) -> Result<Self, EncoderError> {
         let settings = EncoderSettings::read(folder)?;
         let vocabulary = folder.join("vocab.txt");
@@ -60,23 +60,23 @@ impl Encoder {
         Ok(Self { words, layers, settings, threads })
     }
 
-    /// The same with that many threads.
+    /// Sets the number of threads.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads: threads.max(1), ..self }
     }
 
-    /// Numbers of a vector.
+    /// Returns the length of a vector.
     pub fn dims(&self) -> usize {
         self.settings.width
     }
 
-    /// A text as the model reads it: numbers of tokens, the marks at both ends included.
+    /// Returns the text's token numbers, with the marks at both ends.
     pub fn tokens(&self, text: &str) -> Vec<u32> {
         self.words.encode(text, self.settings.most_tokens)
     }
 
-    /// Each text's vector, of length 1, in their order. Of a long text the beginning counts.
+    /// Returns each text's vector, of length 1, in order. Only the beginning of a long text counts.
     ///
     /// # Errors
     /// The weights can't be read any more.
@@ -128,7 +128,7 @@ impl Encoder {
     }
 }
 
-/// Which texts go through the layers together: of one length, as far as that goes, so that all threads end together.
+/// Groups the texts that go through the layers together: of similar length, so that all threads end together.
 fn groups(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
     let mut order: Vec<(usize, usize)> = tokens.iter().map(Vec::len).zip(0..).collect();
     order.sort_unstable_by(|left, right| right.cmp(left));
@@ -147,7 +147,7 @@ fn groups(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// A small file's text.
+/// Reads the text of a small file.
 fn read_text(path: &Path, max_bytes: u64) -> Result<String, EncoderError> {
     let unreadable = |source| EncoderError::Unreadable { path: path.to_owned(), source };
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What the encoder's folder says of itself, in the files that the sentence-transformers library writes.
+//! The settings in the encoder's folder, in the files of the sentence-transformers library.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::tokens::Spelling;
 use crate::EncoderError;
 
-/// The largest settings file that is read, in bytes.
+/// The largest settings file read, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
-/// The widest model that is read; a bound against a damaged file.
+/// The widest model read, as a bound against a damaged file.
 const MAX_SIDE: usize = 1 << 18;
 
 /// `config.json`.
@@ -69,29 +69,29 @@ impl Default for PoolingFile {
     }
 }
 
-/// A model's sides and ways.
+/// A model's dimensions and options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EncoderSettings {
-    /// Numbers a token, and a vector.
+    /// The numbers per token, and per vector.
     pub(super) width: usize,
-    /// Numbers a token in the middle of a layer.
+    /// The numbers per token in the middle of a layer.
     pub(super) inner_width: usize,
     pub(super) heads: usize,
     pub(super) layers: usize,
     pub(super) positions: usize,
     pub(super) words: usize,
-    /// Of sentences: BERT knows a first and a second one.
+    /// The kinds of sentences: BERT knows a first and a second.
     pub(super) kinds: usize,
     pub(super) epsilon: f32,
-    /// Tokens of a text that are read.
+    /// The most tokens read of a text.
     pub(super) most_tokens: usize,
-    /// A text is its first mark's row, not the mean of all rows.
+    /// `true` to represent a text by its first mark's row instead of the mean of all rows.
     pub(super) is_first_row: bool,
     pub(super) spelling: Spelling,
 }
 
 impl EncoderSettings {
-    /// Reads a folder's files. All but `config.json` may be missing.
+    /// Reads a folder's files, of which only `config.json` is required.
     pub(super) fn read(folder: &Path) -> Result<Self, EncoderError> {
         let model: ModelFile = read(&folder.join("config.json"))?;
         let tokenizer: TokenizerFile = read_if_there(&folder.join("tokenizer_config.json"))?;

@@ -1,5 +1,4 @@
-//! A text as the encoder's tokens: WordPiece over BERT's vocabulary, by the rules of the `tokenizers` library, which made the
-//! vectors that the model was trained on.
+//! The tokens of a text: WordPiece over BERT's vocabulary, by the rules of the `tokenizers` library, with which the model was trained.
 
 use std::{collections::HashMap, path::Path};
 
@@ -8,19 +7,19 @@ use icu_properties::{CodePointMapData, props::GeneralCategory};
 
 use crate::EncoderError;
 
-/// A word of more characters is unknown as a whole.
+/// The length above which a word is unknown as a whole.
 const MAX_WORD_CHARS: usize = 100;
-/// The largest vocabulary that is read, in bytes.
+/// The largest vocabulary read, in bytes.
 const MAX_VOCABULARY_BYTES: u64 = 16 << 20;
 
-/// How text is brought into the form in which the vocabulary knows it.
+/// The normalization of text for the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spelling {
-    /// Lower case alone.
+    /// Lower case only.
     pub(super) is_lower: bool,
-    /// Letters without their accents.
+    /// Removes accents from letters.
     pub(super) is_bare: bool,
-    /// Each ideograph is a word.
+    /// Makes each ideograph a word.
     pub(super) splits_ideographs: bool,
 }
 
@@ -36,7 +35,7 @@ pub(super) struct WordPieces {
 }
 
 impl WordPieces {
-    /// Reads a `vocab.txt`: a token a line, its number is the line's.
+    /// Reads a `vocab.txt`: one token per line, numbered by line.
     pub(super) fn open(path: &Path, spelling: Spelling) -> Result<Self, EncoderError> {
         let text = super::read_text(path, MAX_VOCABULARY_BYTES)?;
         let ids: HashMap<String, u32> =
@@ -49,12 +48,12 @@ impl WordPieces {
         Ok(Self { ids, longest_bytes, unknown, begin, end, spelling })
     }
 
-    /// How many tokens there are.
+    /// Returns the number of tokens.
     pub(super) fn count(&self) -> usize {
         self.ids.values().max().map_or(0, |most| *most as usize + 1)
     }
 
-    /// The text's tokens with the marks around them, `most` in all; what doesn't fit is left out at its end.
+    /// Returns the text's tokens between the marks, `most` in all; the rest is cut off.
     pub(super) fn encode(&self, text: &str, most: usize) -> Vec<u32> {
         let mut tokens = vec![self.begin];
         let room = most.saturating_sub(1);
@@ -80,7 +79,7 @@ impl WordPieces {
         tokens
     }
 
-    /// The text's characters as the vocabulary knows them.
+    /// Returns the text's characters as the vocabulary has them.
     fn spelled<'a>(&self, text: &'a str) -> Box<dyn Iterator<Item = char> + 'a> {
         let categories = CodePointMapData::<GeneralCategory>::new();
         let Spelling { is_lower, is_bare, .. } = self.spelling;
@@ -94,7 +93,7 @@ impl WordPieces {
         if is_lower { Box::new(bare.flat_map(char::to_lowercase)) } else { bare }
     }
 
-    /// The longest known pieces of a word, from its beginning; a word that isn't made of known pieces is unknown.
+    /// Splits a word into its longest known pieces, from the beginning. If some piece is missing, the whole word is unknown.
     fn push(&self, tokens: &mut Vec<u32>, word: &str) {
         if word.is_empty() {
             return;
@@ -125,12 +124,12 @@ impl WordPieces {
     }
 }
 
-/// Where a piece of the text may end, the longest first.
+/// Returns the possible ends of a piece, longest first.
 fn ends(text: &str) -> impl Iterator<Item = usize> + '_ {
     text.char_indices().rev().map(|(at, c)| at + c.len_utf8())
 }
 
-/// What the tokenizer passes over: controls and what has no meaning of its own.
+/// Returns `true` for characters that the tokenizer skips: controls and those without a meaning of their own.
 fn is_dropped(c: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse};
     match c {
@@ -158,7 +157,7 @@ fn is_punctuation(c: char) -> bool {
         )
 }
 
-/// The blocks of ideographs that BERT splits: not kana, not hangul.
+/// Recognises the blocks of ideographs that BERT splits, which exclude kana and hangul.
 fn is_ideograph(c: char) -> bool {
     matches!(
         u32::from(c),

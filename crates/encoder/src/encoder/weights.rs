@@ -1,5 +1,5 @@
-//! A model's weights: a `safetensors` file, which is a length, a JSON head and numbers. A tensor is read when it is asked for, so
-//! that of the vocabulary's rows only those of the text at hand are ever in memory.
+//! A model's weights in a `safetensors` file: a length, a JSON head and numbers. Tensors are read on demand, so that only the vocabulary
+//! rows of the present text are ever in memory.
 
 use std::{
     collections::BTreeMap,
@@ -13,11 +13,11 @@ use serde::Deserialize;
 
 use crate::EncoderError;
 
-/// The largest head that is read, in bytes.
+/// The largest head read, in bytes.
 const MAX_HEAD_BYTES: u64 = 8 << 20;
-/// A number of 32 bits, in bytes.
+/// The size of a 32-bit number in bytes.
 const FLOAT_BYTES: u64 = 4;
-/// How much is read at once, in bytes: a whole matrix needn't be there twice.
+/// The bytes read at once: a whole matrix is never in memory twice.
 const PIECE_BYTES: usize = 1 << 18;
 
 #[derive(Debug, Deserialize)]
@@ -33,7 +33,7 @@ pub(super) struct Weights {
     path: PathBuf,
     file: File,
     tensors: BTreeMap<String, Tensor>,
-    /// Where the numbers begin.
+    /// The offset of the first number.
     begin: u64,
 }
 
@@ -55,7 +55,7 @@ impl Weights {
             serde_json::from_slice(&head).map_err(|_| damaged("its head isn't JSON"))?;
         head.remove("__metadata__");
         let tensor = |(name, value): (String, serde_json::Value)| {
-            // A model with a task on top calls its encoder by a name.
+            // A model with a task on top prefixes its encoder's names.
             let name = name.strip_prefix("bert.").map_or(name.clone(), str::to_owned);
             serde_json::from_value(value).map(|tensor: Tensor| (name, tensor))
         };
@@ -71,25 +71,25 @@ impl Weights {
         Ok(Self { path: path.to_owned(), file, tensors, begin })
     }
 
-    /// A matrix of `rows` by `columns`.
+    /// Reads a matrix of `rows` by `columns`.
     pub(super) fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>, EncoderError> {
         let at = self.find(name, &[rows, columns])?;
         let numbers = self.read(at, rows * columns)?;
         Array2::from_shape_vec((rows, columns), numbers).map_err(|_| EncoderError::damaged(&self.path, name))
     }
 
-    /// A row of numbers.
+    /// Reads a row of numbers.
     pub(super) fn row(&self, name: &str, length: usize) -> Result<Array1<f32>, EncoderError> {
         let at = self.find(name, &[length])?;
         Ok(Array1::from_vec(self.read(at, length)?))
     }
 
-    /// Where a matrix stands whose rows are read one by one.
+    /// Returns the offset of a matrix whose rows are read one by one.
     pub(super) fn rows(&self, name: &str, rows: usize, columns: usize) -> Result<u64, EncoderError> {
         self.find(name, &[rows, columns])
     }
 
-    /// Some numbers from a place in the file on.
+    /// Reads `count` numbers from an offset in the file.
     pub(super) fn read(&self, mut at: u64, count: usize) -> Result<Vec<f32>, EncoderError> {
         let mut numbers = Vec::with_capacity(count);
         let mut piece = vec![0; PIECE_BYTES.min(count * FLOAT_BYTES as usize)];

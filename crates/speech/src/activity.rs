@@ -1,44 +1,44 @@
-//! Whether anybody can be speaking at all: by energy alone, before a model is asked.
+//! Detects possible speech by energy alone, before a model runs.
 //!
-//! Whisper writes "Thank you." under silence and hum. A recording that is silent, or as even as no voice is, never reaches it;
-//! that also spares its seconds. In doubt the answer is yes: the model's own signs are looked at later (`sift`).
+//! Whisper writes "Thank you." under silence and hum. A recording that is silent, or steadier than any voice, never reaches it, which also
+//! saves time. In doubt the answer is yes: the model's own signs are checked later (`sift`).
 
 use super::RATE_HZ;
 
-/// Frames of 20 ms: shorter than a syllable, longer than a pitch period.
+/// A frame of 20 ms: shorter than a syllable, longer than a pitch period.
 const FRAME_SAMPLES: usize = RATE_HZ as usize / 50;
-/// A recording whose loudest moments are below this is silent, in dB of full scale: a voice across a room has -45.
+/// The level below which a recording's loudest moments are silence, in dB of full scale: a voice across a room has -45.
 const SILENT_DB: f32 = -60.0;
-/// The least by which the loud frames of speech differ from the quiet ones, in dB. Speech has 20 and more, in a moving car 6;
-/// hum, hiss and tones have less than 2.
+/// The least difference between loud and quiet frames in speech, in dB. Speech has 20 and more, in a moving car 6; hum, hiss and tones have
+/// less than 2.
 const EVEN_DB: f32 = 3.0;
-/// Frames that may be louder than what counts as loudest: clicks. A word takes more than these 80 ms, however long the silence
-/// around it.
+/// The number of louder frames ignored as clicks. A word takes more than these 80 ms, however long the silence around it.
 const CLICK_FRAMES: usize = 4;
-/// What is so much fainter than the loudest moments is no part of a word, in dB: an "f" or an "s" at a word's end has 30 less.
+/// The distance to the loudest moments beyond which a sound is no part of a word, in dB: an "f" or "s" at a word's end has 30.
 const FAINTEST_DB: f32 = 40.0;
 /// From so much on it is none either if it is hardly louder than the quietest moments, which are then the room's own noise.
 const FAINT_DB: f32 = 30.0;
-/// How much louder than its quietest moments a room's noise gets, in dB.
+/// The distance, in dB, from which a sound is also no part of a word if it is hardly louder than the quietest moments: the room's own
+/// noise.
 const NOISE_DB: f32 = 9.0;
-/// Frames of silence that are left before what is said, and after it, where a word fades: 120 and 280 ms. With 200 ms after it the
-/// model base heard "America" for "Americans" in one of the recordings here.
+/// The frames of silence kept before speech, and after it, where a word fades: 120 and 280 ms. With 200 ms after it, the base model heard
+/// "America" for "Americans" in one of the recordings here.
 const BEFORE_FRAMES: usize = 6;
 const AFTER_FRAMES: usize = 14;
-/// The part of the frames that may be quieter than what counts as quietest: drop-outs.
+/// The share of frames ignored at the quiet end, as drop-outs.
 const DROP_OUTS: f32 = 0.05;
 
-/// How loud the frames of a recording are, in dB of full scale.
+/// The loudness of a recording's frames, in dB of full scale.
 struct Levels {
     frames: Vec<f32>,
-    /// The quietest moments, but for drop-outs.
+    /// The quietest moments, except drop-outs.
     quiet: f32,
-    /// The loudest moments, but for clicks.
+    /// The loudest moments, except clicks.
     loud: f32,
 }
 
 impl Levels {
-    /// None of a recording that is too short to tell.
+    /// Measures a recording; `None` if it is too short.
     fn of(samples: &[f32]) -> Option<Self> {
         let frames: Vec<f32> = samples.chunks(FRAME_SAMPLES).map(level_db).collect();
         let mut sorted = frames.clone();
@@ -48,20 +48,20 @@ impl Levels {
         Some(Self { frames, quiet, loud })
     }
 
-    /// What is quieter than this is silence.
+    /// Returns the level below which sound counts as silence.
     fn least(&self) -> f32 {
         let of_room = (self.quiet + NOISE_DB).min(self.loud - FAINT_DB);
         of_room.max(self.loud - FAINTEST_DB).max(SILENT_DB)
     }
 }
 
-/// Whether the samples (16 kHz mono) can hold speech.
+/// Returns `true` if the samples (16 kHz mono) may hold speech.
 pub(super) fn may_be_speech(samples: &[f32]) -> bool {
     Levels::of(samples).is_some_and(|levels| levels.loud >= SILENT_DB && levels.loud - levels.quiet >= EVEN_DB)
 }
 
-/// The samples without the silence before and behind what is said, and with pauses of 0.4 s at most: each second of
-/// silence would be computed like one of speech.
+/// Removes silence before and after speech, and shortens pauses to at most 0.4 s: a second of silence costs as much computation as one of
+/// speech.
 pub(super) fn spoken(samples: &[f32]) -> Vec<f32> {
     let Some(levels) = Levels::of(samples) else { return samples.to_vec() };
     let least = levels.least();
@@ -77,7 +77,7 @@ pub(super) fn spoken(samples: &[f32]) -> Vec<f32> {
     kept.flat_map(|(frame, _)| frame).copied().collect()
 }
 
-/// A frame's loudness around its own mean: a microphone's constant offset is no sound.
+/// Measures a frame's loudness around its mean: a microphone's constant offset is no sound.
 fn level_db(frame: &[f32]) -> f32 {
     let count = frame.len().max(1) as f32;
     let mean = frame.iter().sum::<f32>() / count;

@@ -1,7 +1,7 @@
-//! A file as sound: containers by symphonia, Opus by libopus, everything at 16 kHz mono.
+//! Decodes a file to sound: containers by symphonia, Opus by libopus, everything to 16 kHz mono.
 //!
-//! What is damaged is skipped, what is cut off ends there, and both are told. Nothing is believed but the bytes: neither a
-//! file's name nor what its sender says of it.
+//! Damaged parts are skipped, a truncated file ends early, and both are reported. Only the bytes count, regardless of the file's name and
+//! the sender's claims.
 
 use std::{fs::File, path::Path};
 
@@ -19,20 +19,20 @@ use symphonia::core::{
 
 use super::{MAX_FILE_BYTES, MAX_SECONDS, RATE_HZ, VoiceError, opus::OpusStream, resample::Resampler};
 
-/// The most channels that are mixed into one.
+/// The most channels mixed into one.
 const MAX_CHANNELS: usize = 8;
 
 /// Decoded sound.
 #[derive(Debug, Clone, Default)]
 pub struct Sound {
-    /// 16 kHz mono, from -1 to 1.
+    /// Samples at 16 kHz mono, from -1 to 1.
     pub samples: Vec<f32>,
-    /// Whether parts of the file were damaged or missing.
+    /// `true` if parts of the file were damaged or missing.
     pub is_damaged: bool,
 }
 
 impl Sound {
-    /// Its length.
+    /// Returns the length in seconds.
     pub fn seconds(&self) -> f64 {
         self.samples.len() as f64 / f64::from(RATE_HZ)
     }
@@ -52,7 +52,7 @@ pub(super) fn decode_at_most(path: &Path, max_seconds: u64) -> Result<Sound, Voi
         match reader.next_packet() {
             Ok(Some(packet)) => decoding.take(&packet)?,
             Ok(None) => break,
-            // One stream ended and another begins, as in OGG files that were put together.
+            // One stream ends and another begins, as in concatenated OGG files.
             Err(Error::ResetRequired) => decoding.choose_track(reader.as_ref())?,
             Err(error) => {
                 decoding.fault(&error);
@@ -82,7 +82,7 @@ fn open(path: &Path) -> Result<Box<dyn FormatReader>, VoiceError> {
         .map_err(|error| VoiceError::Undecodable(format!("the format isn't known ({error})")))
 }
 
-/// What turns one track's packets into samples.
+/// The decoder of one track's packets.
 enum TrackDecoder {
     Opus(Box<OpusStream>),
     Other(Box<dyn AudioDecoder>),
@@ -91,13 +91,13 @@ enum TrackDecoder {
 #[derive(Default)]
 struct Decoding {
     track: Option<(u32, TrackDecoder)>,
-    /// With the rate that it is for.
+    /// The resampler, with its input rate.
     resampler: Option<(u32, Resampler)>,
-    /// Room for one packet, used again.
+    /// A reused buffer for one packet.
     interleaved: Vec<f32>,
     mono: Vec<f32>,
     out: Vec<f32>,
-    /// The first thing that was wrong.
+    /// The first fault.
     fault: Option<String>,
 }
 
@@ -141,7 +141,7 @@ impl Decoding {
         buffer.copy_to_vec_interleaved(&mut self.interleaved);
         self.mono.clear();
         let mixed = self.interleaved.chunks_exact(channels).map(|frame| frame.iter().sum::<f32>() / channels as f32);
-        // Damaged floats would spoil every sample that the filter reaches.
+        // Damaged floats would spoil every sample within the filter's reach.
         self.mono.extend(mixed.map(|sample| if sample.is_finite() { sample.clamp(-1.0, 1.0) } else { 0.0 }));
         self.resample(rate_hz)
     }
@@ -164,7 +164,7 @@ impl Decoding {
         Ok(())
     }
 
-    /// Ends what was decoded so far; what comes next may have another rate.
+    /// Finishes the sound so far; the next part may have another rate.
     fn flush(&mut self) {
         if let Some((_, mut resampler)) = self.resampler.take() {
             resampler.finish(&mut self.out);

@@ -1,4 +1,4 @@
-//! Why a recording wasn't written down, by what can be done about it.
+//! The reasons that a recording wasn't transcribed, by the possible remedy.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use reveille_media::speech::NOT_BUILT;
 
 use super::{MAX_SECONDS, Unheard};
 
-/// Each variant is another thing to do.
+/// An error of transcription; each variant has another remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum VoiceError {
     /// A person has to build it anew.
@@ -15,37 +15,37 @@ pub enum VoiceError {
     /// A person has to correct the setting, or get the file (`scripts/fetch-model`).
     #[error("the speech model {} can't be read ({why}); scripts/fetch-model gets one, WHISPER_MODEL names it", path.display())]
     ModelMissing {
-        /// As `WHISPER_MODEL` names it.
+        /// The path in `WHISPER_MODEL`.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: std::io::Error,
     },
     /// A person has to get the file anew.
     #[error("{} isn't a whole speech model ({why}); scripts/fetch-model gets one anew", path.display())]
     ModelDamaged {
-        /// As `WHISPER_MODEL` names it.
+        /// The path in `WHISPER_MODEL`.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// The file holds no sound that can be read, and never will.
+    /// The file holds no readable sound, and never will.
     #[error("there is no sound in it that can be read: {0}")]
     Undecodable(String),
-    /// It is over the bound, and stays so.
+    /// The recording is over the limit for good.
     #[error("it is too long: {0}")]
     TooLong(String),
-    /// Something failed that may go better another time.
+    /// A failure that may not recur.
     #[error("it could not be written down: {0}")]
     Failed(String),
 }
 
 impl VoiceError {
-    /// Whether the same file can succeed later without anybody doing anything.
+    /// Returns `true` if the same file can succeed later without any change.
     pub fn is_worth_a_retry(&self) -> bool {
         matches!(self, Self::Failed(_))
     }
 
-    /// Whether a person has to mend the set-up; the recording itself isn't at fault.
+    /// Returns `true` if a person has to repair the set-up; the recording itself is fine.
     pub fn is_of_the_setup(&self) -> bool {
         matches!(self, Self::NotBuilt | Self::ModelMissing { .. } | Self::ModelDamaged { .. })
     }

@@ -1,12 +1,11 @@
-//! Speech as text: a voice note, video note or audio file in, a [`Transcript`] out, all inside this process.
+//! Speech as text: a voice note, video note or audio file in, a [`Transcript`] out, within this process.
 //!
-//! The way of one file: `decode` makes 16 kHz mono of it, `activity` looks whether anybody can be speaking at all, whisper.cpp
-//! (`listen`) writes down what it hears, and `sift` drops what it made up; `loops` cuts
-//! what it repeats for ever. It takes hundreds of megabytes and all processors
-//! for seconds: callers run it in a child process that ends afterwards.
+//! Each file takes these steps: `decode` converts it to 16 kHz mono, `activity` looks for possible speech, whisper.cpp (`listen`)
+//! transcribes, `sift` drops inventions, and `loops` cuts endless repeats. They take hundreds of megabytes, and all processors for seconds:
+//! callers run them in a short-lived child process.
 //!
-//! The decoders and whisper.cpp are the Cargo feature `voice`. Without it everything compiles, [`IS_BUILT`] is false, and
-//! opening a model is [`VoiceError::NotBuilt`].
+//! The decoders and whisper.cpp are the Cargo feature `voice`. Without it everything compiles, [`IS_BUILT`] is false, and opening a model
+//! is [`VoiceError::NotBuilt`].
 
 #[cfg(feature = "voice")]
 mod activity;
@@ -41,12 +40,12 @@ pub use reveille_media::{
     speech::{IS_BUILT, Unheard},
 };
 
-/// The longest recording that is written down, in seconds. An hour takes 230 MB as samples and, on a small machine, as long as
-/// a coffee break; longer ones are lectures, not messages.
+/// The longest recording transcribed, in seconds. An hour takes 230 MB as samples and, on a small machine, as long as a coffee break;
+/// longer ones are lectures rather than messages.
 pub const MAX_SECONDS: u64 = 60 * 60;
 
-/// The largest file that is read, in bytes: what a bot can get from Telegram.
+/// The largest file read, in bytes: Telegram's limit for bots.
 pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Samples a second, as speech models take them.
+/// The sample rate of speech models, in Hz.
 pub const RATE_HZ: u32 = 16_000;

@@ -1,5 +1,5 @@
-//! whisper.cpp, as short messages want it: the model is told how much sound there is, since it otherwise computes thirty seconds
-//! whatever it is given.
+//! whisper.cpp, tuned for short messages: the model is told the length of the sound, since it otherwise computes thirty seconds for any
+//! input.
 
 use std::{io::Read as _, path::Path, thread};
 
@@ -12,34 +12,34 @@ use super::{
 
 /// The first bytes of a model file: "ggml", little-endian.
 const MODEL_MAGIC: [u8; 4] = *b"lmgg";
-/// The magic and eleven numbers of 32 bits; the second is how many tokens there are, the seventh how wide the decoder is.
+/// The size of the magic and eleven 32-bit numbers; the second is the number of tokens, the seventh the decoder's width.
 const HEADER_BYTES: usize = 48;
 const TOKENS_AT: usize = 4;
 const WIDTH_AT: usize = 28;
-/// The tokens' embeddings alone take so much room, even where weights are packed into four bits.
+/// The lower bound of a file's size: the tokens' embeddings alone, with weights packed into four bits.
 const MOST_WEIGHTS_PER_BYTE: u64 = 2;
-/// More threads than this leave a machine no room for others, and gain little.
+/// The most threads, to leave room for other programs; more gain little.
 const MAX_THREADS: usize = 4;
-/// What the encoder makes of a second of sound: that many positions.
+/// The encoder's positions per second of sound.
 const POSITIONS_PER_SECOND: f64 = 50.0;
 /// The model's whole context, in positions: thirty seconds.
 const MAX_POSITIONS: usize = 1500;
-/// How much context a recording gets beyond its own length, in positions.
+/// The context beyond the recording's own length, in positions.
 const MARGIN_POSITIONS: usize = 32;
-/// The least context, in positions. With less, the model doesn't see that a short recording is over, and says it twice: with 64
-/// more than their length, a third of the words of clips of 2 to 5 s were wrong (tiny.en); with these nine seconds 1.3 % in
-/// clips of 2 to 11 s, where the whole context has 2.3 %.
+/// The least context, in positions. With less, the model misses the end of a short recording and repeats it. With 64 positions beyond the
+/// length, a third of the words in clips of 2 to 5 s were wrong (tiny.en). With these nine seconds, 1.3 % were wrong in clips of 2 to 11 s,
+/// against 2.3 % with the whole context.
 const MIN_POSITIONS: usize = 448;
-/// Contexts are rounded up to multiples of this, in positions: only matrices of such sides are computed in tiles.
+/// The step to which contexts are rounded up, in positions: only matrices of such sizes are computed in tiles.
 const STEP_POSITIONS: usize = 16;
-/// Shorter recordings are lengthened with silence to this, in samples: whisper.cpp refuses less than 100 ms.
+/// The length to which shorter recordings are padded with silence, in samples: whisper.cpp refuses less than 100 ms.
 const MIN_SAMPLES: usize = RATE_HZ as usize;
-/// The shortest span that whisper.cpp takes without computing anything, in milliseconds.
+/// The shortest span that whisper.cpp accepts without computing anything, in milliseconds.
 const NOTHING_MS: i32 = 100;
-/// How far a segment's times may be off, in samples: half a second.
+/// The tolerance of a segment's times, in samples: half a second.
 const SLACK_SAMPLES: usize = RATE_HZ as usize / 2;
 
-/// A speech model in memory: some hundred megabytes, given back when it is dropped.
+/// A speech model in memory: some hundred megabytes, freed on drop.
 #[derive(Debug)]
 pub struct Transcriber {
     context: WhisperContext,
@@ -59,22 +59,22 @@ impl Transcriber {
         Ok(Self { context, threads, is_context_fitted: true })
     }
 
-    /// The same with that many threads; by default as many as the machine has, but four at the most.
+    /// Sets the number of threads; by default the machine's, but at most four.
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads: threads.max(1), ..self }
     }
 
-    /// The same computing thirty seconds whatever the recording's length, as whisper.cpp does by default: to compare with.
+    /// Computes thirty seconds for any recording, as whisper.cpp does by default, for comparison.
     pub fn with_whole_context(self) -> Self {
         Self { is_context_fitted: false, ..self }
     }
 
-    /// Writes down a recording. One in which nobody speaks gives a transcript without text.
+    /// Transcribes a recording. Without speech the transcript has no text.
     pub fn transcribe(&self, recording: &Path) -> Result<Transcript, VoiceError> {
         self.transcribe_sound(&decode(recording)?)
     }
 
-    /// The same of sound that is decoded already.
+    /// Transcribes decoded sound.
     pub fn transcribe_sound(&self, sound: &Sound) -> Result<Transcript, VoiceError> {
         let of_no_speech = Transcript {
             seconds: round(sound.seconds()),
@@ -98,7 +98,7 @@ impl Transcriber {
         })
     }
 
-    /// What the model says, unsifted, and in which language.
+    /// Returns the model's raw segments and their language.
     pub(super) fn listen(&self, samples: &[f32]) -> Result<(Vec<Heard>, Option<String>), WhisperError> {
         let mut padded = Vec::new();
         let samples = if samples.len() < MIN_SAMPLES {
@@ -111,7 +111,7 @@ impl Transcriber {
         let positions = if self.is_context_fitted { fitted_positions(samples.len()) } else { 0 };
         let mut state = self.context.create_state()?;
         let language = if self.context.is_multilingual() {
-            // Detecting a language runs the encoder with the context of the run before: this one only sets it.
+            // Language detection uses the encoder context of the previous run: this run only sets the context.
             let mut params = self.params(positions);
             params.set_duration_ms(NOTHING_MS);
             state.full(params, samples)?;
@@ -128,8 +128,7 @@ impl Transcriber {
     }
 
     fn params(&self, positions: usize) -> FullParams<'static, 'static> {
-        // Whoever speaks into a telephone is waiting: the likeliest word each time. Only a part that comes out badly is done again,
-        // with chance.
+        // A speaker is waiting, so each token is the likeliest. Only a part with a bad result is decoded again, with randomness.
         let mut params = FullParams::new(SamplingStrategy::Greedy { best_of: 1 });
         params.set_n_threads(i32::try_from(self.threads).unwrap_or(1));
         params.set_audio_ctx(i32::try_from(positions).unwrap_or(0));
@@ -142,14 +141,14 @@ impl Transcriber {
     }
 }
 
-/// The encoder's context for that many samples, in positions of 20 ms; 0 is the model's whole one.
+/// Returns the encoder's context for that many samples, in positions of 20 ms; 0 means the whole context.
 pub fn fitted_positions(samples: usize) -> usize {
     let own = (samples as f64 / f64::from(RATE_HZ) * POSITIONS_PER_SECOND).ceil() as usize;
     let fitted = (own + MARGIN_POSITIONS).max(MIN_POSITIONS).next_multiple_of(STEP_POSITIONS);
     if fitted < MAX_POSITIONS { fitted } else { 0 }
 }
 
-/// What can be said of a model file before whisper.cpp reads it, which takes a file that ends early for an empty model.
+/// Checks a model file before whisper.cpp reads it, which would take a truncated file for an empty model.
 fn check_model(model: &Path) -> Result<(), VoiceError> {
     let missing = |why| VoiceError::ModelMissing { path: model.to_owned(), why };
     let damaged = |why: &str| Err(VoiceError::ModelDamaged { path: model.to_owned(), why: why.to_owned() });
@@ -174,7 +173,7 @@ fn check_model(model: &Path) -> Result<(), VoiceError> {
 }
 
 fn segments(state: &WhisperState, samples: &[f32]) -> Vec<Heard> {
-    // Tokens from the end of text on are times and other marks, not words.
+    // Tokens after the end of text are times and other marks.
     let at = |centiseconds: i64| usize::try_from(centiseconds).unwrap_or(0) * RATE_HZ as usize / 100;
     let one = |segment: whisper_rs::WhisperSegment<'_>| {
         let tokens = (0..segment.n_tokens()).filter_map(|n| segment.get_token(n));
@@ -196,7 +195,7 @@ fn failed(error: WhisperError) -> VoiceError {
     VoiceError::Failed(error.to_string())
 }
 
-/// To thousandths: what is beyond isn't known.
+/// Rounds to thousandths, the limit of precision.
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

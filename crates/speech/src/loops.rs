@@ -1,21 +1,21 @@
-//! Tells a model that is caught in a loop from a person who repeats themselves, and cuts the loop to one round.
+//! Distinguishes a model caught in a loop from a person repeating themselves, and cuts the loop to one round.
 //!
-//! Only letters and digits are compared, so that neither blanks nor punctuation matter: many scripts have no blanks, and the parts of a
-//! recording are joined by some. A loop runs on for dozens of rounds, until the model has no room left. People stop much sooner,
-//! except when they spell: a code may be six zeros, an account number twenty digits.
+//! Only letters and digits are compared, since many scripts have no blanks, and blanks join the parts of a recording. A loop runs for
+//! dozens of rounds, until the model has no room left. People stop much sooner, except when they spell: a code may be six zeros, an account
+//! number twenty digits.
 
-/// The longest phrase that is looked for, in letters and digits: whole sentences can be said again and again.
+/// The longest phrase searched for, in letters and digits: even whole sentences may loop.
 const MAX_PHRASE: usize = 80;
-/// Rounds of a phrase that a person may say.
+/// The most rounds of a phrase that a person may say.
 const MOST_ROUNDS: usize = 5;
-/// Rounds of one short word: "no, no, no", laughter, はい.
+/// The most rounds of one short word: "no, no, no", laughter, はい.
 const MOST_ROUNDS_OF_A_WORD: usize = 11;
 /// The longest short word, in letters.
 const SHORT_WORD: usize = 8;
-/// Words, or digits without blanks, that a person may spell in one go.
+/// The most words, or digits without blanks, that a person may spell at once.
 const MOST_SPELLED: usize = 30;
 
-/// Words that people spell with, besides digits and single letters: numbers up to ten, and what stands for several of them.
+/// Words used for spelling, besides digits and single letters: numbers up to ten, and words for several of them.
 const SPELLED: &str = "zero oh nought nil one two three four five six seven eight nine ten hundred thousand double triple dot point dash \
     hyphen slash underscore null eins zwei zwo drei vier fünf sechs sieben acht neun zehn punkt strich doppelnull \
     zéro un deux trois quatre cinq sept huit neuf dix cero uno dos tres cuatro cinco seis siete ocho nueve diez punto \
@@ -30,22 +30,22 @@ const SPELLED: &str = "zero oh nought nil one two three four five six seven eigh
 /// A letter or digit of a text, or a mark on one.
 struct Sign {
     c: char,
-    /// Where it ends in the text, in bytes.
+    /// Its end in the text, in bytes.
     end: usize,
     begins_word: bool,
 }
 
-/// A text whose loops are cut.
+/// A text with its loops cut.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Unlooped {
     pub(super) text: String,
     /// Each loop's rounds after the first.
     pub(super) cut: Vec<String>,
-    /// How many rounds that were.
+    /// The number of these rounds.
     pub(super) rounds_cut: usize,
 }
 
-/// Cuts every loop of a text to one round. What is kept stands as it was written, except that words are apart by one blank.
+/// Cuts every loop of a text to one round. The rest stays as written, except for single blanks between words.
 pub(super) fn cut_loops(text: &str) -> Unlooped {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let signs = signs_of(&text);
@@ -83,7 +83,7 @@ fn signs_of(text: &str) -> Vec<Sign> {
     signs
 }
 
-/// Marks on letters belong to them. What isn't known as punctuation is compared, too.
+/// Returns `true` for characters that are compared. Marks belong to their letters, and unknown characters aren't taken for punctuation.
 fn is_compared(c: char) -> bool {
     let is_punctuation = c.is_ascii_punctuation()
         || "؟،؛۔।॥・".contains(c)
@@ -92,19 +92,19 @@ fn is_compared(c: char) -> bool {
     c.is_alphanumeric() || !(is_punctuation || c.is_whitespace() || c.is_control())
 }
 
-/// The length of the shortest phrase that loops from there on, and its rounds.
+/// Finds the shortest phrase that loops from `at` on; returns its length and rounds.
 fn find_loop(signs: &[Sign], at: usize) -> Option<(usize, usize)> {
     let rest = signs.get(at..)?;
     (1..=MAX_PHRASE.min(rest.len() / 2)).find_map(|length| {
         let (phrase, next) = (rest.get(..length)?, rest.get(length)?);
-        // Within a word only what is repeated within it, so that "hand, and, and" stays what it is.
+        // Inside a word, a loop must stay inside it, so that "hand, and, and" is left alone.
         let stays_within = !next.begins_word && phrase.iter().skip(1).all(|sign| !sign.begins_word);
         if !rest.first()?.begins_word && !stays_within {
             return None;
         }
         let alike = rest.iter().zip(rest.iter().skip(length)).take_while(|(one, other)| one.c == other.c).count();
         let mut rounds = alike / length + 1;
-        // Of words only whole ones: the "no" of "nobody" is none.
+        // Only whole words count: the "no" of "nobody" doesn't.
         let ends_word = |rounds: usize| rest.get(length * rounds).is_none_or(|sign| sign.begins_word);
         while next.begins_word && rounds > 1 && !ends_word(rounds) {
             rounds -= 1;
@@ -113,7 +113,7 @@ fn find_loop(signs: &[Sign], at: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// How often a person may say a phrase in a row.
+/// Returns how often a person may say a phrase in a row.
 fn most_rounds(phrase: &[Sign]) -> usize {
     let mut words: Vec<String> = Vec::new();
     for sign in phrase {

@@ -1,20 +1,20 @@
-//! What stands in for speech in a build without it.
+//! The replacement of speech in a build without it.
 
 use std::path::Path;
 
 use super::{Transcript, VoiceError};
 
-/// A speech model, which this build can't have.
+/// A speech model that can't exist in this build.
 #[derive(Debug)]
 pub enum Transcriber {}
 
 impl Transcriber {
-    /// Says that this build has no speech.
+    /// Returns the error of a build without speech.
     pub fn open(_model: &Path) -> Result<Self, VoiceError> {
         Err(VoiceError::NotBuilt)
     }
 
-    /// Can't be called: there is no value of this type.
+    /// Unreachable, since this type has no value.
     pub fn transcribe(&self, _recording: &Path) -> Result<Transcript, VoiceError> {
         match *self {}
     }

@@ -1,20 +1,20 @@
-//! Opus, straight to 16 kHz mono: libopus brings it to that rate itself, and to one channel.
+//! Opus, straight to 16 kHz mono: libopus itself converts to this rate and to one channel.
 
 use opusic_c::{Channels, Decoder, SampleRate};
 use symphonia::core::{codecs::audio::AudioCodecParameters, packet::Packet};
 
 use super::VoiceError;
 
-/// What the container counts in: 48 kHz whatever was recorded, three times our rate.
+/// The ratio of the container's clock, always 48 kHz, to our rate.
 const CLOCK_PER_SAMPLE: u64 = 3;
 /// The longest packet, 120 ms, in our samples.
 const MAX_PACKET_SAMPLES: usize = 1920;
-/// Where the header says how many samples, of 48 kHz, the decoder needs to settle.
+/// The header field with the number of 48 kHz samples in which the decoder settles.
 const PRE_SKIP_AT: std::ops::Range<usize> = 10..12;
 
 pub(super) struct OpusStream {
     decoder: Decoder,
-    /// Samples that are still to be dropped at the start.
+    /// Samples still to be dropped at the start.
     skip: usize,
 }
 
@@ -30,8 +30,7 @@ impl OpusStream {
         Ok(Self { decoder, skip: usize::from(pre_skip) / CLOCK_PER_SAMPLE as usize })
     }
 
-    /// Adds a packet's samples to `out`. A packet that is damaged is concealed, as a lost one would be; says whether it was
-    /// whole.
+    /// Adds a packet's samples to `out`. A damaged packet is concealed like a lost one. Returns `true` if it was whole.
     pub(super) fn decode(&mut self, packet: &Packet, out: &mut Vec<f32>) -> bool {
         let mut samples = [0.0; MAX_PACKET_SAMPLES];
         let is_whole = !packet.data.is_empty();
@@ -40,7 +39,7 @@ impl OpusStream {
         let count = decoded.unwrap_or_else(|| {
             let lost = (packet.block_dur().get() / CLOCK_PER_SAMPLE).min(MAX_PACKET_SAMPLES as u64) as usize;
             let room = samples.get_mut(..lost).unwrap_or_default();
-            // A length that it refuses leaves silence, which is as good.
+            // A refused length leaves silence, which will do.
             self.decoder.decode_float_to_slice(&[], room, false).ok();
             lost
         });

@@ -1,34 +1,34 @@
-//! Any rate to 16 kHz: a polyphase filter of windowed sincs, fed piece by piece.
+//! Resampling from any rate to 16 kHz: a polyphase filter of windowed sincs, fed in pieces.
 //!
-//! Speech recognition needs no studio quality, but what lies above 8 kHz must not fold back into what it hears: the filter
-//! ends just below, and takes it down by more than 60 dB.
+//! Speech recognition needs no studio quality, but frequencies above 8 kHz mustn't alias into its range: the filter ends just below, and
+//! attenuates by more than 60 dB.
 
 use super::RATE_HZ;
 
-/// The rates that are taken, in Hz. The table of the oddest of them has 26 MB.
+/// The accepted rates in Hz. The most awkward of them needs a table of 26 MB.
 pub(super) const RATES_HZ: std::ops::RangeInclusive<u32> = 4_000..=192_000;
 
-/// How many zeros of the sinc each side of the filter has.
+/// The number of the sinc's zeros on each side of the filter.
 const ZEROS: f64 = 16.0;
-/// Where the filter begins to fall, as a part of what the lower of both rates can carry.
+/// The start of the filter's slope, as a share of the lower rate's range.
 const ROLL_OFF: f64 = 0.94;
 
-/// Between two rates that stand to each other as `up` to `down`, in lowest terms.
+/// A resampler between two rates in the ratio `up` to `down`, in lowest terms.
 pub(super) struct Resampler {
     up: usize,
     down: usize,
-    /// One filter for each place that an output sample can have between two input samples.
+    /// One filter for each position of an output sample between two input samples.
     filters: Vec<Vec<f32>>,
-    /// Input that is still needed.
+    /// Input still needed.
     pending: Vec<f32>,
-    /// Where the next output sample's filter begins, in `pending`, in parts of 1/`up` sample.
+    /// The start of the next output sample's filter in `pending`, in units of 1/`up` sample.
     at: usize,
     taken: u64,
     given: u64,
 }
 
 impl Resampler {
-    /// From a rate in [`RATES_HZ`]; none for another.
+    /// Builds a resampler for a rate in [`RATES_HZ`]; `None` for another.
     pub(super) fn new(from_hz: u32) -> Option<Self> {
         if !RATES_HZ.contains(&from_hz) {
             return None;
@@ -38,18 +38,18 @@ impl Resampler {
         let cutoff = (up as f64 / down as f64).min(1.0) * ROLL_OFF;
         let half = (ZEROS / cutoff).ceil() as usize;
         let filters = (0..up).map(|phase| filter(phase as f64 / up as f64, half, cutoff)).collect();
-        // The first output sample lies on the first input sample: half a filter of silence comes before it.
+        // The first output sample coincides with the first input sample, after half a filter of silence.
         Some(Self { up, down, filters, pending: vec![0.0; half - 1], at: 0, taken: 0, given: 0 })
     }
 
-    /// Takes more input and adds what comes of it to `out`.
+    /// Takes more input and adds the resulting samples to `out`.
     pub(super) fn push(&mut self, input: &[f32], out: &mut Vec<f32>) {
         self.taken += input.len() as u64;
         self.pending.extend_from_slice(input);
         self.run(u64::MAX, out);
     }
 
-    /// Adds the last samples, so that the output is as long as the input was.
+    /// Adds the last samples, so that the output lasts as long as the input.
     pub(super) fn finish(&mut self, out: &mut Vec<f32>) {
         let whole = (self.taken * self.up as u64).div_ceil(self.down as u64);
         let width = self.filters.first().map_or(0, Vec::len);
@@ -72,7 +72,7 @@ impl Resampler {
     }
 }
 
-/// The weights of `2 * half` samples around a place that lies `offset` of a sample after the one at `half - 1`.
+/// Returns the weights of `2 * half` samples around a place `offset` of a sample after the one at `half - 1`.
 fn filter(offset: f64, half: usize, cutoff: f64) -> Vec<f32> {
     let weight = |n: usize| {
         let x = n as f64 - (half as f64 - 1.0) - offset;
@@ -89,7 +89,7 @@ fn sinc(x: f64) -> f64 {
     if x.abs() < 1e-9 { 1.0 } else { x.sin() / x }
 }
 
-/// Blackman's window over -1 to 1.
+/// Returns Blackman's window over -1 to 1.
 fn blackman(x: f64) -> f64 {
     let angle = x * std::f64::consts::PI;
     0.42 + 0.5 * angle.cos() + 0.08 * (2.0 * angle).cos()

@@ -1,43 +1,43 @@
-//! What was said, out of what the model wrote: Whisper fills silence, music and noise with phrases of its training.
+//! Separates speech from the model's inventions: Whisper fills silence, music and noise with phrases of its training.
 //!
-//! Values in, values out. What is dropped is kept beside the text, so that nobody has to trust these rules.
+//! Pure values. Dropped text is kept beside the result, so that nobody has to trust these rules.
 
 use super::loops::cut_loops;
 
-/// A part of the recording as the model wrote it down.
+/// A part of the recording as the model transcribed it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Heard {
     pub(super) text: String,
     /// The model's probability that nobody speaks here, 0 to 1.
     pub(super) no_speech: f64,
-    /// Of each token of the text, 0 to 1.
+    /// The probability of each token of the text, 0 to 1.
     pub(super) probabilities: Vec<f64>,
-    /// Whether there is too little sound for a voice in this part.
+    /// `true` if this part has too little sound for a voice.
     pub(super) is_silent: bool,
 }
 
-/// What is left of it.
+/// The text that is left.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sifted {
     pub(super) text: String,
-    /// Of the text's tokens: their geometric mean, 0 to 1.
+    /// The geometric mean of the tokens' probabilities, 0 to 1.
     pub(super) confidence: f64,
     /// The lowest of all parts, 0 to 1.
     pub(super) no_speech: f64,
     pub(super) dropped: Vec<String>,
-    /// Rounds of loops that were cut, of what was dropped.
+    /// The rounds cut from loops, among the dropped text.
     pub(super) rounds_cut: usize,
 }
 
-/// Above this the model itself says that nobody speaks; OpenAI's own threshold.
+/// The probability above which the model itself reports no speech; OpenAI's own threshold.
 const NO_SPEECH: f64 = 0.6;
-/// And below this it isn't sure of its words: a mean log-probability of -0.7. Speech that it understands has 0.6 and more.
+/// The confidence below which the model is unsure, a mean log-probability of -0.7. Understood speech has 0.6 and more.
 const UNSURE: f64 = 0.5;
-/// A phrase of its training needs only this much of a doubt to be dropped.
+/// The smaller doubt that suffices to drop a phrase of the training.
 const PHANTOM_NO_SPEECH: f64 = 0.25;
 const PHANTOM_UNSURE: f64 = 0.65;
 
-/// What it writes over silence, noise and the end of a recording: the thanks and credits of the films that it learned from.
+/// Phrases that the model writes over silence, noise and the end of a recording: thanks and credits from its training films.
 const PHANTOMS: &[&str] = &[
     "bye",
     "bye bye",
@@ -58,8 +58,7 @@ const PHANTOMS: &[&str] = &[
     "продолжение следует",
     "спасибо",
 ];
-/// Credits: nobody says them to an assistant, however sure the model is. Each is as long as it needs to be: of subtitles one may
-/// well speak.
+/// Credits, which nobody says to an assistant, however sure the model is. Each is long enough to spare talk about subtitles.
 const CREDITS: &[&str] = &[
     "amara.org",
     "subtitles by",
@@ -76,7 +75,7 @@ const CREDITS: &[&str] = &[
     "редактор субтитров",
 ];
 
-/// Drops what nobody said.
+/// Drops text that nobody said.
 pub(super) fn sift(heard: Vec<Heard>) -> Sifted {
     let no_speech = heard.iter().map(|part| part.no_speech).fold(1.0, f64::min);
     let mut sifted = Sifted { no_speech, ..Sifted::default() };
@@ -112,7 +111,7 @@ fn is_phantom(part: &Heard) -> bool {
         || CREDITS.iter().any(|credit| lower.starts_with(credit) || (*credit == "amara.org" && lower.contains(credit)))
 }
 
-/// `[Music]`, `(wind blowing)`, `*sighs*`: told about the sound, not said.
+/// Recognises descriptions of sound: `[Music]`, `(wind blowing)`, `*sighs*`.
 fn is_annotation(text: &str) -> bool {
     let text = text.trim();
     [('[', ']'), ('(', ')'), ('*', '*'), ('♪', '♪')].iter().any(|(open, close)| {
@@ -124,7 +123,7 @@ fn is_annotation(text: &str) -> bool {
     })
 }
 
-/// Letters and digits in lower case, words apart by one blank: what two phrases have in common.
+/// Reduces a phrase to letters and digits in lower case, with single blanks between words, for comparison.
 fn key(text: &str) -> String {
     let letters =
         |word: &str| word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();

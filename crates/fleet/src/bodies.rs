@@ -1,7 +1,7 @@
-//! Bounds on the updates that are on their way: of each assistant, and in all.
+//! Limits on the updates being received, per assistant and in total.
 //!
-//! Whoever knows one assistant's secret may begin requests and never end them. A few of one assistant are let in at a time; where many
-//! assistants do that, a new request ends the one that has waited longest. So one that comes in one piece is always let in.
+//! A client that knows one assistant's secret may open requests and never finish them. Only a few per assistant are admitted at a time; if
+//! many assistants do so, a new request ends the longest waiting one. A request that arrives in one piece is therefore always admitted.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -12,15 +12,15 @@ use tokio::sync::oneshot;
 
 use reveille_base::types::AssistantName;
 
-/// Updates of one assistant at a time. Telegram is told to bring one.
+/// The most updates of one assistant at a time. Telegram is told to send one.
 const MAX_EACH: usize = 2;
-/// Updates at a time, in all: fewer than there are places for requests.
+/// The most updates at a time in total, fewer than the places for requests.
 const MAX_OPEN: usize = 24;
 
-/// The updates that are being taken in.
+/// The updates being received.
 #[derive(Debug, Default)]
 pub(super) struct OpenUpdates {
-    /// The one that has waited longest is first.
+    /// The updates, the longest waiting first.
     open: Mutex<Vec<OpenUpdate>>,
     next: AtomicU64,
 }
@@ -29,11 +29,11 @@ pub(super) struct OpenUpdates {
 struct OpenUpdate {
     number: u64,
     name: AssistantName,
-    /// Dropped, it ends the wait for the body.
+    /// Ends the wait for the body when dropped.
     _waits: oneshot::Sender<()>,
 }
 
-/// The place of one update. Dropped, it is free.
+/// The place of one update, freed on drop.
 #[derive(Debug)]
 pub(super) struct UpdatePlace<'a> {
     updates: &'a OpenUpdates,
@@ -41,7 +41,7 @@ pub(super) struct UpdatePlace<'a> {
 }
 
 impl OpenUpdates {
-    /// Lets an update of an assistant in, with what ends once it has to give way; `None` if too many of that assistant's are here.
+    /// Admits an update of an assistant, with a channel that closes once it has to give way; `None` if the assistant has too many open.
     pub(super) fn enter(&self, name: &AssistantName) -> Option<(UpdatePlace<'_>, oneshot::Receiver<()>)> {
         let mut open = self.locked();
         if open.iter().filter(|update| update.name == *name).count() >= MAX_EACH {

@@ -1,9 +1,8 @@
-//! Many assistants on one machine: each with a workspace of its own, none within reach of another.
+//! Many assistants on one machine, each with its own workspace and out of reach of the others.
 //!
-//! A fleet is a folder. `.env` in it names a database, if it is to be PostgreSQL; `fleet.db` else lists who is due; `assistants/NAME`
-//! is an ordinary workspace, with its own settings, secrets, memory and messages. A worker (`work`) takes one after the other, and lets
-//! each have a turn (`turn`) in a box where the others don't exist. The receiver (`receive`) leaves what Telegram brings in the inbox
-//! of the assistant that it is for, and starts a worker.
+//! A fleet is a folder. Its `.env` may name a PostgreSQL database; otherwise `fleet.db` lists who is due. `assistants/NAME` is an ordinary
+//! workspace with its own settings, secrets, memory and messages. A worker (`work`) gives each assistant a turn (`turn`), in a box without
+//! the others. The receiver (`receive`) puts Telegram's updates in the inbox of their assistant, and starts a worker.
 
 mod bodies;
 mod place;
@@ -34,13 +33,13 @@ use self::turn::TurnBox;
 /// Random bytes in a password.
 #[cfg(feature = "postgres")]
 const PASSWORD_BYTES: usize = 24;
-/// The file that lists a fleet.
+/// The file with a fleet's list.
 const REGISTRY_FILE: &str = "fleet.db";
-/// An assistant's own password for the fleet's database.
+/// The file with an assistant's own password for the fleet's database.
 #[cfg(feature = "postgres")]
 const PASSWORD_FILE: &str = "database-password";
 
-/// A fleet's folder, and where its list is.
+/// A fleet's folder, and the place of its list.
 #[derive(Debug, Clone)]
 pub struct Fleet {
     dir: PathBuf,
@@ -48,45 +47,45 @@ pub struct Fleet {
     place: StorePlace,
 }
 
-/// Why something wasn't done with a fleet.
+/// The reason that an operation on a fleet failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
-    /// The folder isn't one.
+    /// The folder isn't a fleet.
     #[error("{} is no fleet: `wake fleet add` makes one", .0.display())]
     None(PathBuf),
-    /// Its settings, or an assistant's.
+    /// The settings of the fleet or of an assistant are wrong.
     #[error(transparent)]
     Settings(#[from] ConfigError),
-    /// Its list.
+    /// The list failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The disk.
+    /// The disk failed.
     #[error("{}: {source}", path.display())]
     Disk {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// No such assistant is there.
+    /// There is no such assistant.
     #[error("{0} isn't here: `wake fleet list` shows who is")]
     Nobody(AssistantName),
-    /// A program in its box.
+    /// A program in a box failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// No secret can be made.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    /// There is no boundary around an assistant: without one none runs.
+    /// No assistant runs without a boundary around it, which can't be made here.
     #[error("{0}. Many assistants run on one machine only where none can reach another, so nothing was started")]
     NoBox(String),
 }
 
 impl Fleet {
-    /// The fleet in this folder.
+    /// Opens the fleet in this folder.
     ///
     /// # Errors
-    /// It is none, or its settings are wrong.
+    /// The folder isn't a fleet, or its settings are wrong.
     pub fn open(dir: &Path) -> Result<Self, FleetError> {
         let is_one = dir.join("assistants").is_dir();
         if is_one { Self::at(dir) } else { Err(FleetError::None(dir.to_owned())) }
@@ -103,42 +102,43 @@ impl Fleet {
         Ok(Self { dir, config, place })
     }
 
-    /// Its own settings.
+    /// Returns the fleet's own settings.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The folder, without symbolic links.
+    /// Returns the folder, without symbolic links.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Its list.
+    /// Opens the fleet's list.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     pub fn registry(&self) -> Result<FleetRegistry, StoreError> {
         FleetRegistry::open(&self.place)
     }
 
-    /// The workspace of an assistant.
+    /// Returns an assistant's workspace.
     pub fn workspace(&self, name: &AssistantName) -> PathBuf {
         self.dir.join("assistants").join(name.as_str())
     }
 
-    /// The settings of an assistant: what its own `.env` says, and nothing else.
+    /// Reads an assistant's settings, from its own `.env` alone.
     ///
     /// # Errors
-    /// Every setting that is wrong.
+    /// Every wrong setting.
     pub fn config_of(&self, name: &AssistantName) -> Result<Config, FleetError> {
         let workspace = self.workspace(name);
         Ok(settings(&workspace, &home_in(&workspace))?)
     }
 
-    /// Adds an assistant, with a copy of a file of settings if there is one; the folder of a new fleet is made. Says whether it is new.
+    /// Adds an assistant, with a copy of a settings file if given; the folder of a new fleet is made. Returns `true` if the assistant is
+    /// new.
     ///
     /// # Errors
-    /// Nothing was added to the list then; files that were made stay.
+    /// The list has no new entry then; created files stay.
     pub fn add(
         dir: &Path,
         name: &AssistantName,
@@ -160,7 +160,7 @@ impl Fleet {
         Ok((fleet, is_new))
     }
 
-    /// Gives an assistant its own role in the fleet's PostgreSQL, and its settings the way there.
+    /// Gives an assistant its own role in the fleet's PostgreSQL, and writes the address to its settings.
     #[cfg(feature = "postgres")]
     fn give_database(&self, name: &AssistantName, env_file: &Path) -> Result<(), FleetError> {
         let (StorePlace::Shared(address), Some(url)) = (&self.place, &self.config.database_url) else { return Ok(()) };
@@ -178,11 +178,11 @@ impl Fleet {
         let more = format!("DATABASE_URL={url}\nDATABASE_PASSWORD_FILE={}\n", password_file.display());
         let gap: &[u8] = if said.is_empty() || said.ends_with(b"\n") { b"" } else { b"\n" };
         replace(env_file, &[&said, gap, more.as_bytes()].concat())?;
-        // Last: with it the settings are whole.
+        // The password comes last: with it the settings are complete.
         replace(&password_file, password.expose().as_bytes())
     }
 
-    /// Takes updates for an assistant that Telegram shows this secret with. What is kept is a hash of it.
+    /// Accepts an assistant's updates from Telegram under this secret, of which only a hash is stored.
     ///
     /// # Errors
     /// The list can't be written.
@@ -190,8 +190,8 @@ impl Fleet {
         self.registry()?.set_secret_hash(name, Some(&receive::hash(secret.expose().as_bytes())))
     }
 
-    /// Runs a program of ours in an assistant's box, by its settings. What they say may be its model's doing: outside a box they could
-    /// name another's files.
+    /// Runs one of our programs in an assistant's box, with its settings. The model may have written them, and outside a box they could
+    /// name other assistants' files.
     ///
     /// # Errors
     /// There is no box, or the program can't be run to its end.
@@ -203,7 +203,7 @@ impl Fleet {
     }
 }
 
-/// The settings of one workspace, of a process that has no others.
+/// Reads the settings of one workspace, ignoring the process environment.
 fn settings(workspace: &Path, home: &Path) -> Result<Config, ConfigError> {
     let said = [("WORKSPACE_DIR", workspace), ("HOME", home)];
     let said: BTreeMap<String, String> =
@@ -211,12 +211,12 @@ fn settings(workspace: &Path, home: &Path) -> Result<Config, ConfigError> {
     Config::from_sources(&said, None, iana_time_zone::get_timezone().ok().as_deref())
 }
 
-/// An assistant's home directory: what programs keep there is its own, too.
+/// Returns an assistant's home directory, where its programs keep their files.
 fn home_in(workspace: &Path) -> PathBuf {
     workspace.join("home")
 }
 
-/// The same address for another role.
+/// Returns the same address for another role.
 #[cfg(feature = "postgres")]
 fn as_role(url: &str, role: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));

@@ -1,20 +1,20 @@
-//! Who holds one of a worker's places: a turn that begins, and one that computes.
+//! The holders of a worker's places: turns that begin, and turns that compute.
 //!
-//! Nothing that a turn says decides this, since a turn may be its model's doing: the worker measures how long its processes have
-//! computed. So it is the same whether a turn waits for a model, a download, or a program that sleeps.
+//! A turn's own reports don't count, since its model may control them: the worker measures how long the turn's processes have computed.
+//! Waiting is therefore the same for a model, a download or a sleeping program.
 
 use std::{
     num::NonZeroU32,
     time::{Duration, Instant},
 };
 
-/// How long each turn holds its place. Most are over by then.
+/// The time that each turn holds its place at least. Most are over by then.
 const FIRST: Duration = Duration::from_secs(1);
-/// The longest that a turn holds its place. One that computes for hours is no reason for the others to wait for hours.
+/// The time that a turn holds its place at most, so that a turn that computes for hours doesn't block the others.
 const LONGEST: Duration = Duration::from_secs(30);
-/// A turn that has computed for less than one part in so many of a stretch of time has waited.
+/// The divisor of a stretch of time: a turn that has computed less than this part of it was waiting.
 const COMPUTING_PART: u32 = 10;
-/// Turns that may go on beside those that hold a place. Each takes the memory of a wake, and of the programs of its tools.
+/// The most turns beside those that hold a place. Each needs the memory of a wake and its tools' programs.
 const MAX_BESIDE: usize = 64;
 
 /// The place of a turn.
@@ -22,23 +22,23 @@ const MAX_BESIDE: usize = 64;
 pub(super) struct HeldPlace {
     began: Instant,
     measured: Instant,
-    /// How long its processes had computed then.
+    /// The processes' total computing time at the last measurement.
     computed: Duration,
     is_held: bool,
 }
 
 impl HeldPlace {
-    /// The place of a turn that begins now.
+    /// Takes the place for a turn that begins now.
     pub(super) fn taken(now: Instant) -> Self {
         Self { began: now, measured: now, computed: Duration::ZERO, is_held: true }
     }
 
-    /// Whether another turn has to wait for it.
+    /// Returns `true` if another turn has to wait for it.
     pub(super) fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// Takes note of how long the turn's processes have computed until now.
+    /// Records the computing time of the turn's processes so far.
     pub(super) fn measure(&mut self, now: Instant, computed: Duration) {
         let age = now.saturating_duration_since(self.began);
         let stretch = now.saturating_duration_since(self.measured);
@@ -49,7 +49,7 @@ impl HeldPlace {
     }
 }
 
-/// Whether one more turn may begin, where `held` of the `running` ones hold a place.
+/// Returns `true` if one more turn may begin, with `held` of the `running` turns holding a place.
 pub(super) fn has_room(slots: NonZeroU32, held: usize, running: usize) -> bool {
     let slots = usize::try_from(slots.get()).unwrap_or(usize::MAX);
     held < slots && running < slots.saturating_add(MAX_BESIDE)

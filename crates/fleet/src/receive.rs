@@ -1,7 +1,7 @@
-//! The receiver: takes Telegram's updates for all assistants of a fleet, behind a proxy that speaks TLS.
+//! The receiver: accepts Telegram's updates for all assistants of a fleet, behind a TLS proxy.
 //!
-//! An update is in its assistant's inbox, on the disk, and the assistant is due, before Telegram is told that it arrived. Nothing of it
-//! is read here but its number: whose words it holds, and what they mean, is found out within that assistant's box.
+//! Before Telegram gets a confirmation, the update is in the assistant's inbox on disk, and the assistant is due. The receiver reads only
+//! the update's number: its sender and content are examined in the assistant's box.
 
 use std::{
     convert::Infallible,
@@ -24,35 +24,35 @@ use reveille_tools::loopback;
 
 use super::{Fleet, bodies::OpenUpdates};
 
-/// What Telegram puts an assistant's secret in.
+/// Telegram's header for an assistant's secret.
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 /// The path of an assistant's updates, before its name.
 pub const PATH: &str = "/telegram/";
 /// The longest update, in bytes. Telegram's are some kilobytes.
 const MAX_UPDATE_BYTES: usize = 1 << 20;
-/// How long an update's body may take.
+/// The time limit of an update's body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What all requests share.
+/// The state shared by all requests.
 pub struct Receiver {
     fleet: Fleet,
     registry: Mutex<FleetRegistry>,
     open: OpenUpdates,
-    /// Told of each update that was stored.
+    /// Notified of each stored update.
     pub arrived: Notify,
 }
 
 impl Receiver {
-    /// For this fleet.
+    /// Creates the receiver of a fleet.
     ///
     /// # Errors
-    /// Its list can't be opened.
+    /// The fleet's list can't be opened.
     pub fn new(fleet: Fleet) -> Result<Self, StoreError> {
         let registry = Mutex::new(fleet.registry()?);
         Ok(Self { fleet, registry, open: OpenUpdates::default(), arrived: Notify::new() })
     }
 
-    /// Answers until it is dropped.
+    /// Answers requests until dropped.
     pub async fn serve(self: &Arc<Self>, listeners: &[TcpListener]) -> Infallible {
         let receiver = Arc::clone(self);
         loopback::serve(listeners, move |request| {
@@ -70,7 +70,7 @@ impl Receiver {
     async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> StatusCode {
         let name = request.uri().path().strip_prefix(PATH).and_then(|name| name.parse::<AssistantName>().ok());
         let secret = request.headers().get(SECRET_HEADER).map(|secret| hash(secret.as_bytes()));
-        // Who is there is nobody's business who doesn't know the secret.
+        // Without the secret, a request learns nothing about existing assistants.
         let (Some(name), Some(secret)) = (name, secret) else { return StatusCode::UNAUTHORIZED };
         if request.method() != Method::POST {
             return StatusCode::METHOD_NOT_ALLOWED;
@@ -80,13 +80,13 @@ impl Receiver {
             move |receiver| receiver.registry().secret_hash(&name)
         });
         match known.await {
-            // Both are hashes: how long they take to compare tells nothing of the secret.
+            // Both are hashes: the time of the comparison reveals nothing about the secret.
             Some(Ok(Some(known))) if known == secret => {}
             Some(Ok(_)) => return StatusCode::UNAUTHORIZED,
             Some(Err(error)) => return unavailable(&name, &error),
             None => return StatusCode::SERVICE_UNAVAILABLE,
         }
-        // Kept until the update is: Telegram brings again what is refused.
+        // The place is held until the update is stored; Telegram sends refused updates again.
         let Some((_place, gives_way)) = self.open.enter(&name) else { return StatusCode::TOO_MANY_REQUESTS };
         let body = Limited::new(request.into_body(), MAX_UPDATE_BYTES).collect();
         let update = tokio::select! {
@@ -100,7 +100,7 @@ impl Receiver {
         self.aside(move |receiver| receiver.keep(&name, &update)).await.unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
     }
 
-    /// Puts an update in the inbox and makes its assistant due.
+    /// Stores an update in the inbox and makes its assistant due.
     fn keep(&self, name: &AssistantName, update: &[u8]) -> StatusCode {
         let (workspace, now) = (self.fleet.workspace(name), self.fleet.config().clock().now());
         match Inbox::at(workspace.join("inbox")).put(update, now) {
@@ -109,7 +109,7 @@ impl Receiver {
             Err(error) => return unavailable(name, &error),
         }
         if let Err(error) = self.registry().wake(name, now) {
-            // It is kept, and Telegram brings it once more: the second is known for the first by its number.
+            // The update is stored, and Telegram sends it again: the repeat is recognised by its number.
             return unavailable(name, &error);
         }
         self.arrived.notify_one();
@@ -120,20 +120,20 @@ impl Receiver {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works where waiting for a disk is allowed; none if that broke.
+    /// Runs blocking work on another thread; `None` if it panicked.
     async fn aside<T: Send + 'static>(self: &Arc<Self>, work: impl FnOnce(&Self) -> T + Send + 'static) -> Option<T> {
         let receiver = Arc::clone(self);
         tokio::task::spawn_blocking(move || work(&receiver)).await.ok()
     }
 }
 
-/// Telegram tries again later.
+/// Answers so that Telegram tries again later.
 fn unavailable(name: &AssistantName, error: &dyn std::fmt::Display) -> StatusCode {
     tracing::warn!(assistant = name.as_str(), %error, "an update couldn't be kept; Telegram will bring it again");
     StatusCode::SERVICE_UNAVAILABLE
 }
 
-/// What is kept of a secret.
+/// Returns the stored form of a secret.
 pub(super) fn hash(secret: &[u8]) -> String {
     random::hex(digest(&SHA256, secret).as_ref())
 }

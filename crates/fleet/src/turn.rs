@@ -1,8 +1,8 @@
-//! One turn of one assistant: a program of ours in a box, in which the fleet's folder holds nobody else.
+//! One turn of one assistant: one of our programs in a box, where the fleet's folder holds no other assistant.
 //!
-//! The box is a second wall: the assistant's own sandbox stands around what its model runs, this one around the assistant. It sees the
-//! machine's programs and what `shared` in the fleet's folder holds; no other file of the machine, no process and no
-//! socket is there, but the one of the fleet's database.
+//! The box is a second wall: the assistant's own sandbox surrounds the commands of its model, and the box surrounds the assistant. Inside
+//! are the machine's programs and the fleet's `shared` folder. Other files, processes and sockets are absent, except the socket of the
+//! fleet's database.
 
 use std::{
     ffi::OsString,
@@ -25,36 +25,36 @@ use reveille_sandbox::{BUBBLEWRAP, ENVIRONMENT, places};
 
 use super::{Fleet, FleetError, home_in};
 
-/// How long a turn may take: more than any one cycle does.
+/// The time limit of a turn, longer than any single cycle takes.
 const TURN_TIMEOUT: Duration = Duration::from_secs(3600);
-/// How long trying the box out may take.
+/// The time limit for trying out the box.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// What says how names of the network are found. On many systems it leads into `/run`, which is empty in a box.
+/// The resolver's settings. On many systems they are a link into `/run`, which is empty in a box.
 const RESOLVER: &str = "/etc/resolv.conf";
-/// What of the machine is in a box, to read: programs and their settings. All else isn't there.
+/// The machine's folders present in a box, read-only: programs and their settings.
 const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store"];
-/// The longest word on a turn that failed, in bytes.
+/// The longest message about a failed turn, in bytes.
 const MAX_TROUBLE_BYTES: usize = 300;
 
-/// How the turns of a fleet are boxed.
+/// The boxes for a fleet's turns.
 #[derive(Debug, Clone)]
 pub(super) struct TurnBox {
     bubblewrap: PathBuf,
-    /// Where our programs are.
+    /// The folder of our programs.
     programs: PathBuf,
 }
 
-/// What a turn has left.
+/// The work left after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TurnLeft {
-    /// A name for each thing that is due now.
+    /// A name for each thing due now.
     pub(super) due: Vec<String>,
-    /// When the next thing known by time is due.
+    /// The next known due time.
     pub(super) next_at: Option<DateTime<Utc>>,
 }
 
-/// The last line of a turn, as it prints it.
+/// The last line printed by a turn.
 #[derive(Deserialize)]
 struct Printed {
     due: Vec<String>,
@@ -62,10 +62,10 @@ struct Printed {
 }
 
 impl TurnBox {
-    /// Finds what boxes are made of, and tries one out.
+    /// Finds the parts of a box and tries one out.
     ///
     /// # Errors
-    /// There is nothing to make one of, or it isn't allowed here.
+    /// The parts are missing, or boxes aren't allowed here.
     pub(super) fn find(fleet: &Fleet) -> Result<Self, FleetError> {
         let bubblewrap = BUBBLEWRAP.iter().map(PathBuf::from).find(|path| path.exists());
         let bubblewrap = bubblewrap.ok_or_else(|| FleetError::NoBox("bubblewrap isn't installed".to_owned()))?;
@@ -85,7 +85,7 @@ impl TurnBox {
         }
     }
 
-    /// Lets an assistant have a turn: with its inbox, if anything is in it. `started` is told the process that leads it.
+    /// Runs an assistant's turn, with its inbox unless empty. `started` is called with the leading process.
     pub(super) fn take(&self, fleet: &Fleet, name: &AssistantName, started: &dyn Fn(u32)) -> Result<TurnLeft, String> {
         let has_updates = !Inbox::at(fleet.workspace(name).join("inbox")).is_empty();
         let (program, arguments): (_, &[&str]) =
@@ -102,7 +102,7 @@ impl TurnBox {
         Ok(TurnLeft { due, next_at: next_at.as_deref().and_then(parse_time) })
     }
 
-    /// Runs a program of ours in an assistant's box, to its end.
+    /// Runs one of our programs in an assistant's box, to its end.
     pub(super) fn run(
         &self,
         fleet: &Fleet,
@@ -118,18 +118,18 @@ impl TurnBox {
         self.spec(fleet, &fleet.workspace(name), &program, arguments).timeout(TURN_TIMEOUT)
     }
 
-    /// A program in the box of a workspace.
+    /// Builds the command of a program in a workspace's box.
     fn spec(&self, fleet: &Fleet, workspace: &Path, program: &Path, arguments: &[&str]) -> Spec {
         let mut list: Vec<OsString> = Vec::new();
         let mut add = |words: &[&str], paths: &[&Path]| {
             list.extend(words.iter().map(OsString::from));
             list.extend(paths.iter().map(|path| path.as_os_str().to_owned()));
         };
-        // The network stays: an assistant speaks to Telegram and its model. No capability is left to undo a mount with.
+        // The network stays, since an assistant talks to Telegram and its model. No capability remains to undo a mount with.
         add(&["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"], &[]);
         add(&["--cap-drop", "ALL", "--new-session", "--die-with-parent"], &[]);
         for system in SYSTEM.iter().map(Path::new).filter(|path| path.exists()) {
-            // Where one is a link to another, it is one inside.
+            // A link to another of these folders stays a link inside.
             match system.read_link() {
                 Ok(to) => add(&["--symlink"], &[&to, system]),
                 Err(_) => add(&["--ro-bind"], &[system, system]),
@@ -161,7 +161,7 @@ impl TurnBox {
                 add(&["--chdir"], &[workspace]);
             }
         }
-        // The network is the machine's, and with it come sockets that no path leads to.
+        // The network is the machine's, and includes sockets without a path, which `wake boxed` blocks.
         add(&["--"], &[&self.programs.join("wake")]);
         add(&["boxed", "--"], &[program]);
         add(arguments, &[]);
@@ -173,7 +173,7 @@ impl TurnBox {
 fn last_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
-    // Whoever is in the box may have written it.
+    // The text may come from inside the box.
     let line = without_hidden(line);
     first_bytes(&line, MAX_TROUBLE_BYTES).to_owned()
 }

@@ -1,7 +1,7 @@
-//! The worker: lets the assistants that are due have their turns, so many at a time as it is told, and who waited longest first.
+//! The worker: gives turns to the assistants that are due, several at a time, the longest waiting first.
 //!
-//! Most of a long turn is waiting: for a model, a download, a slow program. A turn that waits gives its place to the next one and goes
-//! on beside it (`place`), so that no assistant whose model never answers holds up another.
+//! Most of a long turn is waiting: for a model, a download, a slow program. A waiting turn gives its place to the next one and continues
+//! beside it (`place`), so that an unresponsive model never holds up another assistant.
 
 use std::{
     collections::BTreeMap,
@@ -22,56 +22,56 @@ use super::{
     turn::{TurnBox, TurnLeft},
 };
 
-/// How long a claim lasts that isn't renewed: so long an assistant waits whose worker was killed.
+/// The validity of an unrenewed claim: the time an assistant waits after its worker was killed.
 const CLAIM_LASTS: TimeDelta = TimeDelta::seconds(120);
-/// How often a worker renews what it holds.
+/// The interval at which a worker renews its claims.
 const RENEW_EVERY: Duration = Duration::from_secs(30);
-/// How often it is looked who is due, when nobody was; so long at most a worker that is asked to end goes on waiting.
+/// The interval of looks for due assistants while there are none; also the delay in noticing a request to end.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The same where a worker hears of what comes: what wasn't heard is found so late at most.
+/// The same interval if the worker is notified: the delay of a missed notification.
 const LOOK_UNTOLD: Duration = Duration::from_secs(30);
-/// How often it is looked while turns compute, which may make their assistants due again.
+/// The interval of looks while turns compute, which may make their assistants due again.
 const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
-/// How often it is looked while all turns only wait.
+/// The interval of looks while all turns only wait.
 const LOOK_WHILE_WAITING: Duration = Duration::from_millis(100);
-/// How often the worker measures which turns compute.
+/// The interval at which the worker measures which turns compute.
 const MEASURE_EVERY: Duration = Duration::from_millis(500);
-/// How long after trouble with the list it is tried again.
+/// The pause before another attempt after trouble with the list.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// The longest that an assistant isn't looked at: what begins by itself at no time that is known (a look back, an idea) waits for it.
+/// The longest rest of an assistant: background jobs without a known time (reflection, initiative) wait for its end.
 const LONGEST_REST: TimeDelta = TimeDelta::hours(1);
-/// The shortest wait after a turn that changed nothing about what is due.
+/// The shortest wait after a turn that left the same things due.
 const FRUITLESS_WAIT: TimeDelta = TimeDelta::seconds(5);
 
-/// How a worker works.
+/// The order given to a worker.
 pub struct WorkOrder<'a> {
-    /// Turns at a time, without those that only wait.
+    /// The number of turns at a time, without those that only wait.
     pub slots: NonZeroU32,
-    /// Whether it ends once nobody is due.
+    /// `true` to end once nobody is due.
     pub once: bool,
-    /// Whether it is asked to end: turns that run are let finish.
+    /// Returns `true` if the worker should end; running turns may finish.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
-    /// The time.
+    /// The clock.
     pub clock: &'a (dyn Clock + Sync),
 }
 
-/// A turn under way.
+/// A turn in progress.
 struct RunningTurn {
     claim: TurnClaim,
-    /// The process that leads it, once it was started.
+    /// The process that leads it, once started.
     process: Option<u32>,
     place: HeldPlace,
 }
 
-/// What the thread of a turn tells.
+/// News from the thread of a turn.
 enum TurnNews {
-    /// It has started, as this process.
+    /// The turn has started, as this process.
     Started(AssistantName, u32),
-    /// It is over.
+    /// The turn is over.
     Ended(AssistantName, Result<TurnLeft, String>),
 }
 
-/// Starts a thread that has an assistant's turn run, and tells of it.
+/// Starts a thread that runs an assistant's turn and reports on it.
 type StartTurn<'a> = &'a dyn Fn(AssistantName);
 
 struct Worker<'a> {
@@ -80,20 +80,19 @@ struct Worker<'a> {
     name: String,
     registry: FleetRegistry,
     running: BTreeMap<AssistantName, RunningTurn>,
-    /// Turns that are over, of which the list doesn't know yet.
+    /// Finished turns not yet reported to the list.
     owed: Vec<(TurnClaim, TurnEnd)>,
-    /// What was due after an assistant's last turn.
+    /// The things due after each assistant's last turn.
     left: BTreeMap<AssistantName, Vec<String>>,
     renewed: Instant,
     measured: Instant,
     turns: usize,
 }
 
-/// Works until it is over, or once nobody is due. Says how many turns there were. A worker that stays outlives trouble with the list.
+/// Works until asked to end, or until nobody is due; returns the number of turns. A worker that stays survives trouble with the list.
 ///
 /// # Errors
-/// There is no box for an assistant, or the list can't be read or written at the start or by a worker that doesn't stay; then claims
-/// expire by themselves.
+/// No box can be made for an assistant, or the list fails at the start or for a worker that doesn't stay; claims then expire by themselves.
 pub fn work(fleet: &Fleet, order: &WorkOrder<'_>) -> Result<usize, FleetError> {
     let name = format!("{}/{}/{}", process::host_name(), std::process::id(), random::hex(&random::bytes::<4>()?));
     let boxes = TurnBox::find(fleet)?;
@@ -137,7 +136,7 @@ impl Worker<'_> {
             self.renew();
             let is_over = (self.order.is_over)();
             match self.look(start, is_over) {
-                // Somebody writes for long.
+                // A long write by somebody else.
                 Err(StoreError::Busy) => continue,
                 Err(error) if self.order.once => return Err(error),
                 Err(error) => {
@@ -164,7 +163,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives back the turns that are over, and starts others while there is room. Says whether nobody is due any more.
+    /// Reports finished turns and starts others while there is room. Returns `true` if nobody is due any more.
     fn look(&mut self, start: StartTurn<'_>, is_over: bool) -> Result<bool, StoreError> {
         while let Some((claim, end)) = self.owed.first() {
             self.registry.give_back(&self.name, claim, end, self.order.clock.now())?;
@@ -174,7 +173,7 @@ impl Worker<'_> {
             let now = self.now();
             let Some(claim) = self.registry.claim(&self.name, now, now + CLAIM_LASTS)? else { return Ok(true) };
             let name = claim.name.clone();
-            // A claim of ours that has expired, while the turn goes on: it is ours anew.
+            // Our claim expired while its turn was running: it is ours again.
             if self.running.contains_key(&name) {
                 continue;
             }
@@ -207,7 +206,7 @@ impl Worker<'_> {
         }
     }
 
-    /// When an assistant has its next turn, after one that came to this.
+    /// Returns the time of an assistant's next turn, given the result of the last.
     fn end_of(&mut self, claim: &TurnClaim, taken: Result<TurnLeft, String>) -> TurnEnd {
         let now = self.now();
         match taken {
@@ -217,7 +216,7 @@ impl Worker<'_> {
                 let due_at = match (turn.due.is_empty(), is_same) {
                     (true, _) => turn.next_at.unwrap_or(now + LONGEST_REST).clamp(now, now + LONGEST_REST),
                     (false, false) => now,
-                    // What nothing was done about isn't asked for in a tight loop.
+                    // Back off if the last turn did nothing about it.
                     (false, true) => now + FRUITLESS_WAIT,
                 };
                 TurnEnd { due_at, trouble: None }
@@ -229,7 +228,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Looks which turns compute, and which only wait.
+    /// Measures which turns compute and which only wait.
     fn measure(&mut self) {
         if self.measured.elapsed() < MEASURE_EVERY {
             return;
@@ -243,7 +242,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Keeps the claims of all turns whose end the list doesn't know.
+    /// Renews the claims of all turns whose end the list doesn't know.
     fn renew(&mut self) {
         if self.renewed.elapsed() < RENEW_EVERY {
             return;
@@ -256,18 +255,18 @@ impl Worker<'_> {
         }
     }
 
-    /// Waits until a turn tells something, or somebody may be due: something was heard, or it is time to look.
+    /// Waits for news of a turn, for a notification, or for the next time that an assistant may be due.
     fn rest(&mut self, news: &mpsc::Receiver<TurnNews>) {
         if !self.has_room() {
             self.wait_for_news(news, LOOK_WHILE_WORKING);
             return;
         }
-        // A list that can't be read is told of by the next look.
+        // An unreadable list is reported by the next look.
         let due_at = self.registry.due_after(self.now()).ok().flatten();
         let until_due = due_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
         let longest = if self.running.is_empty() { LOOK_UNTOLD } else { MEASURE_EVERY };
         let end = Instant::now() + until_due.min(longest);
-        // Whoever notifies all the time makes nobody look all the time.
+        // Limits the rate of looks under constant notifications.
         if self.wait_for_news(news, LOOK_WHILE_WORKING) {
             return;
         }
@@ -275,7 +274,7 @@ impl Worker<'_> {
             let left = end.saturating_duration_since(Instant::now());
             let step = if self.running.is_empty() { LOOK_EVERY } else { Duration::ZERO };
             let heard = self.registry.hears(left.min(step));
-            // Where nobody can tell, it looks now. A worker that ends with the last turn looks each time, too.
+            // Without notifications it looks now. A worker that ends with the last turn also looks each time.
             if heard != Some(false) || left.is_zero() || self.order.once {
                 break;
             }
@@ -285,7 +284,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Says whether a turn has told something within the time, which is longer while all turns only wait.
+    /// Waits for news of a turn, longer if all turns only wait. Returns `true` if there was any.
     fn wait_for_news(&mut self, news: &mpsc::Receiver<TurnNews>, at_most: Duration) -> bool {
         let only_wait = !self.running.is_empty() && !self.running.values().any(|turn| turn.place.is_held());
         let at_most = if only_wait { LOOK_WHILE_WAITING } else { at_most };
@@ -295,7 +294,7 @@ impl Worker<'_> {
         has_told
     }
 
-    /// A connection that broke doesn't come back; another one may.
+    /// Opens the list again, since a broken connection doesn't recover.
     fn open_again(&mut self) {
         if let Ok(again) = self.fleet.registry() {
             self.registry = again;

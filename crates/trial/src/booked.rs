@@ -1,5 +1,5 @@
-//! A model whose requests are booked in the workspace's ledger, under a name of their own and within the budget, whatever database the
-//! trial itself works with.
+//! A model whose requests are charged to the workspace's ledger, under a name of their own and within the budget, independent of the
+//! trial's own database.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,10 +9,10 @@ use reveille_cycle::{decide::budget::Budget, workspace};
 use reveille_model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, configured};
 use reveille_store::{Reservation, Spent, Store, StoreError};
 
-/// Why a model can't be tried.
+/// The reason that a model can't be tried.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialModelError {
-    /// What it needs isn't set, or is wrong: a person corrects it.
+    /// A required setting is missing or wrong: a person corrects it.
     #[error("{0}")]
     Unset(String),
     /// The ledger can't be used.
@@ -26,7 +26,7 @@ pub struct Booked<'a> {
     ledger: Option<Ledger<'a>>,
     spent: Cell<Spent>,
     requests: Cell<u32>,
-    /// What its requests may cost in all, in US dollars.
+    /// The most that its requests may cost in total, in US dollars.
     cap_usd: Option<f64>,
 }
 
@@ -39,11 +39,11 @@ struct Ledger<'a> {
 }
 
 impl<'a> Booked<'a> {
-    /// The model of this name under the settings of a trial. `what` it is tried for stands before its name in the ledger, which is
-    /// `config`'s by its `clock`. The offline one has no ledger: it costs nothing.
+    /// Creates the model `name` under a trial's `settings`. Its name in the ledger, which belongs to `config` and uses its `clock`, has the
+    /// purpose `what` as a prefix. The offline model costs nothing and has no ledger.
     ///
     /// # Errors
-    /// It needs what isn't set, or the ledger can't be opened.
+    /// A required setting is missing, or the ledger can't be opened.
     pub fn named(
         name: &str,
         what: &str,
@@ -64,28 +64,28 @@ impl<'a> Booked<'a> {
         Ok(Self { ledger, ..Self::free(model) })
     }
 
-    /// A model that costs nothing.
+    /// Wraps a model that costs nothing.
     pub fn free(model: Box<dyn Model>) -> Self {
         Self { model, ledger: None, spent: Cell::default(), requests: Cell::default(), cap_usd: None }
     }
 
-    /// The same, which asks for nothing that could cost more than so many US dollars in all.
+    /// Refuses requests that could raise the total cost above `cap_usd` US dollars.
     #[must_use]
     pub fn within(self, cap_usd: f64) -> Self {
         Self { cap_usd: Some(cap_usd), ..self }
     }
 
-    /// What it has used and cost so far.
+    /// Returns the use and cost so far.
     pub fn spent(&self) -> Spent {
         self.spent.get()
     }
 
-    /// Requests so far, those that had no answer among them.
+    /// Returns the number of requests so far, including those without an answer.
     pub fn requests(&self) -> u32 {
         self.requests.get()
     }
 
-    /// What of the budget is left, in US dollars; none: it costs nothing.
+    /// Returns the rest of the budget in US dollars; `None` if the model costs nothing.
     ///
     /// # Errors
     /// The ledger can't be read.
@@ -116,7 +116,7 @@ impl<'a> Booked<'a> {
         })
     }
 
-    /// Books what a request cost. One that is never settled, since this process was killed, stays counted with the most that it may cost.
+    /// Charges the cost of a request. If this process is killed first, the request stays counted at its highest possible cost.
     fn settle(&self, reservation: Option<Reservation>, usage: Usage, cost_usd: Option<f64>) -> Result<(), ModelError> {
         let spent = Spent { tokens: usage, cost_usd: cost_usd.unwrap_or_else(|| self.model.cost_usd(&usage)) };
         let mut all = self.spent.get();
@@ -147,8 +147,7 @@ impl<'a> Booked<'a> {
     }
 }
 
-/// A request under way. One that nobody waits for any more is booked as far as it got; where nothing is known of that, what was set
-/// aside stays counted.
+/// A request in progress. An abandoned request is charged as far as known; if nothing is known, its reservation stays counted.
 struct OpenRequest<'a, 'b> {
     booked: &'a Booked<'b>,
     progress: &'a Progress,
@@ -169,7 +168,7 @@ impl Drop for OpenRequest<'_, '_> {
     }
 }
 
-/// No request leaves that can't be booked.
+/// Returns the error for a request that can't be charged, and is therefore never sent.
 fn out_of_reach(error: &StoreError) -> ModelError {
     ModelError::Account { why: format!("what it costs can't be booked: {error}") }
 }
@@ -200,7 +199,7 @@ impl Model for Booked<'_> {
     }
 }
 
-/// Whether a model of this name costs nothing.
+/// Returns `true` if a model of this name costs nothing.
 pub fn is_free(name: &str) -> bool {
     name == OFFLINE_MODEL
 }

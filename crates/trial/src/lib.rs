@@ -1,6 +1,6 @@
-//! What was done, run again ([`replay`]), and what should be done, tried ([`eval`]): so that a changed prompt, model or program is seen
-//! to do the same, or something else. Nothing of it happens: no tool acts, nothing is sent, and no memory but a temporary one is
-//! written. Money alone is real: it is booked where all of it is ([`booked`]).
+//! Repeats recorded cycles ([`replay`]) and tries prepared cases ([`eval`]), to show the effect of a changed prompt, model or program.
+//! Trials have no effects: no tool acts, no message is sent, and only temporary memory is written. The cost alone is real, and charged to
+//! the usual ledger ([`booked`]).
 
 pub mod booked;
 pub mod eval;

@@ -1,4 +1,4 @@
-//! A recorded cycle as a case: a copy without secrets, which outlives its journal.
+//! Turns a recorded cycle into a case: a copy without secrets, which outlives its journal.
 
 use std::{
     collections::BTreeMap,
@@ -25,28 +25,28 @@ use reveille_tools::Registry;
 
 use super::case::EvalCase;
 
-/// Stands where a secret stood.
+/// The mask that replaces a secret.
 const MASK: &str = "***";
-/// The owner's chat, and a guest's, in a case: real numbers stay at home.
+/// The numbers of the owner's chat and a guest's in a case, in place of the real ones.
 const CHATS: (i64, i64) = (1, 2);
-/// Characters of the first message that a case is called by.
+/// The most characters of the first message used as a case's topic.
 const MAX_ABOUT_CHARS: usize = 100;
 
-/// A case that was written.
+/// A written case.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct AddedCase {
     /// Its file.
     pub path: PathBuf,
-    /// Places where something is masked.
+    /// The number of masked places.
     pub masked: usize,
-    /// What the case lacks of the cycle, a sentence each.
+    /// Parts of the cycle missing from the case, one sentence each.
     pub left_out: Vec<String>,
 }
 
-/// Why no case was written.
+/// The reason that no case was written.
 #[derive(Debug, thiserror::Error)]
 pub enum AddCaseError {
-    /// The cycle makes no case, for people.
+    /// The cycle makes no case, with the reason for people.
     #[error("{0} No case was written.")]
     Unfit(String),
     /// The file can't be written.
@@ -54,13 +54,13 @@ pub enum AddCaseError {
     Io {
         /// The file or its folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The memory.
+    /// The memory failed.
     #[error(transparent)]
     Repo(#[from] RepoError),
 }
@@ -68,7 +68,7 @@ pub enum AddCaseError {
 /// Writes a cycle as a case into a folder, readable by its owner alone.
 ///
 /// # Errors
-/// It makes no case, or the file can't be written. One that is there already is left as it is.
+/// The cycle makes no case, or the file can't be written. An existing file stays as it is.
 pub fn add(
     (store, repo): (&Store, &Repo),
     config: &Config,
@@ -175,7 +175,7 @@ fn calls(story: &WakeStory) -> impl Iterator<Item = &StoryCall> {
     story.turns().flat_map(|turn| &turn.calls)
 }
 
-/// What acted outside, as the case answers it.
+/// Writes the answers for calls that acted outside.
 fn answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String>) {
     let registry = Registry::thinking();
     for call in calls(story) {
@@ -200,7 +200,7 @@ fn answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String>) {
     }
 }
 
-/// The turns as a script: without a model that thinks the case is played as it was.
+/// Writes the turns as a script, with which the case repeats without a thinking model.
 fn turns(text: &mut String, story: &WakeStory) {
     for turn in story.turns() {
         text.push_str("\n[[turns]]\n");
@@ -213,7 +213,7 @@ fn turns(text: &mut String, story: &WakeStory) {
     }
 }
 
-/// What was done, by its receipts; what was only said, planned or noted isn't asked for.
+/// Writes the receipts to expect; answers, plans and notes aren't expected.
 fn receipts(text: &mut String, story: &WakeStory) {
     let registry =
         if story.model.as_deref() == Some(OFFLINE_MODEL) { Registry::offline() } else { Registry::thinking() };
@@ -234,7 +234,7 @@ fn line(text: &mut String, key: &str, value: &str) {
     writeln!(text, "{key} = {}", quoted(value)).ok();
 }
 
-/// A TOML string: several lines stand as such.
+/// Quotes a TOML string, with several lines kept as such.
 fn quoted(value: &str) -> String {
     let is_long = value.contains('\n');
     let mut quoted = if is_long { "\"\"\"\n".to_owned() } else { "\"".to_owned() };

@@ -1,5 +1,5 @@
-//! A case, as its file tells it: what there is, what is said, what acts outside answers, and what must come of it. `docs/EVAL.md` is its
-//! manual.
+//! A case as its file describes it: the memory, the messages, the answers of tools that act outside, and the expectations. `docs/EVAL.md`
+//! is its manual.
 
 use std::{
     collections::BTreeMap,
@@ -18,82 +18,81 @@ use reveille_tools::Registry;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvalCase {
-    /// What it is about, in a sentence.
+    /// Its topic, in a sentence.
     pub about: String,
-    /// When it begins, RFC 3339.
+    /// Its start time in RFC 3339.
     now: String,
-    /// The person's zone.
+    /// The person's time zone.
     #[serde(default = "utc")]
     timezone: String,
-    /// The owner's chat, by its number; 0 is the terminal.
+    /// The number of the owner's chat; 0 is the terminal.
     #[serde(default)]
     pub(super) owner: i64,
     /// `AUTONOMY`.
     #[serde(default = "smart")]
     autonomy: u8,
-    /// What `policy.toml` says.
+    /// The text of `policy.toml`.
     #[serde(default)]
     pub(super) policy: String,
-    /// Files of the memory as they are at the beginning, in the place of the templates'.
+    /// Files of the memory at the start, in place of the templates' files.
     #[serde(default)]
     pub(super) memory: BTreeMap<String, String>,
-    /// What is said, in order.
+    /// The messages, in order.
     pub(super) said: Vec<CaseMessage>,
-    /// What tools that act outside answer.
+    /// The answers of tools that act outside.
     #[serde(default)]
     pub(super) answers: Vec<CaseAnswer>,
-    /// The turns of a model that goes by this script. None: a real one takes them.
+    /// The turns of a scripted model; empty for a real one.
     #[serde(default)]
     pub(super) turns: Vec<CaseTurn>,
-    /// What must come of it.
+    /// The expectations.
     pub(super) expect: Expected,
 }
 
-/// Something that is said, and the wake that follows.
+/// A message, and the wake after it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseMessage {
-    /// The words; empty: only the time has come.
+    /// The text; empty if only time passes.
     #[serde(default)]
     pub(super) text: String,
-    /// When, RFC 3339; as the one before when left out.
+    /// The time in RFC 3339; by default that of the message before.
     #[serde(default)]
     pub(super) at: Option<String>,
-    /// In which chat, by its number; 0 is the terminal.
+    /// The number of its chat; 0 is the terminal.
     #[serde(default)]
     pub(super) chat: i64,
-    /// Who says it.
+    /// The sender.
     #[serde(default)]
     pub(super) from: Option<String>,
-    /// Whose words these are, when forwarded.
+    /// The original author of a forwarded message.
     #[serde(default)]
     pub(super) forwarded_from: Option<String>,
-    /// What it replies to, in somebody's words.
+    /// The quoted text that the message replies to.
     #[serde(default)]
     pub(super) quoted: Option<String>,
-    /// Whether a wake follows before the next is said.
+    /// `true` if a wake follows before the next message.
     #[serde(default = "yes")]
     pub(super) wake: bool,
 }
 
-/// What a tool that acts outside answers.
+/// The answer of a tool that acts outside.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseAnswer {
-    /// The tool.
     pub(super) tool: String,
-    /// The arguments that it answers, once: a table, or a text of JSON. None: it answers any, as often as it is asked.
+    /// The arguments to answer, once: a table, or a text of JSON. `None` answers any, repeatedly.
     #[serde(default)]
     pub(super) input: Option<toml::Value>,
-    /// What the model is told.
+    /// The text for the model.
     pub(super) content: String,
-    /// Whether that is an error.
+    /// `true` if the answer is an error.
     #[serde(default)]
     pub(super) is_error: bool,
-    /// What happened, in the past tense.
+    /// The receipt, in the past tense.
     #[serde(default)]
     pub(super) receipt: Option<String>,
-    /// Whose words `content` holds.
+    /// The source of untrusted text in `content`.
     #[serde(default)]
     pub(super) taint: Option<String>,
 }
@@ -102,10 +101,10 @@ pub(super) struct CaseAnswer {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseTurn {
-    /// What it says.
+    /// Its text.
     #[serde(default)]
     pub(super) text: String,
-    /// What it calls.
+    /// Its calls.
     #[serde(default)]
     pub(super) calls: Vec<CaseCall>,
 }
@@ -121,26 +120,26 @@ pub(super) struct CaseCall {
     pub(super) input: Option<toml::Value>,
 }
 
-/// What must come of a case.
+/// The expectations of a case.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expected {
-    /// Receipts that there must be.
+    /// Receipts that must exist.
     #[serde(default)]
     pub(super) did: Vec<ExpectedReceipt>,
-    /// Receipts that there must not be.
+    /// Receipts that mustn't exist.
     #[serde(default)]
     pub(super) did_not: Vec<ExpectedReceipt>,
-    /// Tools that the person must be asked about; such a call waits, and isn't carried out.
+    /// Tools that must ask the person; such a call waits and isn't executed.
     #[serde(default)]
     pub(super) asks: Vec<String>,
-    /// Tools that the person may be asked about as well.
+    /// Further tools that may ask the person.
     #[serde(default)]
     pub(super) may_ask: Vec<String>,
-    /// Words that must stand in what is answered, in whatever letters.
+    /// Text that the answers must contain, ignoring case.
     #[serde(default)]
     pub(super) answer: Vec<String>,
-    /// Words that must not.
+    /// Text that the answers mustn't contain.
     #[serde(default)]
     pub(super) answer_lacks: Vec<String>,
     /// Files of the memory.
@@ -148,14 +147,14 @@ pub(super) struct Expected {
     pub(super) files: BTreeMap<String, ExpectedFile>,
 }
 
-/// A receipt: of this tool, with these words.
+/// A receipt of this tool with this text.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExpectedReceipt {
-    /// The tool; none: any.
+    /// The tool; `None` for any.
     #[serde(default)]
     pub(super) tool: Option<String>,
-    /// Words of it; none: any.
+    /// Text in the receipt; `None` for any.
     #[serde(default)]
     pub(super) what: Option<String>,
 }
@@ -164,21 +163,21 @@ pub(super) struct ExpectedReceipt {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExpectedFile {
-    /// Each must stand in it.
+    /// Texts that the file must contain.
     #[serde(default)]
     pub(super) contains: Vec<String>,
-    /// None of them may.
+    /// Texts that the file mustn't contain.
     #[serde(default)]
     pub(super) lacks: Vec<String>,
-    /// All that stands in it, but for blanks at its end.
+    /// Its whole text, except blanks at the end.
     #[serde(default)]
     pub(super) equals: Option<String>,
-    /// Whether it must be as it was at the beginning.
+    /// `true` if it must be as at the start.
     #[serde(default)]
     pub(super) unchanged: bool,
 }
 
-/// What the texts of a case mean.
+/// The parsed settings of a case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CaseSettings {
     pub(super) now: DateTime<Utc>,
@@ -199,10 +198,10 @@ fn yes() -> bool {
 }
 
 impl EvalCase {
-    /// Reads a case.
+    /// Parses a case.
     ///
     /// # Errors
-    /// What is wrong with it, for people.
+    /// The fault in the case, for people.
     pub fn parse(text: &str) -> Result<Self, String> {
         let case: Self = toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
         case.settings()?;
@@ -237,7 +236,7 @@ impl EvalCase {
         Ok(CaseSettings { now, timezone, autonomy })
     }
 
-    /// Whether a model of its own takes the turns.
+    /// Returns `true` if the case has a script for the model's turns.
     pub fn is_scripted(&self) -> bool {
         !self.turns.is_empty()
     }
@@ -260,7 +259,7 @@ fn time(text: &str) -> Result<DateTime<Utc>, String> {
     parse_time(text).ok_or_else(|| format!("{text:?} is no time: 2026-11-21T14:00:00Z was expected."))
 }
 
-/// Raw JSON arguments: an object.
+/// Converts arguments to raw JSON of an object.
 pub(super) fn arguments(input: Option<&toml::Value>) -> Result<String, String> {
     let value = match input {
         None => return Ok("{}".to_owned()),
@@ -273,14 +272,14 @@ pub(super) fn arguments(input: Option<&toml::Value>) -> Result<String, String> {
     }
 }
 
-/// Whether a path is one that the memory has files at, and leads nowhere else.
+/// Returns `true` if a path is one of the memory's files, without leading elsewhere.
 fn is_of_memory(path: &str) -> bool {
     let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     let is_below = path.starts_with("memory/") || path.starts_with("skills/");
     is_plain && (path == memory::CLAUDE || is_below && path.ends_with(".md"))
 }
 
-/// A tool's own name, whatever name it is called by.
+/// Returns a tool's own name for any of its names.
 pub(super) fn named(registry: &Registry, name: &str) -> String {
     registry.get(name).map_or_else(|| name.to_owned(), |tool| tool.name.to_string())
 }

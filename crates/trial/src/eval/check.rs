@@ -1,4 +1,4 @@
-//! What came of a case, held against what must. Values in, values out.
+//! Compares the outcome of a case with its expectations. Pure values.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,26 @@ use reveille_tools::Registry;
 
 use super::case::{Expected, ExpectedFile, ExpectedReceipt, named};
 
-/// Characters of a text that are shown where it isn't what was expected.
+/// The most characters of an unexpected text shown.
 const MAX_SHOWN_CHARS: usize = 300;
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Debug, Default)]
 pub(super) struct CaseOutcome {
-    /// Receipts of all its cycles.
+    /// The receipts of all its cycles.
     pub(super) receipts: Vec<Receipt>,
-    /// Tools that its person was asked about, with the arguments.
+    /// Tools that asked the person, with their arguments.
     pub(super) asked: Vec<(String, String)>,
-    /// What was said to people.
+    /// The texts sent to people.
     pub(super) said: Vec<String>,
-    /// The memory at the beginning, and at the end.
+    /// The memory at the start, and at the end.
     pub(super) before: BTreeMap<String, String>,
     pub(super) after: BTreeMap<String, String>,
-    /// What went wrong on the way, sentences.
+    /// Faults on the way, as sentences.
     pub(super) trouble: Vec<String>,
 }
 
-/// Each expectation that isn't met, in a sentence.
+/// Returns each unmet expectation as a sentence.
 pub(super) fn check(expected: &Expected, outcome: &CaseOutcome, registry: &Registry) -> Vec<String> {
     let mut why = outcome.trouble.clone();
     let is_of = |receipt: &Receipt, wanted: &ExpectedReceipt| {

@@ -1,4 +1,4 @@
-//! Runs with a real model, kept beside the workspace's other files and held against the last one of the same model and cases.
+//! Runs with a real model, stored with the workspace's other files and compared with the last run of the same model and cases.
 
 use std::{
     fs, io,
@@ -14,13 +14,13 @@ use reveille_base::{
 
 use super::CaseScore;
 
-/// Runs that are kept, the newest.
+/// The most runs stored.
 const MAX_RUNS: usize = 50;
 
 /// A run of cases with one model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct KeptRun {
-    /// When it began, RFC 3339.
+    /// Its start time in RFC 3339.
     pub at: String,
     /// The program's version.
     pub version: String,
@@ -28,27 +28,27 @@ pub struct KeptRun {
     pub model: String,
     /// The folder of the cases.
     pub cases: String,
-    /// How each case went that was run.
+    /// The scores of the cases run.
     pub scores: Vec<CaseScore>,
 }
 
-/// What is otherwise than in the run before.
+/// The differences from the run before.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Comparison {
-    /// When that was.
+    /// The time of that run.
     pub before: String,
     /// Cases that failed then and pass now.
     pub better: Vec<String>,
     /// Cases that passed then and fail now.
     pub worse: Vec<String>,
-    /// What the cases of both runs cost then, in US dollars.
+    /// The cost of the shared cases then, in US dollars.
     pub cost_before_usd: f64,
-    /// What they cost now.
+    /// Their cost now.
     pub cost_now_usd: f64,
 }
 
 impl KeptRun {
-    /// This run held against one before it. A case that only one of them has says nothing.
+    /// Compares this run with an earlier one. A case of only one of them is ignored.
     pub fn compare(&self, before: &Self) -> Comparison {
         let mut told = Comparison { before: before.at.clone(), ..Comparison::default() };
         for now in &self.scores {
@@ -64,10 +64,10 @@ impl KeptRun {
         told
     }
 
-    /// Keeps it in a folder, for its owner's eyes alone, and lets the oldest go.
+    /// Stores the run in a folder, readable by its owner alone, and removes the oldest.
     ///
     /// # Errors
-    /// The file system's.
+    /// The file system's error.
     pub fn keep(&self, dir: &Path, at: DateTime<Utc>) -> io::Result<PathBuf> {
         file::create_private_dirs(dir)?;
         let path = dir.join(format!("{}.json", at.format("%Y%m%dT%H%M%S%3fZ")));
@@ -79,13 +79,13 @@ impl KeptRun {
         Ok(path)
     }
 
-    /// The newest kept run of a model with the cases of a folder. One that can't be read is passed over.
+    /// Returns the newest stored run of a model with the cases of a folder; unreadable runs are skipped.
     pub fn last(dir: &Path, model: &str, cases: &str) -> Option<Self> {
         let read = |path: &PathBuf| serde_json::from_str::<Self>(&fs::read_to_string(path).ok()?).ok();
         files(dir).ok()?.iter().rev().filter_map(read).find(|run| run.model == model && run.cases == cases)
     }
 
-    /// A run that begins.
+    /// Creates a run at its start.
     pub fn begin(at: DateTime<Utc>, version: &str, model: &str, cases: &str) -> Self {
         let (at, version) = (rfc3339(at), version.to_owned());
         Self { at, version, model: model.to_owned(), cases: cases.to_owned(), scores: Vec::new() }
@@ -93,7 +93,7 @@ impl KeptRun {
 }
 
 impl Comparison {
-    /// For people: a line on the whole, and one for what got worse and better.
+    /// Describes it for people: a line on the cost, and one each for worse and better cases.
     pub fn describe(&self) -> String {
         let day = parse_time(&self.before).map_or(self.before.clone(), |at| at.format("%Y-%m-%d %H:%M").to_string());
         let mut text =
@@ -106,7 +106,7 @@ impl Comparison {
     }
 }
 
-/// The kept files, the oldest first: their names are their times.
+/// Lists the stored files, oldest first: their names are their times.
 fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
     let mut files = entries.collect::<io::Result<Vec<_>>>()?;

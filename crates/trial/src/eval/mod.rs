@@ -1,5 +1,5 @@
-//! Cases: what is said to a memory, and what must come of it. Each runs in a temporary workspace with the real cycle, database,
-//! repository and memory tools; what acts outside is answered by the case.
+//! Cases: messages to a memory, and the expected results. Each runs in a temporary workspace with the real cycle, database, repository and
+//! memory tools; the case answers for tools that act outside.
 
 mod add;
 mod case;
@@ -48,35 +48,35 @@ use self::{
 };
 use super::booked::{Booked, TrialModelError};
 
-/// What starts the wakes of a case, and what stands before the model's name in the ledger.
+/// The trigger of a case's wakes, and the prefix of the model's name in the ledger.
 const WHAT: &str = "eval";
-/// Wakes after one message, of which each but the first follows a person's yes.
+/// The most wakes after one message; each but the first follows an approval.
 const MAX_WAKES: u32 = 10;
-/// Cycles of a case that are looked at.
+/// The most cycles of a case that are read.
 const MAX_CYCLES: usize = 1_000;
 
-/// How a case went.
+/// The score of a case.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CaseScore {
-    /// Its file's name, without the ending.
+    /// Its file's name, without the extension.
     pub case: String,
-    /// What it is about; empty where it can't be read.
+    /// Its topic; empty if unreadable.
     pub about: String,
-    /// Whether all that was expected came.
+    /// `true` if all expectations were met.
     pub passed: bool,
-    /// What didn't, a sentence each.
+    /// The unmet expectations, one sentence each.
     pub why: Vec<String>,
     /// The model.
     pub model: String,
-    /// Turns of the model.
+    /// The model's turns.
     pub rounds: u32,
-    /// Tokens.
+    /// The tokens used.
     pub tokens: Usage,
-    /// US dollars.
+    /// The cost in US dollars.
     pub cost_usd: f64,
 }
 
-/// Why a case could not be run to its end.
+/// The reason that a case couldn't be run to its end.
 #[derive(Debug, thiserror::Error)]
 enum TrialError {
     #[error("{0}")]
@@ -93,7 +93,7 @@ enum TrialError {
     Io(#[from] std::io::Error),
 }
 
-/// The files of the cases in a folder, sorted.
+/// Lists the files of the cases in a folder, sorted.
 ///
 /// # Errors
 /// The folder can't be read.
@@ -105,15 +105,15 @@ pub fn cases_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Who takes the turns of a case.
+/// The source of a case's turns.
 #[derive(Debug, Clone, Copy)]
 pub enum TurnTaker<'a> {
     /// The case's own script, else the offline model.
     Scripted,
-    /// This model, which has to go by the case's answers to the letter.
+    /// This model, which must use the case's answers exactly.
     Model(&'a str),
-    /// This model as it would work for its person, for at most so many US dollars: a call that the case has no answer for fails as a call
-    /// does, and not the case.
+    /// This model, working as for its person, at a cost of at most this many US dollars. A call without an answer in the case fails, but
+    /// the case goes on.
     Live(&'a str, f64),
 }
 
@@ -204,7 +204,7 @@ async fn case_run(
     if name == SCRIPTED && left > 0 {
         outcome.trouble.push(format!("{left} of the script's turns were never asked for."));
     }
-    // The grammar stands in for a model that can't be asked: what it did says nothing of that one.
+    // The fallback grammar answers for an unreachable model, which says nothing about that model.
     if name != OFFLINE_MODEL && model.requests() == 0 {
         outcome.trouble.push(format!("{name} was never asked."));
     } else if matches!(turns, TurnTaker::Live(..)) && spent.tokens == Usage::default() {
@@ -217,7 +217,7 @@ async fn case_run(
     Ok(())
 }
 
-/// The settings in the temporary workspace: the real ones serve for the model alone.
+/// Returns the settings of the temporary workspace, which take only the model from the real ones.
 fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model): (&Path, &str)) -> Config {
     let chats: BTreeSet<i64> = case.said.iter().map(|said| said.chat).chain([case.owner]).collect();
     let allowed_chats = chats.into_iter().filter(|chat| *chat != 0).map(ChatRef::from_number).collect();
@@ -233,11 +233,11 @@ fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model
         owner_chat: ChatRef::from_number(case.owner),
         is_owner_chosen: true,
         model: model.to_owned(),
-        // No other model than that one is asked, and paid, for a case.
+        // Only the given model is asked, and paid, for a case.
         model_simple: None,
         model_reflect: None,
         chosen_model: None,
-        // A script needs no key, but counts as a model that has one; nothing is sent to anybody.
+        // A script needs no key, but counts as a model with one; nothing is sent.
         anthropic_key: if model == SCRIPTED { Some(Secret::new(SCRIPTED)) } else { real.anthropic_key.clone() },
         brave_key: None,
         embed_model: None,
@@ -255,9 +255,9 @@ fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model
     }
 }
 
-/// What the case answers in the place of tools that act.
+/// The case's answers in place of tools that act.
 struct Answers {
-    /// Tool, arguments as canonical JSON (none: any), and what is answered.
+    /// The tool, its arguments as canonical JSON (`None` for any), and the answer.
     known: Vec<(String, Option<String>, Outcome)>,
     used: Mutex<Vec<usize>>,
     unrecorded: Mutex<Vec<String>>,
@@ -283,7 +283,7 @@ impl Answers {
         Ok(Self { known, used: Mutex::default(), unrecorded: Mutex::default() })
     }
 
-    /// The first answer to this call that hasn't served yet.
+    /// Finds the first unused answer to this call.
     fn find(&self, tool: &str, input: &str) -> Option<usize> {
         let input = canonical(input);
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -311,7 +311,7 @@ impl Answers {
     }
 }
 
-/// A case under way.
+/// A case in progress.
 struct Trial<'a> {
     context: Context<'a>,
     case: &'a EvalCase,
@@ -352,7 +352,7 @@ impl Trial<'_> {
         Ok(outcome)
     }
 
-    /// Wakes; a call that asks is allowed where the case has an answer for it, and doesn't say that it must ask.
+    /// Wakes, and allows a call that asks if the case has an answer for it, unless the case expects the question.
     async fn wake(&self, store: &mut Store, now: DateTime<Utc>, outcome: &mut CaseOutcome) -> Result<(), TrialError> {
         let clock = FixedClock(now);
         let context = Context { clock: &clock, ..self.context };
@@ -403,7 +403,7 @@ fn say(store: &mut Store, said: &CaseMessage, n: i64, now: DateTime<Utc>) -> Res
     store.accept(&batch, now).map(drop)
 }
 
-/// The memory's files as they stand in the work tree.
+/// Reads the memory's files from the work tree.
 fn texts(repo: &Repo) -> Result<BTreeMap<String, String>, RepoError> {
     let mut texts = BTreeMap::new();
     for path in repo.all_markdown()? {

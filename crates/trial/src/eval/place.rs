@@ -1,4 +1,4 @@
-//! A temporary folder that a trial works in. What a killed one has left is cleared by the next.
+//! The temporary folder of a trial. The next trial clears the remains of a killed one.
 
 use std::{
     fs::{self, File},
@@ -9,22 +9,22 @@ use std::{
 
 use reveille_base::file::create_private_dir;
 
-/// What others may not have of it.
+/// The permission bits denied to others.
 const OTHERS: u32 = 0o077;
 
-/// The folder; it goes with the value.
+/// The folder, removed on drop.
 #[derive(Debug)]
 pub struct TrialPlace {
     dir: PathBuf,
-    /// Held for as long as somebody works in the folder.
+    /// Held while the folder is in use.
     _lock: File,
 }
 
 impl TrialPlace {
-    /// Makes one below the system's folder for temporary files, for our eyes alone, and clears those whose makers are gone.
+    /// Creates a private folder below the system's temporary folder, and removes those of ended trials.
     ///
     /// # Errors
-    /// The file system's, or that somebody else has the place.
+    /// The file system's error, or the place belongs to someone else.
     pub fn make() -> io::Result<Self> {
         let us = rustix::process::geteuid().as_raw();
         let base = std::env::temp_dir().join(format!("reveille-eval-{us}"));
@@ -34,7 +34,7 @@ impl TrialPlace {
             let why = format!("{} isn't ours alone, so nothing is written there", base.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
-        // Nobody clears while another one is between making its folder and locking it.
+        // Prevents clearing between another trial's creation and lock of its folder.
         let gate = File::open(&base)?;
         gate.lock()?;
         clear(&base)?;
@@ -45,7 +45,7 @@ impl TrialPlace {
         Ok(Self { dir, _lock: lock })
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -66,7 +66,7 @@ fn make_private(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the folders that nobody has locked.
+/// Removes the folders without a lock.
 fn clear(base: &Path) -> io::Result<()> {
     for entry in fs::read_dir(base)? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! A model that goes by a script: so the rest of the program is tried without one that thinks.
+//! A scripted model, to try the rest of the program without a thinking one.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,7 +15,6 @@ use super::case::{CaseTurn, arguments};
 /// Its name.
 pub(super) const SCRIPTED: &str = "scripted";
 
-/// The model.
 pub(super) struct ScriptedModel {
     turns: RefCell<VecDeque<CaseTurn>>,
     calls: Cell<u32>,
@@ -29,7 +28,7 @@ impl ScriptedModel {
     fn next(&self) -> Result<Turn, ModelError> {
         let refused = |why: String| ModelError::Rejected { status: 400, why };
         let turn = self.turns.borrow_mut().pop_front();
-        // One that went on with a "done" of its own would hide that more was asked of it than its script has.
+        // An invented final turn would hide that the script is too short.
         let turn = turn.ok_or_else(|| refused("the script has no further turn".to_owned()))?;
         let mut blocks: Vec<Value> = Vec::new();
         if !turn.text.is_empty() {

@@ -1,4 +1,4 @@
-//! A replay held against its recording. Values in, values out.
+//! The comparison of a replay with its recording. Pure values.
 
 use std::collections::BTreeSet;
 
@@ -11,88 +11,87 @@ use reveille_store::{CycleRow, Spent};
 use super::{Ran, ReplayEnd, files::Made, recorded::Recorded};
 use crate::booked::Booked;
 
-/// What became of a call.
+/// The fate of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallFate {
-    /// Made again with the same arguments.
+    /// Repeated with the same arguments.
     Same,
-    /// Made again in other words.
+    /// Repeated with other arguments.
     Different,
-    /// Recorded, and not made again.
+    /// Recorded, but not repeated.
     Missing,
-    /// Made, and not recorded.
+    /// Made, but not recorded.
     NotRecorded,
 }
 
 /// A call of either side.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ComparedCall {
-    /// What became of it.
+    /// Its fate.
     pub fate: CallFate,
     /// The tool.
     pub tool: String,
-    /// Its raw arguments as recorded; none: it isn't.
+    /// Its raw arguments as recorded; `None` if unrecorded.
     pub recorded: Option<String>,
-    /// Its raw arguments in the replay; none: it wasn't made.
+    /// Its raw arguments in the replay; `None` if not repeated.
     pub replayed: Option<String>,
 }
 
-/// A file that either side's calls make.
+/// A file made by calls of either side.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ComparedFile {
     /// Its path in the memory.
     pub path: String,
-    /// Whether both make the same of it.
+    /// `true` if both sides make the same file.
     pub same: bool,
-    /// What the replay's has (`is_added`) and the recorded one lacks, and the other way round.
+    /// Lines that only the replay's file has (`is_added`), and those that only the recorded file has.
     pub lines: Vec<ChangedLine>,
 }
 
-/// What a run took.
+/// The figures of a run.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct RunFigures {
-    /// Turns of the model.
+    /// The model's turns.
     pub rounds: u32,
-    /// Tokens.
+    /// The tokens used.
     pub tokens: Usage,
-    /// US dollars.
+    /// The cost in US dollars.
     pub cost_usd: f64,
 }
 
-/// A replay beside its recording.
+/// The comparison of a replay with its recording.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ReplayReport {
     /// The cycle's id.
     pub wake_id: String,
-    /// The model that was recorded.
+    /// The recorded model.
     pub recorded_model: String,
     /// The model of the replay.
     pub model: String,
-    /// Whether calls, receipts and files are the same. The words of plans, answers and notes don't count, unless a file differs by
-    /// them.
+    /// `true` if calls, receipts and files are the same. The wording of plans, answers and notes counts only if a file differs by it.
     pub same: bool,
-    /// How the replay ended.
+    /// The end of the replay.
     pub ended: ReplayEnd,
-    /// The calls of both, in the order of the replay; then those that it lacks.
+    /// The calls of both sides, in the order of the replay; then those missing from it.
     pub calls: Vec<ComparedCall>,
-    /// Receipts that only the recording has.
+    /// Receipts only in the recording.
     pub receipts_missing: Vec<String>,
-    /// Receipts that only the replay has.
+    /// Receipts only in the replay.
     pub receipts_new: Vec<String>,
-    /// Receipts that both have: how many.
+    /// The number of receipts in both.
     pub receipts_same: usize,
-    /// Files that calls made.
+    /// Files made by calls.
     pub files: Vec<ComparedFile>,
-    /// What is to be known of the comparison.
+    /// Notes on the comparison.
     pub notes: Vec<String>,
-    /// Texts that were taken as answers when it was recorded.
+    /// Texts taken as answers in the recording.
     pub said_then: Vec<String>,
-    /// Those of the replay.
+    /// Texts taken as answers in the replay.
     pub said_now: Vec<String>,
-    /// What the recorded run took.
+    /// The figures of the recorded run.
     pub recorded: RunFigures,
-    /// What the replay took.
+    /// The figures of the replay.
     pub replayed: RunFigures,
 }
 
@@ -159,7 +158,7 @@ fn calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
     made.chain(asked).chain(missing).collect()
 }
 
-/// What only the first has, what only the second has, and how many both have; each receipt counts as often as it stands there.
+/// Returns the receipts only in the first, those only in the second, and the number in both; repeated receipts count each time.
 fn receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize) {
     let of =
         |state: &Cycle| -> Vec<String> { state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect() };

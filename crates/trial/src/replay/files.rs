@@ -1,4 +1,4 @@
-//! The memory's files as calls make them: the tools of today on the memory as it was before the cycle's commit, values in and values out.
+//! The files that calls make: today's tools, applied to the memory before the cycle's commit. Pure values.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -15,15 +15,15 @@ use reveille_tools::{Chat, Documents, Registry, World};
 
 use super::recorded::ActedCall;
 
-/// Where the memory of back then would stand: nothing is there, and nothing is written.
+/// The nominal folder of the past memory: it doesn't exist, and nothing is written to it.
 const NOWHERE: &str = "replay";
 
-/// What calls make of the memory.
+/// The effect of calls on the memory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Made {
-    /// The files that differ from what was there, by their paths.
+    /// The files that differ from before, by path.
     pub(super) files: BTreeMap<String, String>,
-    /// Calls that could not be carried out again, and why, for people.
+    /// Calls that couldn't be repeated, with the reason, for people.
     pub(super) refused: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct MemoryBefore {
 }
 
 impl MemoryBefore {
-    /// Reads it.
+    /// Reads the memory; `None` if the commit has no parent.
     pub(super) fn read(repo: &Repo, commit: Oid) -> Result<Option<Self>, reveille_git::RepoError> {
         let Some(before) = repo.before(commit)? else { return Ok(None) };
         let mut texts = Vec::new();
@@ -45,7 +45,7 @@ impl MemoryBefore {
         Ok(Some(Self { texts }))
     }
 
-    /// Carries out what these calls change.
+    /// Applies the changes of these calls.
     pub(super) fn after(
         &self,
         (context, store): (Context<'_>, &Store),
@@ -97,7 +97,7 @@ impl MemoryBefore {
     }
 }
 
-/// Brings the world along, as the cycle itself does.
+/// Applies a change to the world, as the cycle itself does.
 fn take(world: &mut World, change: &Change) {
     match change {
         Change::File(file) => world.documents.apply(file),

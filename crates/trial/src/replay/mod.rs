@@ -1,8 +1,8 @@
-//! Runs a recorded cycle again. The model takes its turns anew, the cycle's own state machine goes by them, and the journal answers its
-//! calls: none of them is carried out. What comes of it is held against what was recorded.
+//! Replays a recorded cycle. The model takes its turns anew, the cycle's own state machine follows them, and the journal answers the calls:
+//! none is executed. The result is compared with the recording.
 //!
-//! A call is answered by the first recorded one of the same tool and arguments that has answered none yet; one that
-//! isn't recorded ends the replay. Files are made from both lists of calls by the same tools, from the memory before the commit.
+//! A call is answered by the first unused recorded call of the same tool and arguments; an unrecorded call ends the replay. Files are made
+//! from both lists of calls by the same tools, from the memory before the commit.
 
 mod compare;
 mod files;
@@ -39,68 +39,68 @@ use self::{
 };
 use super::booked::Booked;
 
-/// Steps of the machine that one replay takes at most.
+/// The most steps of the state machine in a replay.
 const MAX_STEPS: u32 = 20_000;
 
-/// How a replay ended.
+/// The end of a replay.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ReplayEnd {
-    /// The cycle came to its end.
+    /// The cycle finished.
     Finished,
-    /// A call was made that isn't recorded.
+    /// The model made an unrecorded call.
     NotRecorded {
         /// The tool.
         tool: String,
         /// Its raw arguments.
         input: String,
     },
-    /// Something else is in the way.
+    /// The replay had to stop.
     Stopped {
-        /// What, for people.
+        /// The reason, for people.
         why: String,
     },
 }
 
-/// Why a cycle isn't replayed.
+/// The reason that a cycle can't be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// There is nothing that could be, for people.
+    /// The cycle can't be replayed, with the reason for people.
     #[error("{0}")]
     Unfit(String),
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The memory.
+    /// The memory failed.
     #[error(transparent)]
     Repo(#[from] RepoError),
-    /// The rest of the world.
+    /// The rest of the wake's state failed.
     #[error(transparent)]
     Wake(#[from] WakeError),
 }
 
-/// A cycle that is to be replayed.
+/// A cycle ready for replay.
 pub struct Replay<'a> {
     row: &'a CycleRow,
     recorded: Recorded,
     registry: Registry,
 }
 
-/// What a replay has done.
+/// The result of running a replay.
 struct Ran {
     state: Cycle,
     acted: Vec<ActedCall>,
-    /// For each of these which recorded call has answered, and whether by the very same arguments.
+    /// For each of these, the index of the recorded call that answered it, and `true` if its arguments are the same.
     answered_by: Vec<(usize, bool)>,
     said: Vec<String>,
     end: ReplayEnd,
 }
 
 impl<'a> Replay<'a> {
-    /// Reads what was recorded of a cycle.
+    /// Reads the recording of a cycle.
     ///
     /// # Errors
-    /// There is nothing to be replayed, and why.
+    /// The cycle can't be replayed, with the reason.
     pub fn of(store: &Store, row: &'a CycleRow) -> Result<Self, ReplayError> {
         let unfit = |why: &str| Err(ReplayError::Unfit(format!("The wake {} can't be replayed: {why}", row.cycle.id)));
         if !store.has_journal(&row.cycle.id)? {
@@ -124,12 +124,12 @@ impl<'a> Replay<'a> {
         Ok(Self { row, recorded, registry })
     }
 
-    /// Turns that the model took when it was recorded.
+    /// Returns the number of the model's turns in the recording.
     pub fn turns(&self) -> u32 {
         self.recorded.state.turns
     }
 
-    /// The conversation that the first request sends.
+    /// Returns the conversation of the first request.
     pub fn first_conversation(&self) -> Conversation {
         self.begin().conversation
     }
@@ -140,7 +140,7 @@ impl<'a> Replay<'a> {
         state
     }
 
-    /// Runs it, and compares.
+    /// Runs the replay and compares.
     ///
     /// # Errors
     /// The database or the memory can't be read.
@@ -236,7 +236,7 @@ impl<'a> Replay<'a> {
         Ran { state, acted, answered_by, said, end }
     }
 
-    /// The files that both lists of calls make, and what is to be known of that.
+    /// Makes the files of both lists of calls, with notes on the comparison.
     fn files(
         &self,
         context: Context<'_>,
@@ -272,10 +272,10 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Why it ended before its end.
+/// The reason for an early end by request.
 const ASKED_TO_END: &str = "it was asked to end.";
 
-/// Asks for a turn, as often as its errors allow.
+/// Asks the model for a turn, with retries as its errors allow.
 async fn ask(context: Context<'_>, model: &Booked<'_>, conversation: &Conversation) -> Result<Turn, String> {
     let mut stop = context.stop.clone();
     for attempt in 1.. {
@@ -327,7 +327,7 @@ fn refused(ToolRequest { id, name, .. }: ToolRequest, why: String) -> Entry {
     }
 }
 
-/// A text is taken as the answer, with the receipt that the cycle itself writes.
+/// Takes a text as the answer, with the receipt that the cycle itself writes.
 fn answered(state: &Cycle, outcome: MessageOutcome) -> Entry {
     let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
     let receipt = match state.open.len() {
@@ -337,7 +337,7 @@ fn answered(state: &Cycle, outcome: MessageOutcome) -> Entry {
     Entry::Answered { messages: state.open.clone(), receipt }
 }
 
-/// Results, and behind them what folding has to ask.
+/// Returns the results, followed by folding's request if it is due.
 fn with_ask(state: &Cycle, limits: &Limits, raw: String) -> Vec<Entry> {
     let Some(ask) = state.fold_ask(limits, &raw) else { return vec![said_by_us(raw)] };
     let tokens = state.folding.with(&raw);

@@ -1,4 +1,4 @@
-//! A journal as a replay needs it: what the conversation began with, what each call came to, and what came from people meanwhile.
+//! A journal prepared for a replay: the conversation's opening, each call's outcome, and people's messages in between.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,16 +10,16 @@ use reveille_model::content::{text_of, tool_calls};
 use reveille_store::{CycleRow, Entry, JournalLine};
 use reveille_tools::{Registry, unwrapped};
 
-/// A call that was carried out, and how things stood then.
+/// A completed call, with the circumstances at the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ActedCall {
     pub(super) tool: String,
     /// Raw JSON arguments.
     pub(super) input: String,
     pub(super) at: Option<DateTime<Utc>>,
-    /// Messages that were open.
+    /// The open messages.
     pub(super) open: Vec<i64>,
-    /// Whose bytes had been read.
+    /// The sources of untrusted text read so far.
     pub(super) taints: Vec<String>,
     pub(super) is_error: bool,
 }
@@ -35,19 +35,19 @@ pub(super) struct KnownCall {
 pub(super) struct Recorded {
     opening: Vec<Entry>,
     pub(super) calls: Vec<KnownCall>,
-    /// Messages that joined, and after how many turns.
+    /// Messages that joined, with the number of turns before them.
     news: VecDeque<(u32, Entry)>,
     folded: VecDeque<Entry>,
-    /// What a person decided when a limit was reached.
+    /// The decisions of a person at limits.
     decided: Vec<Entry>,
-    /// Texts that were taken as answers.
+    /// Texts taken as answers.
     pub(super) said: Vec<String>,
-    /// How it ended up.
+    /// The final state.
     pub(super) state: Cycle,
 }
 
 impl Recorded {
-    /// Reads a journal; none where a line of it can't be read.
+    /// Reads a journal; `None` if a line is unreadable.
     pub(super) fn of(row: &CycleRow, journal: Vec<JournalLine>) -> Option<Self> {
         let mut recorded = Self {
             opening: Vec::new(),
@@ -100,14 +100,14 @@ impl Recorded {
         }
     }
 
-    /// What stands before the first request.
+    /// Returns the entries before the first request.
     pub(super) fn opening(&self) -> &[Entry] {
         &self.opening
     }
 
-    /// The recorded call that answers this one, and whether it is the very same: the first of the same tool and the same arguments
-    /// (as [`canonical`] JSON) that hasn't answered yet. What a model says in its own words (plans, answers, notes: the tools that never
-    /// ask) is also answered by the first such call of the same tool.
+    /// Finds the recorded call that answers this one: the first unused one with the same tool and arguments (as [`canonical`] JSON). A call
+    /// of a tool that never asks (plans, answers, notes), whose wording is the model's own, is also answered by the first unused call of
+    /// the same tool. Returns the call's index, and `true` if the arguments are the same.
     pub(super) fn find(&mut self, registry: &Registry, request: &ToolRequest) -> Option<(usize, bool)> {
         let named = |name: &str| registry.get(name).map_or_else(|| name.to_owned(), |tool| tool.name.to_string());
         let (tool, input) = (named(&request.name), canonical(&request.input));
@@ -120,12 +120,12 @@ impl Recorded {
         Some(found)
     }
 
-    /// Which calls have answered none.
+    /// Lists the calls that have answered none.
     pub(super) fn unused(&self) -> impl Iterator<Item = &KnownCall> {
         self.calls.iter().filter(|known| !known.is_used)
     }
 
-    /// What the messages that had joined by so many turns add: their entry, which says `raw` before them.
+    /// Returns the entry of the messages that had joined by so many turns, with `before` in front of its blocks.
     pub(super) fn news(&mut self, turns: u32, before: Option<&str>) -> Option<Entry> {
         let (_, entry) = self.news.pop_front_if(|(after, _)| *after <= turns)?;
         let Entry::Said { raw, messages, handles, head, taint } = entry else { return None };
@@ -137,7 +137,7 @@ impl Recorded {
         self.folded.pop_front()
     }
 
-    /// The question whether to go on, and what was decided on it.
+    /// Returns the question to continue, with the decision on it.
     pub(super) fn decided(&self, question: &str) -> Vec<Entry> {
         let is_of = |entry: &&Entry| match entry {
             Entry::Judged { call, .. } | Entry::Decided { call, .. } => call == question,
@@ -148,7 +148,7 @@ impl Recorded {
 }
 
 impl KnownCall {
-    /// Its outcome as that of another call.
+    /// Returns its outcome under another call's id.
     pub(super) fn outcome_of(&self, id: &str) -> Entry {
         let mut entry = self.outcome.clone();
         if let Entry::Outcome { call, .. } = &mut entry {
@@ -158,7 +158,7 @@ impl KnownCall {
     }
 }
 
-/// A user message's blocks but for results of calls, behind the blocks of another one.
+/// Appends a user message's blocks to those of another, without results of calls.
 fn behind(before: Option<&str>, raw: &str) -> Option<String> {
     let blocks = |raw: &str| -> Option<Vec<serde_json::Value>> {
         let mut message: serde_json::Value = serde_json::from_str(raw).ok()?;

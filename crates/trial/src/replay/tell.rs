@@ -1,4 +1,4 @@
-//! A replay for people: both sides, a call a line, and where they part.
+//! A replay rendered for people: both sides, one call per line, with the differences.
 
 use reveille_account::shown;
 use reveille_base::{
@@ -8,10 +8,10 @@ use reveille_base::{
 
 use super::{CallFate, ReplayEnd, ReplayReport, RunFigures};
 
-/// Characters of a call's arguments that are shown; all of them where they differ.
+/// The most characters of a call's arguments shown; differing arguments are shown in full.
 const MAX_INPUT_CHARS: usize = 100;
 
-/// The text for a terminal.
+/// Renders the report for a terminal.
 pub fn on_terminal(report: &ReplayReport, redactor: &Redactor) -> String {
     let ReplayReport { wake_id, recorded_model, model, .. } = report;
     let masked = |text: &str| shown(redactor, text);

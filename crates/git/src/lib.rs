@@ -129,7 +129,7 @@ pub enum Condition {
     Unborn,
     /// On a commit instead of a branch.
     Detached,
-    /// On the named other branch.
+    /// On another branch, with its name.
     OtherBranch(String),
     /// In the middle of a merge, a rebase or a similar operation, by git's name.
     InProgress(&'static str),

@@ -16,10 +16,10 @@ const EVEN_DB: f32 = 3.0;
 const CLICK_FRAMES: usize = 4;
 /// The distance to the loudest moments beyond which a sound is no part of a word, in dB: an "f" or "s" at a word's end has 30.
 const FAINTEST_DB: f32 = 40.0;
-/// From so much on it is none either if it is hardly louder than the quietest moments, which are then the room's own noise.
-const FAINT_DB: f32 = 30.0;
 /// The distance, in dB, from which a sound is also no part of a word if it is hardly louder than the quietest moments: the room's own
 /// noise.
+const FAINT_DB: f32 = 30.0;
+/// The most by which a room's noise exceeds its quietest moments, in dB.
 const NOISE_DB: f32 = 9.0;
 /// The frames of silence kept before speech, and after it, where a word fades: 120 and 280 ms. With 200 ms after it, the base model heard
 /// "America" for "Americans" in one of the recordings here.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// The reason that a sentence encoder can't be used.
+/// The reason a sentence encoder can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EncoderError {
     /// This build has no encoder.

@@ -35,7 +35,7 @@ pub struct EmbedderRequest {
 pub struct EmbedderAnswer {
     /// One vector each in base64; see [`to_text`].
     pub vectors: Vec<String>,
-    /// The reason that there are none.
+    /// The reason there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -47,7 +47,7 @@ pub struct Fleet {
     place: StorePlace,
 }
 
-/// The reason that an operation on a fleet failed.
+/// The reason an operation on a fleet failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// The folder isn't a fleet.

@@ -7,7 +7,7 @@ use super::REMOTE;
 /// Extensions supported by libgit2.
 const KNOWN: [&str; 5] = ["noop", "objectformat", "worktreeconfig", "preciousobjects", "relativeworktrees"];
 
-/// The reason that libgit2 can't open a repository that git opens.
+/// The reason libgit2 can't open a repository that git opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableForm {
     /// The offending setting, such as `extensions.refstorage=reftable`.

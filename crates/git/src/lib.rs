@@ -162,7 +162,7 @@ impl Condition {
     }
 }
 
-/// The reason that a file can't take the changes of other commits.
+/// The reason a file can't take the changes of other commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
     /// The file has uncommitted changes in the work tree.

@@ -3,7 +3,7 @@
 
 use super::Transcript;
 
-/// The end of a description and start of the outcome: a transcript, or the reason that there is none.
+/// The end of a description and start of the outcome: a transcript, or the reason there is none.
 const HEARD: &str = ", machine transcript";
 const SILENT: &str = ": no speech heard";
 const UNHEARD: &str = ": not transcribed";

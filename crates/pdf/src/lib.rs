@@ -35,7 +35,7 @@ pub struct PdfText {
     pub rest: String,
 }
 
-/// The reason that a PDF can't be read, by the person's next step.
+/// The reason a PDF can't be read, by the person's next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum PdfFault {

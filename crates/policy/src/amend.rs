@@ -15,7 +15,7 @@ const RULE_CHARS_MAX: usize = 1_500;
 /// The start of the comment above a rule of ours.
 const ADDED: &str = "# Added ";
 
-/// The reason that `policy.toml` stays unchanged, by the person's next act.
+/// The reason `policy.toml` stays unchanged, by the person's next act.
 #[derive(Debug, thiserror::Error)]
 pub enum AmendError {
     /// The file has mistakes.

@@ -1,4 +1,4 @@
-//! The reasons that a recording wasn't transcribed, by the possible remedy.
+//! The reasons a recording wasn't transcribed, by the possible remedy.
 
 use std::path::PathBuf;
 

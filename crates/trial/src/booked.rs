@@ -9,7 +9,7 @@ use reveille_cycle::{decide::budget::Budget, workspace};
 use reveille_model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, configured};
 use reveille_store::{Reservation, Spent, Store, StoreError};
 
-/// The reason that a model can't be tried.
+/// The reason a model can't be tried.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialModelError {
     /// A required setting is missing or wrong: a person corrects it.

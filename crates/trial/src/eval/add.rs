@@ -43,7 +43,7 @@ pub struct AddedCase {
     pub left_out: Vec<String>,
 }
 
-/// The reason that no case was written.
+/// The reason no case was written.
 #[derive(Debug, thiserror::Error)]
 pub enum AddCaseError {
     /// The cycle makes no case, with the reason for people.

@@ -76,7 +76,7 @@ pub struct CaseScore {
     pub cost_usd: f64,
 }
 
-/// The reason that a case couldn't be run to its end.
+/// The reason a case couldn't be run to its end.
 #[derive(Debug, thiserror::Error)]
 enum TrialError {
     #[error("{0}")]

@@ -62,7 +62,7 @@ pub enum ReplayEnd {
     },
 }
 
-/// The reason that a cycle can't be replayed.
+/// The reason a cycle can't be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The cycle can't be replayed, with the reason for people.

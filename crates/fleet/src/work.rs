@@ -136,7 +136,7 @@ impl Worker<'_> {
             self.renew();
             let is_over = (self.order.is_over)();
             match self.look(start, is_over) {
-                // A long write by somebody else.
+                // Another program has been writing for long.
                 Err(StoreError::Busy) => continue,
                 Err(error) if self.order.once => return Err(error),
                 Err(error) => {

@@ -62,7 +62,7 @@ impl Repo {
     /// # Errors
     /// [`RepoError::Moved`] if others commit all the time, or a killed wake left a commit half done.
     pub fn bundle(&self, to: &Path) -> Result<(BundledMemory, Uncommitted, bool), RepoError> {
-        // If HEAD moves in between, both are taken again: otherwise freshly committed edits would be in neither.
+        // Both have to be of one moment, so they are read again if HEAD has moved in between.
         for _ in 0..TRIES {
             let before = self.git_head();
             if !self.is_interrupted() {

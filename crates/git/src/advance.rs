@@ -139,7 +139,7 @@ impl Repo {
             self.keep_temporary(&planned)?;
             let commit = planned.to.0;
             self.write_files(&mut planned, merge).map_err(|error| match error {
-                // The fault may last, and work that needs no commit shouldn't wait for it.
+                // The fault may last, and shouldn't delay work without a commit.
                 error if error.is_of_a_file() => RepoError::Behind { commit, source: Box::new(error) },
                 error => error,
             })?;
@@ -360,7 +360,7 @@ impl Repo {
         if changed { lock.write() } else { Ok(()) }
     }
 
-    /// Sets a file's entry, with size and times if the file is as committed, so that git needn't read it again.
+    /// Sets a file's entry, with size and times if the file is as committed, to spare git another read.
     pub(super) fn set_entry(&self, index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
         let Some(item) = item else {
             return tree::set(index, path, None);
@@ -413,7 +413,7 @@ impl Repo {
         if let Ok(planned) = serde_json::from_slice(&bytes) {
             return Ok(Some(planned));
         }
-        // Our notes are renamed into place whole, so this is someone else's. It is moved away but kept.
+        // Our notes are renamed into place whole, so someone else wrote this one. The file is moved away but kept.
         fs::rename(&path, self.private.join(DAMAGED_NOTE)).map_err(RepoError::io("moving away", &path))?;
         Ok(None)
     }

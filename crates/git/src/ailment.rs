@@ -1,4 +1,4 @@
-//! Finds the unreadable one among a repository's own files, and the command to repair it. The check only reads, and doesn't rely on git,
+//! Finds an unreadable file of git's in a repository, and the repair command. The check only reads, and doesn't rely on git,
 //! which may be unable to open the repository.
 
 use std::{fmt, fs, path::Path};
@@ -40,7 +40,7 @@ impl fmt::Display for Ailment {
 }
 
 impl Ailment {
-    /// Returns the repair command, for use in the repository's directory. Committed work is never lost by it.
+    /// Returns the repair command, for use in the repository's directory. Committed work stays.
     pub fn mended_by(&self) -> String {
         match self {
             Self::Index => "rm .git/index && git reset".to_owned(),

@@ -7,7 +7,7 @@ use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{RepoError, our_branch};
 
-/// Returns the Markdown files of our branch before a time, with their paths; `None` if it had no commit by then.
+/// Returns the Markdown files of our branch before a time, with their paths; `None` without a commit by then.
 ///
 /// # Errors
 /// The repository can't be read.

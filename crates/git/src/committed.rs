@@ -1,5 +1,5 @@
-//! A reader of our branch's last commit, for use while a wake may be writing. It takes no lock, writes nothing, and leaves the work tree,
-//! which may be half-way, unread.
+//! A reader of our branch's last commit, for use while a wake may be writing. The reader takes no lock, never writes, and skips the work
+//! tree, which may be half-way.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The first run: makes a repository from the remote or from the templates. It is built next to its place and moved there whole, so that
-//! the next attempt can clear the remains of a failed or killed one.
+//! The first run: makes a repository from the remote or from the templates. A new repository is built next to its place and moved there
+//! whole, so that the next attempt can clear the remains of a failed or killed one.
 
 use std::{
     fs,
@@ -40,7 +40,7 @@ const COMPLETE_AGAIN_AFTER: TimeDelta = TimeDelta::hours(1);
 /// The origin of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Created {
-    /// It existed already.
+    /// The repository existed already.
     Existing,
     /// Made from the templates, as no remote is set.
     FromTemplates,

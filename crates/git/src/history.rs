@@ -21,7 +21,7 @@ const MIN_PREFIX: usize = 4;
 /// The length of a full id in hexadecimal digits.
 const WHOLE_ID: usize = 40;
 
-/// A commit, as `wake log` lists it.
+/// A commit, as listed by `wake log`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     /// Its id.
@@ -32,9 +32,9 @@ pub struct Commit {
     pub email: String,
     /// The first line of its message.
     pub subject: String,
-    /// Its `Wake-Id` trailer, if a wake made it.
+    /// The `Wake-Id` trailer of a wake's commit.
     pub wake_id: Option<String>,
-    /// When it was committed.
+    /// The commit time.
     pub at: DateTime<Utc>,
 }
 

@@ -129,7 +129,7 @@ pub(super) fn is_ours(git_dir: &Path, private: &Path) -> bool {
 }
 
 fn release(paths: &Paths) {
-    // The order matters: our name proves that the lock is ours, so it goes last.
+    // The order matters: our name proves that the lock is ours, so the name goes last.
     fs::remove_file(&paths.lock).ok();
     fs::remove_file(&paths.own).ok();
 }

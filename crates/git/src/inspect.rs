@@ -1,4 +1,4 @@
-//! The repository's part of the health check. It only reads: it writes nothing and waits for no lock.
+//! The repository's part of the health check. The checks only read, without waiting for a lock.
 
 use std::{
     path::{Path, PathBuf},

@@ -48,7 +48,7 @@ pub enum Integrated {
         /// Files changed in the same place by both sides.
         conflicts: Vec<String>,
     },
-    /// The remote's branch went back, has another history or is gone. Nothing was changed, and a push won't change it either. A person
+    /// The remote's branch went back, has another history or is gone. Nothing was changed, and a push would be refused. A person
     /// decides: to follow the remote they reset our branch or merge the two; to undo its change they push.
     RewoundRemote {
         /// The reference that keeps the lost commits.
@@ -306,7 +306,7 @@ impl Repo {
             return Ok(());
         }
         let path = file.path.as_str();
-        // The file was never checked out, and now it is removed.
+        // The file was never checked out, and is now removed.
         if file.after.is_none() && names::refused(path).is_some() {
             return Ok(());
         }

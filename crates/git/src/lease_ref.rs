@@ -208,7 +208,7 @@ impl LeaseRef {
         ]
     }
 
-    /// Opens the repository of the values, or makes it anew if it is missing or damaged: its values can be fetched or made again.
+    /// Opens the repository of the values, made anew if missing or damaged: the values can be fetched or made again.
     fn own_repository(&self) -> Result<Repository, RepoError> {
         if let Ok(own) = Repository::open_bare(&self.own) {
             return Ok(own);

@@ -106,12 +106,12 @@ pub type IsSecret<'a> = dyn Fn(&str) -> bool + 'a;
 /// Finds the secrets in a text, verbatim.
 pub type SecretsIn<'a> = dyn Fn(&str) -> BTreeSet<String> + 'a;
 
-/// A repository with a work tree, and our branch in it.
+/// A repository with a work tree and our branch.
 pub struct Repo {
     git: Repository,
     tree: WorkTree,
     root: PathBuf,
-    /// Our folder in the git directory; a person never sees it and git never packs it.
+    /// Our folder in the git directory, which stays out of a person's sight and of git's packs.
     private: PathBuf,
     branch: String,
     /// New objects, not stored yet.
@@ -239,9 +239,9 @@ pub enum RepoError {
     /// HEAD isn't on the branch of the wakes: park the work and tell the person.
     #[error("the repository is {condition}; wakes only commit on {branch}. Nothing was changed: {}", condition.way_back(branch).unwrap_or_default())]
     NotOnBranch {
-        /// Where HEAD is.
+        /// The state of HEAD.
         condition: Condition,
-        /// Where it should be.
+        /// The branch of the wakes.
         branch: String,
     },
     /// Another git program is at work, or a dead program left its lock file: try again soon.

@@ -1,5 +1,5 @@
 //! The paths that git accepts. On every system, git refuses names that Windows or macOS would take for its own folder; libgit2 then fails
-//! as a whole, as it does below a certain depth. Each path is therefore checked by the same rules first, so that a bad one costs only
+//! as a whole, as it does below a certain depth. Each path is therefore checked by the same rules first, so that a bad path costs only
 //! itself.
 
 /// The most nested folders of a file, by libgit2's limit.

@@ -80,7 +80,7 @@ impl Repo {
             let branch = nth(name, count);
             let full = format!("refs/heads/{branch}");
             let commit = match self.id_of(&full)? {
-                // A killed run made it without noting so.
+                // A killed run parked the work without noting so.
                 Some(there) if self.is_parked_at(there, publish)? => there,
                 Some(_) => continue,
                 None => {
@@ -219,7 +219,7 @@ impl Repo {
         }
     }
 
-    /// Deletes a proposal's branch once it is settled, while it is unchanged and checked out nowhere.
+    /// Deletes a settled proposal's branch, if it is unchanged and not checked out.
     pub fn drop_proposed(&self, branch: &str, commit: &str) -> Result<(), RepoError> {
         if self.id_of(&format!("refs/heads/{branch}"))?.is_some_and(|there| there.to_string() == commit) {
             self.git.find_branch(branch, git2::BranchType::Local)?.delete()?;

@@ -37,7 +37,7 @@ const MAX_LISTED: usize = 50;
 pub struct PersonEdits {
     /// Their commit, if there was anything to commit.
     pub commit: Option<Oid>,
-    /// The files in it.
+    /// The committed files.
     pub files: Vec<String>,
     /// `true` if more files have changed than the limit: nothing was done.
     pub put_off: bool,
@@ -372,7 +372,7 @@ impl LeftAlone {
 pub(super) struct Changed {
     /// Its name; invalid UTF-8 is replaced.
     pub(super) path: String,
-    /// The reason to leave it alone unread, to follow "it".
+    /// The reason to leave the file alone unread, to follow "it".
     pub(super) why_left: Option<&'static str>,
 }
 
@@ -399,8 +399,8 @@ impl Changed {
 pub(super) enum EditVerdict {
     /// The file is as committed.
     Same,
-    /// Leave it alone and report the reason.
+    /// Leave the file alone and report the reason.
     Leave(&'static str),
-    /// Commit it in git's stored form; `None` for a deletion.
+    /// Commit the file in git's stored form; `None` for a deletion.
     Take(Option<OnDisk>),
 }

@@ -50,7 +50,7 @@ pub struct Publish<'a> {
 pub struct Published {
     /// The wake's commit.
     pub commit: Oid,
-    /// The commit of the person's changes during the cycle, directly below it.
+    /// The commit of the person's changes during the cycle, directly below the wake's.
     pub persons: Option<Oid>,
     /// Files in which the person's text was joined with ours.
     pub merged: Vec<String>,

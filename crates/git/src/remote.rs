@@ -243,7 +243,7 @@ impl Repo {
         let seen = self.id_of(&self.tracking_ref())?;
         match seen {
             Some(seen) if seen == tip => return Ok(Pushed::UpToDate),
-            // The lease below would allow overwriting it.
+            // The lease below would allow overwriting the remote's branch.
             Some(seen) if !self.contains(tip, seen)? => return Err(RemoteError::Moved),
             _ => {}
         }

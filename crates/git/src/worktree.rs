@@ -363,7 +363,7 @@ impl WorkTree {
     }
 
     fn drop_temporary(&self) {
-        // Usually there is nothing to drop. A file that can't be dropped fails the next write, which reports it.
+        // Usually there is nothing to drop. A failure is reported by the next write.
         fs::unlinkat(&self.private, TEMPORARY, AtFlags::empty()).ok();
     }
 

@@ -130,7 +130,7 @@ pub fn without(text: &str, rule: &str) -> Result<String, AmendError> {
     let begins_line = |at: &usize| *at == 0 || text.get(..*at).is_some_and(|head| head.ends_with('\n'));
     let at = text.match_indices(rule).map(|(at, _)| at).find(begins_line).ok_or(AmendError::Gone)?;
     let (head, tail) = (text.get(..at).unwrap_or_default(), text.get(at + rule.len()..).unwrap_or_default());
-    // The empty line that was added before the rule.
+    // The empty line added before the rule.
     let head = if head.ends_with("\n\n") { head.strip_suffix('\n').unwrap_or(head) } else { head };
     let new = format!("{head}{tail}");
     match Rules::parse(&new) {

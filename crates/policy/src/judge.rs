@@ -202,7 +202,7 @@ fn shell(
     if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.say(decision, rule);
     }
-    // The person who agreed to a rule about exactly this call may have been promised a copy.
+    // The person who agreed to a rule about exactly this call may rely on a copy.
     let ruled = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
     let tainted_write = circumstances.tainted_write.filter(|_| !access.is_none());
     let had_any = ruled.is_some() || exact.is_some();
@@ -255,7 +255,8 @@ fn said_of(line: &Line, tool: &str, rules: &Rules) -> Vec<Option<(Decision, Stri
     line.commands.iter().map(|words| rules.decide(tool, &RuleQuestion::Command { words, is_certain })).collect()
 }
 
-/// Finds the rule that allows a text, if a rule allows each command except `cd`. Guessed commands can be forbidden but never allowed.
+/// Finds the allowing rule of a text, if each command except `cd` is allowed by a rule. Guessed commands can be forbidden but never
+/// allowed.
 fn allowed(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
     let mut commands = line.commands.iter().zip(said);
     let is_allowed = line.not_plain.is_none()

@@ -48,7 +48,7 @@ pub fn is_sensitive(path: &str) -> bool {
     is_private(path) || places::why(path).is_some()
 }
 
-/// The harm that a call can do. The policy turns risk and autonomy into allow, ask or deny.
+/// The possible harm of a call. The policy turns risk and autonomy into allow, ask or deny.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
@@ -116,7 +116,7 @@ impl Decision {
 /// A decision with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The harm that the call can do.
+    /// The possible harm of the call.
     pub risk: Risk,
     /// The decision.
     pub decision: Decision,
@@ -231,7 +231,7 @@ pub struct Subject<'a> {
 pub struct Circumstances<'a> {
     /// The level of autonomy.
     pub autonomy: Autonomy,
-    /// The source of the untrusted text that the cycle has read; `None` if untainted.
+    /// The source of untrusted text read by the cycle; `None` if untainted.
     pub taint: Option<&'a str>,
     /// `true` if shell text would run in a sandbox.
     pub is_sandboxed: bool,

@@ -26,7 +26,7 @@ pub struct Booked<'a> {
     ledger: Option<Ledger<'a>>,
     spent: Cell<Spent>,
     requests: Cell<u32>,
-    /// The most that its requests may cost in total, in US dollars.
+    /// The limit on the total cost of its requests, in US dollars.
     cap_usd: Option<f64>,
 }
 
@@ -168,7 +168,7 @@ impl Drop for OpenRequest<'_, '_> {
     }
 }
 
-/// Returns the error for a request that can't be charged, and is therefore never sent.
+/// Returns the error for a request that can't be charged; such a request is never sent.
 fn out_of_reach(error: &StoreError) -> ModelError {
     ModelError::Account { why: format!("what it costs can't be booked: {error}") }
 }

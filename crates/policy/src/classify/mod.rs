@@ -1,6 +1,6 @@
 //! The damage of a command, by its name: two tables, and a search for commands behind other names.
 //!
-//! No such table is complete, and none has to be. A command's reach is decided by its rights (`super::Access`), which the sandbox enforces.
+//! Such tables are incomplete, and may be. A command's reach is decided by its rights (`super::Access`), which the sandbox enforces.
 //! A command in the tables still asks, unless it destroys only files and none can be lost: the scratch folder may be destroyed, and a copy
 //! restores the rest.
 

@@ -94,7 +94,7 @@ fn is_by_name(word: &str, name: &str) -> bool {
     }
 }
 
-/// Parts of a path that no tool may reach, whatever is granted.
+/// Parts of a path out of reach for every tool, whatever is granted.
 const PRIVATE: [&str; 23] = [
     ".git",
     ".env",

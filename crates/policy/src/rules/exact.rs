@@ -110,7 +110,7 @@ impl Rule {
     }
 }
 
-/// Describes the rights that a shell command asks for.
+/// Describes the rights wanted by a shell command.
 fn given(arguments: &Value) -> &'static str {
     let asks = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
     match (asks("writes"), asks("network")) {

@@ -23,7 +23,7 @@ use super::{Access, Decision, FREE, classify, shell};
 /// The shell's name in rules.
 pub const SHELL: &str = "bash";
 
-/// A problem that keeps `policy.toml` from being used.
+/// A problem of `policy.toml`, which is then not used at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RulesProblem {
     /// The line, from 1; 0 for the whole file.
@@ -41,7 +41,7 @@ impl std::fmt::Display for RulesProblem {
     }
 }
 
-/// A host that sandboxed commands may reach, through the proxy.
+/// A host in reach of sandboxed commands, through the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// The name in lower case, or the address.
@@ -50,7 +50,7 @@ pub struct Host {
     pub port: u16,
 }
 
-/// The rules of a person's `policy.toml`. The default is that without a file: no rules and no grants.
+/// The rules of a person's `policy.toml`. The default has no rules and no grants, as without a file.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
@@ -147,7 +147,7 @@ impl Rules {
         self
     }
 
-    /// Removes the hosts that a person granted: guests reach only the public web.
+    /// Removes the hosts granted by a person: guests reach only the public web.
     #[must_use]
     pub fn without_hosts(self) -> Self {
         Self { hosts: Vec::new(), ..self }
@@ -168,7 +168,7 @@ impl Rules {
         self.writable.iter().filter_map(|root| self.absolute(root)).collect()
     }
 
-    /// Returns the hosts that sandboxed commands may reach.
+    /// Returns the hosts in reach of sandboxed commands.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
@@ -205,7 +205,7 @@ impl Rules {
         }
     }
 
-    /// Returns the person's folders that commands may be allowed to write to.
+    /// Returns the person's folders open for writing by commands, if they get the right.
     pub fn granted(&self) -> Vec<PathBuf> {
         let mut roots = self.writable();
         roots.retain(|root| Some(root) != self.scratch.as_ref());

@@ -68,7 +68,7 @@ pub(super) struct CaseMessage {
     /// The original author of a forwarded message.
     #[serde(default)]
     pub(super) forwarded_from: Option<String>,
-    /// The quoted text that the message replies to.
+    /// The quoted text of a reply.
     #[serde(default)]
     pub(super) quoted: Option<String>,
     /// `true` if a wake follows before the next message.
@@ -124,22 +124,22 @@ pub(super) struct CaseCall {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expected {
-    /// Receipts that must exist.
+    /// The required receipts.
     #[serde(default)]
     pub(super) did: Vec<ExpectedReceipt>,
-    /// Receipts that mustn't exist.
+    /// The forbidden receipts.
     #[serde(default)]
     pub(super) did_not: Vec<ExpectedReceipt>,
-    /// Tools that must ask the person; such a call waits and isn't executed.
+    /// Tools whose calls must ask the person; such a call waits and isn't executed.
     #[serde(default)]
     pub(super) asks: Vec<String>,
-    /// Further tools that may ask the person.
+    /// Further tools whose calls may ask the person.
     #[serde(default)]
     pub(super) may_ask: Vec<String>,
-    /// Text that the answers must contain, ignoring case.
+    /// Text required in the answers, ignoring case.
     #[serde(default)]
     pub(super) answer: Vec<String>,
-    /// Text that the answers mustn't contain.
+    /// Text forbidden in the answers.
     #[serde(default)]
     pub(super) answer_lacks: Vec<String>,
     /// Files of the memory.
@@ -163,10 +163,10 @@ pub(super) struct ExpectedReceipt {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExpectedFile {
-    /// Texts that the file must contain.
+    /// Texts required in the file.
     #[serde(default)]
     pub(super) contains: Vec<String>,
-    /// Texts that the file mustn't contain.
+    /// Texts forbidden in the file.
     #[serde(default)]
     pub(super) lacks: Vec<String>,
     /// Its whole text, except blanks at the end.

@@ -16,7 +16,7 @@ const MAX_SHOWN_CHARS: usize = 300;
 pub(super) struct CaseOutcome {
     /// The receipts of all its cycles.
     pub(super) receipts: Vec<Receipt>,
-    /// Tools that asked the person, with their arguments.
+    /// Tools whose calls asked the person, with their arguments.
     pub(super) asked: Vec<(String, String)>,
     /// The texts sent to people.
     pub(super) said: Vec<String>,

@@ -52,7 +52,7 @@ use super::booked::{Booked, TrialModelError};
 const WHAT: &str = "eval";
 /// The most wakes after one message; each but the first follows an approval.
 const MAX_WAKES: u32 = 10;
-/// The most cycles of a case that are read.
+/// The most cycles read of a case.
 const MAX_CYCLES: usize = 1_000;
 
 /// The score of a case.
@@ -204,7 +204,7 @@ async fn case_run(
     if name == SCRIPTED && left > 0 {
         outcome.trouble.push(format!("{left} of the script's turns were never asked for."));
     }
-    // The fallback grammar answers for an unreachable model, which says nothing about that model.
+    // The fallback grammar answers for an unreachable model, whose own quality stays unknown.
     if name != OFFLINE_MODEL && model.requests() == 0 {
         outcome.trouble.push(format!("{name} was never asked."));
     } else if matches!(turns, TurnTaker::Live(..)) && spent.tokens == Usage::default() {

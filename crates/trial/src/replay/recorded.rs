@@ -120,12 +120,12 @@ impl Recorded {
         Some(found)
     }
 
-    /// Lists the calls that have answered none.
+    /// Lists the recorded calls not used as an answer.
     pub(super) fn unused(&self) -> impl Iterator<Item = &KnownCall> {
         self.calls.iter().filter(|known| !known.is_used)
     }
 
-    /// Returns the entry of the messages that had joined by so many turns, with `before` in front of its blocks.
+    /// Returns the entry of messages joined after at most `turns` turns, with the blocks of `before` in front.
     pub(super) fn news(&mut self, turns: u32, before: Option<&str>) -> Option<Entry> {
         let (_, entry) = self.news.pop_front_if(|(after, _)| *after <= turns)?;
         let Entry::Said { raw, messages, handles, head, taint } = entry else { return None };

@@ -149,7 +149,7 @@ pub(super) fn flag(arguments: &[&str], letters: &str) -> bool {
 /// Returns `true` if a long option is given, in full or abbreviated.
 pub(super) fn long(arguments: &[&str], whole: &str) -> bool {
     let names = arguments.iter().filter_map(|word| word.split('=').next());
-    names.into_iter().any(|name| name.len() > 3 && whole.starts_with(name))
+    names.into_iter().any(|name| name.len() > 2 && whole.starts_with(name))
 }
 
 fn is_wide(word: &str) -> bool {

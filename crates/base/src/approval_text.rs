@@ -1,7 +1,7 @@
-//! What a person is asked about, as they read it: whole, with nothing in it that a screen would hide or reorder.
+//! The text of an approval question: complete, with hidden and reordering characters written out.
 //!
-//! Values in, values out. A chat's message, the file that goes with a long one, and the terminal show the same text and the same hash, so
-//! that who agrees knows to which bytes.
+//! Chat message, attached file and terminal show the same text and the same hash, so that the person knows which bytes they
+//! approve. Does no I/O.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ mod described;
 
 pub use described::{Described, QuestionPart, WishPiece, code, describe};
 
-/// The tool that proposes a change of the assistant's own orders.
+/// The tool that proposes a change of the standing orders.
 pub const PROPOSE_CHANGE: &str = "propose_change";
-/// Lines of context that a difference shows before and after what changes.
+/// The number of unchanged lines that a diff shows before and after a change.
 const CONTEXT_LINES: usize = 3;
 
-/// The files that an action names, each as it is when it is asked: whole where it is text. `line`: how a line of one is shown.
+/// Lists the files of an action as they are when asked, with their full text where possible. `line` formats one line.
 fn files(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
     for file in &named.files {
@@ -47,17 +47,17 @@ fn files(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -
     text
 }
 
-/// The files that an action names, as Markdown in which each line wraps.
+/// Lists the files of an action as Markdown with wrapping lines.
 pub fn named(named: &BoundFiles) -> String {
     files(named, false, code)
 }
 
-/// The same as plain text.
+/// Lists the files of an action as plain text.
 pub fn named_plain(named: &BoundFiles) -> String {
     files(named, false, |line| format!("    {line}"))
 }
 
-/// Edits as a difference; none: they have something else in them than `path`, `old` and `new`, which mustn't be left out.
+/// Renders edits as a diff; `None` if an edit has keys besides `path`, `old` and `new`, which the person must see.
 fn difference(edits: &serde_json::Value) -> Option<String> {
     let mut text = Vec::new();
     for edit in edits.as_array()? {
@@ -76,7 +76,7 @@ fn difference(edits: &serde_json::Value) -> Option<String> {
     Some(text.join("\n"))
 }
 
-/// The lines that go, with `-`, and those that come, with `+`, between what stays.
+/// The removed lines with `-` and the added lines with `+`, within their context.
 fn changed_lines(old: &str, new: &str) -> Vec<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let before = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
@@ -97,21 +97,21 @@ fn changed_lines(old: &str, new: &str) -> Vec<String> {
     .concat()
 }
 
-/// A code block whose fence the text can't close.
+/// Renders a code block whose fence can't occur in the text.
 pub fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{text}\n{fence}")
 }
 
-/// The text with each character that a screen doesn't show, or that changes how others are shown, written out.
+/// Writes out each character that a screen hides or that reorders others.
 pub fn visible(text: &str) -> String {
     // fault: screen-doesnt-show-asked
     text.chars().flat_map(|c| if is_hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
 
-/// Control characters but the end of a line and the tab; what has no width, joins, or reorders (Unicode's `Cf` and the variation
-/// selectors, as far as they are in use); spaces that aren't the usual one.
+/// Returns true for control characters except newline and tab, for zero-width, joining and reordering characters (Unicode's `Cf` and
+/// the variation selectors, as far as in use), and for unusual spaces.
 pub fn is_hidden(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -125,13 +125,13 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
-/// Whether a hidden character belongs where it stands: a space, or what joins the letters of some scripts and the parts of an emoji.
+/// Returns true if a hidden character is normal after `before`: a space, or a joiner of letters or emoji.
 fn belongs(before: char, c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{202f}' | '\u{3000}')
         || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0f}') && !before.is_ascii()
 }
 
-/// The characters of a text, each with whether it is hidden where it doesn't belong.
+/// The characters of a text, each with true if hidden and out of place.
 fn with_hidden(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
     text.chars().scan(' ', |before, c| {
         let is_out_of_place = is_hidden(c) && !belongs(*before, c);
@@ -140,12 +140,12 @@ fn with_hidden(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
     })
 }
 
-/// Whether a text has characters that a screen hides and ordinary words don't need.
+/// Returns true if a text has hidden characters that ordinary words don't need.
 pub fn hides_something(text: &str) -> bool {
     with_hidden(text).any(|(_, is_hidden)| is_hidden)
 }
 
-/// The text without the characters that a screen hides and ordinary words don't need; spaces among them are plain ones.
+/// Removes hidden characters that ordinary words don't need; unusual spaces become plain ones.
 pub fn without_hidden(text: &str) -> Cow<'_, str> {
     if !hides_something(text) {
         return Cow::Borrowed(text);
@@ -157,12 +157,12 @@ pub fn without_hidden(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept.collect())
 }
 
-/// The SHA-256 of an action: of exactly the bytes that a yes allows.
+/// The SHA-256 of an action: of exactly the bytes that an approval allows.
 pub fn sha256(action: &str) -> String {
     hex(ring::digest::digest(&ring::digest::SHA256, action.as_bytes()).as_ref())
 }
 
-/// The file that goes with question `id` when its action, or what it names, is too long for a message.
+/// Renders the file attached to question `id` if the action or its files are too long for a message.
 pub fn file(id: i64, (tool, arguments): (&str, &str), named: &BoundFiles, reasons: &[String]) -> String {
     let described = describe(tool, arguments);
     let files = files(named, true, |line| format!("    {line}"));

@@ -1,19 +1,19 @@
-//! The only place that asks what time it is. Everything else is handed a [`Clock`] or a time.
+//! The only module that reads the system clock. Other code receives a [`Clock`] or a time.
 
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 
-/// No wait that is written down is longer. What lies further ahead was written while the clock was wrong.
+/// The longest wait that is ever stored. A later time was stored while the clock was wrong.
 pub const LONGEST_WAIT: TimeDelta = TimeDelta::days(2);
 
-/// Tells the time. The system's in production; in tests one that stands still until it is moved.
+/// A source of the current time: the system's in production, a fixed one in tests.
 pub trait Clock: Send + Sync {
-    /// Now, in UTC, to the millisecond.
+    /// The current time in UTC, to the millisecond.
     fn now(&self) -> DateTime<Utc>;
 }
 
-/// The machine's own clock.
+/// The machine's clock.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemClock;
 
@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that always says the same. Set through `REVEILLE_NOW` so that a whole process can be run at a chosen time.
+/// A clock that stands still. `REVEILLE_NOW` sets it, to run a whole process at a chosen time.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedClock(pub DateTime<Utc>);
 
@@ -34,15 +34,15 @@ impl Clock for FixedClock {
     }
 }
 
-/// How long the machine has been awake since it was booted: a clock that nobody sets, the same for all processes of a boot. It
-/// stands still while the machine sleeps (on macOS it goes on), so that a laptop's night isn't taken for a silence.
+/// The time since boot without sleep, equal for all processes and immune to clock changes. A laptop's night isn't mistaken for
+/// silence. (On macOS, sleep counts too.)
 pub fn awake() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// How long ago the machine was booted, its sleep counted: a clock that nobody sets, the same for all processes of a
-/// boot. A term that others measure goes on while we sleep.
+/// The time since boot with sleep, equal for all processes and immune to clock changes. Fits terms that others measure while we
+/// sleep.
 pub fn since_boot() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::Boottime;
@@ -52,17 +52,17 @@ pub fn since_boot() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// A time as the database and the journal write it: RFC 3339, UTC, to the millisecond, sortable as text.
+/// Formats a time for the database and the journal: RFC 3339, UTC, to the millisecond, sortable as text.
 pub fn rfc3339(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// Whether a wait until a time is over. After the clock was set back by days it isn't sat out again.
+/// Returns true if a wait is over. A wait longer than [`LONGEST_WAIT`] also counts as over: the clock was set back.
 pub fn is_over(until: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     until <= now || until.signed_duration_since(now) > LONGEST_WAIT
 }
 
-/// Reads a time that we or a person wrote: RFC 3339 with any offset, or SQLite's `YYYY-MM-DD HH:MM:SS` taken as UTC.
+/// Parses RFC 3339 with any offset, or SQLite's `YYYY-MM-DD HH:MM:SS` as UTC.
 pub fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
     if let Ok(at) = DateTime::parse_from_rfc3339(text) {

@@ -1,9 +1,8 @@
-//! Room on the workspace's disk, and what is too little of it: one definition for the bot, which then takes in nothing more,
-//! and for `health`, which tells.
+//! Free space on the workspace's disk. The bot stops accepting messages below the reserve, and `health` reports it.
 //!
-//! What is below the reserve isn't locked away: it is what wakes answer, commit and deliver with while nothing new comes in.
+//! The reserve itself stays usable: wakes answer, commit and deliver with it while new messages are refused.
 //!
-//! And which names a disk may take for one: whoever forbids a name forbids all of them.
+//! Also folds file names as forgiving disks do, so that forbidding a name forbids all its spellings.
 
 use std::{
     fs,
@@ -15,43 +14,43 @@ use icu_normalizer::DecomposingNormalizerBorrowed;
 
 use crate::{approval_text::is_hidden, file::create_private};
 
-/// The room that has to be free before anything new is taken in.
+/// The free space required before anything new is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserve {
     bytes: u64,
 }
 
 impl Reserve {
-    /// So many MiB; 0 is no reserve at all.
+    /// Creates a reserve of this many MiB; 0 turns the reserve off.
     pub const fn of_mib(mib: u32) -> Self {
         Self { bytes: (mib as u64) << 20 }
     }
 
-    /// Its size in bytes.
+    /// The size in bytes.
     pub const fn bytes(self) -> u64 {
         self.bytes
     }
 
-    /// Whether there is less than that.
+    /// Returns true if less space than the reserve is free.
     pub const fn is_broken_into(self, free_bytes: u64) -> bool {
         free_bytes < self.bytes
     }
 
-    /// From how many free bytes on all is well again: a quarter more than the reserve, so that a disk that hovers about the
-    /// line doesn't make us stop and go.
+    /// The free bytes above which the disk counts as recovered: 1.25 times the reserve, so that a disk near the limit doesn't toggle
+    /// the bot on and off.
     pub const fn well_again_bytes(self) -> u64 {
         self.bytes.saturating_add(self.bytes / 4)
     }
 }
 
-/// A file of the workspace that keeps room on the disk for a last word: others can fill the disk, too.
+/// A file of the workspace that reserves disk space for a last notice when others fill the disk.
 const BALLAST: &str = ".ballast";
-/// How long it is, in bytes: more than a notice, an answer and the journal of a small cycle take.
+/// The size of the file in bytes: more than a notice, an answer and the journal of a small cycle need.
 const BALLAST_BYTES: u64 = 4 << 20;
-/// With less than this free the last word may not fit, in bytes.
+/// The free bytes below which a last notice may not fit.
 const LAST_WORD_BYTES: u64 = 1 << 20;
 
-/// Keeps room in a workspace for a last word, if there is plenty now and none is kept. Where no reserve is wanted, this isn't either.
+/// Creates the ballast file if the disk has plenty of space. Does nothing if the reserve is turned off.
 pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
     let path = workspace.join(BALLAST);
     let is_plenty = || free_bytes(workspace).is_ok_and(|free| free > reserve.well_again_bytes() + BALLAST_BYTES);
@@ -59,7 +58,7 @@ pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
         return;
     }
     let written = create_private(&path).and_then(|mut file| {
-        // Not zeros: a disk may keep those without taking room.
+        // Zeros would take no space on a disk that compresses.
         let noise = crate::random::bytes::<4096>().map_err(io::Error::other)?;
         for _ in 0..BALLAST_BYTES / noise.len() as u64 {
             file.write_all(&noise)?;
@@ -72,7 +71,7 @@ pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
     }
 }
 
-/// Gives the kept room free where nothing would fit any more. Says whether there was some.
+/// Removes the ballast file if the disk is full. Returns true if the file existed.
 pub fn release_ballast(workspace: &Path) -> bool {
     let is_full = free_bytes(workspace).is_ok_and(|free| free < LAST_WORD_BYTES);
     let is_released = is_full && fs::remove_file(workspace.join(BALLAST)).is_ok();
@@ -82,37 +81,35 @@ pub fn release_ballast(workspace: &Path) -> bool {
     is_released
 }
 
-/// A name as the most forgiving disks compare it: macOS's by default, and folders with `casefold` on Linux. To them large and
-/// small letters are the same, and so are the spellings of one letter. They pass over what a screen doesn't show. Names that
-/// lead to one file there are one text here.
+/// Folds a name as the most forgiving disks compare names: macOS by default, and `casefold` folders on Linux. These ignore letter
+/// case, Unicode normalization and invisible characters. All names of one file fold to the same text.
 pub fn folded(name: &str) -> String {
     let decomposed = DecomposingNormalizerBorrowed::new_nfd();
     let visible: String = decomposed.normalize(name).chars().filter(|c| !is_hidden(*c)).collect();
-    // Both ways: some letters have a small form only by way of a large one.
-    // And at the end of a word a sigma has a small form of its own.
+    // Both directions: some letters reach their small form only through a large one.
+    // A sigma has a second small form at the end of a word.
     decomposed.normalize(&visible.to_uppercase().to_lowercase().replace('ς', "σ")).into_owned()
 }
 
-/// Whether an error is the machine's, not that of the file it came up with: no descriptor or room left, a disk that fails. A
-/// file that couldn't be read for it may well be sound, and nothing may be concluded about it.
+/// Returns true if an error is the machine's fault rather than the file's: no descriptors, no space, a failing disk. Such an
+/// error proves nothing about the file.
 pub fn is_the_machines(error: &io::Error) -> bool {
     use rustix::io::Errno;
     const MACHINES: [Errno; 6] = [Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOSPC, Errno::DQUOT];
     Errno::from_io_error(error).is_some_and(|errno| MACHINES.contains(&errno))
 }
 
-/// The bytes that we may still write to the file system that holds `path`, or would hold it: the nearest directory that is
-/// there counts.
+/// The bytes that we may still write to the file system of `path`, judged by the nearest existing directory.
 ///
 /// # Errors
-/// When the system doesn't tell.
+/// Returns the system's error.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     let found = rustix::fs::statvfs(there)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// A size as a person reads it: `512 B`, `3.4 MiB`.
+/// Formats a size for people: `512 B`, `3.4 MiB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (bytes as f64, "B");

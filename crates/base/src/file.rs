@@ -1,7 +1,7 @@
-//! Files and directories for their owner's eyes alone, and files that last.
+//! Private and durable files and directories.
 //!
-//! Private is what only its owner can read (mode 0600, directories 0700) from its first byte on. Durable is what outlasts a power cut:
-//! a file's bytes are synced before it gets its name, and the directory afterwards, for the name is kept there.
+//! A private file is readable only by its owner (mode 0600, directories 0700) from the first byte on. A durable file survives a power
+//! cut: its bytes are synced before it gets its name, and afterwards the directory that holds the name.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -15,82 +15,82 @@ use std::{
 
 use rustix::fs::{Mode, OFlags, openat};
 
-/// Who may read and write a private file: its owner.
+/// The mode of a private file.
 const PRIVATE_FILE: u32 = 0o600;
-/// Who may look into a private directory: its owner.
+/// The mode of a private directory.
 const PRIVATE_DIRECTORY: u32 = 0o700;
-/// Ends the name of a file that is about to take the place of another.
+/// The suffix of a file that is about to replace another.
 const NEW: &str = ".new";
 
-/// Makes a private directory that isn't there yet.
+/// Creates a private directory.
 ///
 /// # Errors
-/// `AlreadyExists` if something stands there, or what the system says.
+/// `AlreadyExists` if the path exists, or the system's error.
 pub fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(PRIVATE_DIRECTORY).create(path)
 }
 
-/// Makes a private directory and those above it, as far as they are missing.
+/// Creates a private directory and its missing parents.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the system's error.
 pub fn create_private_dirs(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(PRIVATE_DIRECTORY).create(path)
 }
 
-/// Makes a private file that isn't there yet. Never follows a link.
+/// Creates a private file without following a link.
 ///
 /// # Errors
-/// `AlreadyExists` if something stands there, or what the system says.
+/// `AlreadyExists` if the path exists, or the system's error.
 pub fn create_private(path: &Path) -> io::Result<File> {
     create_new(path, PRIVATE_FILE)
 }
 
-/// Makes a private file that isn't there yet in an open directory: no link on the way to it can lead elsewhere.
+/// Creates a private file in an open directory, so that no link on the way can lead elsewhere.
 ///
 /// # Errors
-/// `AlreadyExists` if something stands there, or what the system says.
+/// `AlreadyExists` if the path exists, or the system's error.
 pub fn create_private_at(directory: impl AsFd, name: &str) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(File::from(openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?))
 }
 
-/// Opens a file for reading and writing, and makes a private one if need be. What it holds stays.
+/// Opens a file for reading and writing, creating a private one if missing. Keeps the content.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the system's error.
 pub fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(PRIVATE_FILE).open(path)
 }
 
-/// Opens a file for writing and empties it, or makes a private one.
+/// Opens a file for writing and empties it, creating a private one if missing.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the system's error.
 pub fn empty_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE_FILE).open(path)
 }
 
-/// Adds to the end of a file, which is made private if need be.
+/// Appends to a file, creating a private one if missing.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the system's error.
 pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(PRIVATE_FILE).open(path)?.write_all(bytes)
 }
 
-/// Writes and syncs a new private file. Its name outlasts a power cut once its directory is synced, too.
+/// Writes and syncs a new private file. The name survives a power cut only after the caller syncs the directory.
 ///
 /// # Errors
-/// As [`write_new`].
+/// As for [`write_new`].
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_new(path, bytes, PRIVATE_FILE)
 }
 
-/// Writes and syncs a new file with these permissions.
+/// Writes and syncs a new file with this mode.
 ///
 /// # Errors
-/// `AlreadyExists` if something stands there, or what the system says; then no part of it is left behind.
+/// `AlreadyExists` if the path exists, or the system's error; a partly written file is removed.
 pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = create_new(path, mode)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).inspect_err(|_| {
@@ -98,11 +98,11 @@ pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     })
 }
 
-/// Writes a private file that is there whole or not at all, also after a power cut. One writer at a time: the new file is
-/// written beside the old one, under a name of its own.
+/// Replaces a private file atomically, even across a power cut. Only one writer at a time: the new file is written next to the
+/// old one under a fixed name.
 ///
 /// # Errors
-/// What the system says. The old file is as it was, unless only its directory couldn't be synced.
+/// Returns the system's error. The old file is unchanged, unless only the sync of the directory failed.
 pub fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = add_ending(path, NEW);
     remove_if_there(&new)?;
@@ -113,10 +113,10 @@ pub fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Writes a private file that is there whole or not at all, as long as the power stays: nothing waits for the disk.
+/// Replaces a private file atomically without waiting for the disk. A power cut can lose the content.
 ///
 /// # Errors
-/// What the system says; the old file is as it was.
+/// Returns the system's error; the old file is unchanged.
 pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = add_ending(path, NEW);
     remove_if_there(&new)?;
@@ -126,10 +126,10 @@ pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Gives a synced file or a directory another name, which replaces what has that name, and syncs the directory of it.
+/// Renames a synced file or a directory, replacing an existing one, and syncs the target directory.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the system's error.
 pub fn move_durably(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync(directory_of(to))
@@ -138,15 +138,15 @@ pub fn move_durably(from: &Path, to: &Path) -> io::Result<()> {
 /// Syncs a file or a directory.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the system's error.
 pub fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Removes a file. Returns whether there was one.
+/// Removes a file. Returns true if the file existed.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the system's error, except for a missing file.
 pub fn remove_if_there(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -155,12 +155,12 @@ pub fn remove_if_there(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The directory that a file stands in.
+/// The directory of a file; `.` for a bare name.
 pub fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The path with more at the end of its last name.
+/// Appends an ending to the last component of a path.
 pub fn add_ending(path: &Path, ending: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(ending);

@@ -1,4 +1,4 @@
-//! JSON as it came: what a reader that keeps one value a key would not notice, and what two texts have in common.
+//! JSON checks and repairs on raw text: repeated keys, canonical form, faults of careless writers.
 
 use std::{
     borrow::Cow,
@@ -12,15 +12,15 @@ use serde::{
 };
 use serde_json::Value;
 
-/// Whether an object in this text, at whatever depth, has a key twice: then two readers may read it in two ways. Says
-/// nothing of what is no JSON. Keys are compared as they are read, however they are spelled (`\u0061` is `a`).
+/// Returns true if any object in the text repeats a key, so that two parsers may disagree about it. Keys are compared after
+/// unescaping (`\u0061` is `a`). Returns false for invalid JSON.
 pub fn has_key_twice(text: &str) -> bool {
-    // What isn't JSON fails with its own error, which has a place in the text; ours is told by its category.
+    // Invalid JSON fails with an error of another category.
     serde_json::from_str::<Once>(text).is_err_and(|error| error.is_data())
 }
 
-/// The same JSON without blanks and with the keys of each object in order: two texts that mean the same become one. Nothing at all
-/// is an empty object, and what isn't JSON stays as it is.
+/// Normalizes JSON: no blanks, and the keys of each object sorted. Texts of equal meaning become equal. An empty text becomes an
+/// empty object, and invalid JSON is returned unchanged.
 pub fn canonical(text: &str) -> String {
     match text.trim() {
         "" => "{}".to_owned(),
@@ -28,8 +28,8 @@ pub fn canonical(text: &str) -> String {
     }
 }
 
-/// JSON as careless writers make it, in a form that can be read; `None` if nothing of it was mended. Halves of surrogate pairs become
-/// U+FFFD, control characters and unknown escapes within strings are escaped, and numbers that JSON doesn't have become null.
+/// Repairs the JSON of careless writers. Lone surrogates become U+FFFD, control characters and unknown escapes in strings are
+/// escaped, and numbers unknown to JSON become null. `None` if nothing changed.
 pub fn mend(text: &str) -> Option<String> {
     let mut mended = String::with_capacity(text.len());
     let (mut rest, mut is_string) = (text, false);
@@ -42,7 +42,7 @@ pub fn mend(text: &str) -> Option<String> {
     (mended != text).then_some(mended)
 }
 
-/// The next piece of a string, mended, and how many bytes it stands for.
+/// Repairs the next piece of a string. Also returns the number of bytes read.
 fn mend_in_string(rest: &str, first: char) -> (Cow<'_, str>, usize) {
     let as_it_is = |bytes: usize| (Cow::Borrowed(rest.get(..bytes).unwrap_or_default()), bytes);
     if first.is_ascii_control() {
@@ -64,7 +64,7 @@ fn mend_in_string(rest: &str, first: char) -> (Cow<'_, str>, usize) {
     }
 }
 
-/// The next piece between strings, mended, and how many bytes it stands for.
+/// Repairs the next piece between strings. Also returns the number of bytes read.
 fn mend_between<'a>(rest: &'a str, first: char, before: &str) -> (Cow<'a, str>, usize) {
     let is_start = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
     let is_word = |word: &&&str| {
@@ -77,7 +77,7 @@ fn mend_between<'a>(rest: &'a str, first: char, before: &str) -> (Cow<'a, str>, 
     }
 }
 
-/// A value whose objects have their keys in order. The parser bounds its depth.
+/// Sorts the keys of all objects. The parser bounds the depth.
 fn in_order(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -90,7 +90,7 @@ fn in_order(value: Value) -> Value {
     }
 }
 
-/// Any JSON whose objects have each key once.
+/// Any JSON without repeated keys.
 struct Once;
 
 impl<'de> Deserialize<'de> for Once {

@@ -1,10 +1,10 @@
-//! The ground that everything stands on: it knows nothing of messages, memory or models.
+//! The ground that every other crate stands on. Nothing here knows of messages, memory or models.
 //!
-//! [`types`] are values that several crates speak of. [`clock`] alone asks the time, [`zone`] alone reads zone files, and [`schedule`]
-//! reads and counts times. [`process`] alone starts children, and [`random`] alone makes what nobody guesses. [`redact`] masks secrets,
-//! [`approval_text`] makes text safe to show, [`words`] writes times and counts for people. [`mod@file`] writes files that are private
-//! or last, [`disk`] looks after the room for them, [`logs`] are files of lines. [`json`] sees what a reader of JSON passes over, [`sse`]
-//! reads streams of events, and [`net_guard`] knows which addresses are public.
+//! [`types`] holds values that several crates share. [`clock`] alone asks the time, [`zone`] alone reads zone files, and [`schedule`]
+//! parses and calculates times. [`process`] alone starts children, and [`random`] alone makes unguessable values. [`redact`] masks
+//! secrets, [`approval_text`] makes text safe to show, and [`words`] writes times and counts for people. [`mod@file`] writes private
+//! and durable files, [`disk`] checks the free space for them, and [`logs`] keeps files of lines. [`json`] finds faults that JSON
+//! parsers ignore, [`sse`] reads event streams, and [`net_guard`] tells public addresses from private ones.
 
 pub mod approval_text;
 pub mod clock;

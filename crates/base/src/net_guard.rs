@@ -1,19 +1,19 @@
-//! Which addresses are on the public internet, and which lead back into somebody's machine or network.
+//! Tells public internet addresses from those that lead into a private machine or network.
 //!
-//! Whoever connects on behalf of text that was written elsewhere (the sandbox's proxy, the fetching of pages) resolves a name
-//! itself, asks here about the address, and dials that very address. Values in, values out: nothing here resolves or connects.
+//! Code that connects on behalf of untrusted text (the sandbox's proxy, page fetches) resolves a name itself, checks the address here
+//! and dials exactly this address. This module does no I/O.
 //!
-//! Sources: IANA's registries of special-purpose IPv4 and IPv6 addresses (RFC 6890 and what has updated it, as of 2026), of
-//! IPv6 address space (global unicast is 2000::/3 alone) and of multicast addresses (RFC 5771).
+//! Sources: IANA's registries of special-purpose IPv4 and IPv6 addresses (RFC 6890 and its updates, as of 2026), of IPv6 address space
+//! (global unicast is 2000::/3 alone) and of multicast addresses (RFC 5771).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A range of IPv4 addresses: the first, the length of its prefix in bits, and what it is.
+/// A range of IPv4 addresses: first address, prefix length in bits, description.
 type RangeV4 = (Ipv4Addr, u32, &'static str);
-/// The same of IPv6 addresses.
+/// A range of IPv6 addresses: first address, prefix length in bits, description.
 type RangeV6 = (Ipv6Addr, u32, &'static str);
 
-/// The whole blocks are refused, the few reachable anycast addresses within them too: nobody's page is there.
+/// Special IPv4 ranges. Whole blocks are refused, including their few reachable anycast addresses, which host no pages.
 const SPECIAL_V4: [RangeV4; 19] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "this network itself (RFC 791)"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "a private network (RFC 1918)"),
@@ -36,7 +36,7 @@ const SPECIAL_V4: [RangeV4; 19] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved, or broadcast (RFC 1112, RFC 919)"),
 ];
 
-/// What is special within 2000::/3; all that lies outside it isn't public anyway.
+/// Special ranges within 2000::/3; everything outside is refused anyway.
 const SPECIAL_V6: [RangeV6; 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, "reserved for protocols, Teredo and ORCHID among them (RFC 2928)"),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, "for documentation (RFC 3849)"),
@@ -44,13 +44,13 @@ const SPECIAL_V6: [RangeV6; 4] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, "for documentation (RFC 9637)"),
 ];
 
-/// Whether an address is somebody's on the public internet.
+/// Returns true for a public internet address.
 pub fn is_public(address: IpAddr) -> bool {
     why_not_public(address).is_none()
 }
 
-/// What an address is if it isn't public, in words that follow "it is"; none for a public one. An address that carries another
-/// one is judged by what it carries, since that is where packets may end.
+/// The reason for refusing an address, worded to follow "it is"; `None` for a public address. An address that embeds an IPv4
+/// address is judged by the embedded address, where packets may end.
 pub fn why_not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => why_not_public_v4(address),
@@ -68,7 +68,7 @@ fn why_not_public_v4(address: Ipv4Addr) -> Option<&'static str> {
 fn why_not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
     let [a, b, c, d, ..] = address.segments();
     match (a, b, c, d) {
-        // Mapped (RFC 4291) and the well-known prefix of NAT64 (RFC 6052) are IPv4 in another spelling.
+        // Mapped (RFC 4291) and the well-known NAT64 prefix (RFC 6052): IPv4 in another spelling.
         (0, 0, 0, 0) | (0x64, 0xff9b, 0, 0) => match carried_v4(address) {
             // fault: ipv4-within-ipv6-isnt
             Some(carried) => why_not_public_v4(carried),
@@ -88,8 +88,8 @@ fn why_not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
     }
 }
 
-/// The IPv4 address in a mapped, NAT64 or 6to4 address. The compatible ones (`::a.b.c.d`) are given up since RFC 4291, and carry
-/// none here: they count as unspecified.
+/// The IPv4 address embedded in a mapped, NAT64 or 6to4 address. The compatible form (`::a.b.c.d`), deprecated by RFC 4291, gives
+/// `None`.
 pub fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {

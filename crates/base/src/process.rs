@@ -1,8 +1,8 @@
-//! The only place that starts other programs and asks who is running.
+//! The only module that starts other programs and looks for running ones.
 //!
-//! A child gets nothing to read, and an environment without our secrets. It has a process group of its own, and a time-out that
-//! kills the whole group. What is kept of its output is bounded. It dies with us, and so does what it starts (`leash`). [`Identity`]
-//! tells a living process from one whose number was given away; [`end`] ends one with all that descends from it.
+//! A child gets an empty standard input and an environment without our secrets. Each child has its own process group; a time-out kills
+//! the whole group. The kept output is bounded. The child and all its descendants die with us (`leash`). [`Identity`] tells a living
+//! process from a later one with the same pid; [`end`] ends a process with all its descendants.
 
 mod anew;
 mod detached;
@@ -40,35 +40,35 @@ pub use lines::{Fuse, Lines};
 pub use table::{computing_times, descends_from, holding_flock, is_running, is_stopped, own_children, runs_in};
 pub use within::{become_program, forbid_core_files, start_beside};
 
-/// Settings of ours, which are nobody else's business: variables whose names begin so. No child gets those that hold a secret.
+/// Prefixes of our own variables. Those that hold a secret are hidden from every child.
 pub const OURS: [&str; 7] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "GEMINI_", "BRAVE_", "REVEILLE_"];
-/// How long a child may run when its [`Spec`] says nothing else.
+/// The default time-out of a child.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How much of each output stream is kept when the [`Spec`] says nothing else; the rest is read and dropped.
+/// The default number of bytes kept of each output stream; the rest is read and dropped.
 pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// How long output is waited for once the child has ended. A daemon that it left behind may hold the pipe for ever.
+/// The wait for output after the child has ended. A daemon left behind may hold the pipe for ever.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
-/// How long a child may take to tidy up that is [asked first](Spec::asked_first).
+/// The time that a child [asked first](Spec::asked_first) has for cleaning up.
 pub const TIDYING: Duration = Duration::from_secs(1);
-/// How often it is asked whether a child is still to go on.
+/// The interval of checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Where Linux keeps the program that lets a child die with its parent, in the same instant and wherever it has gone; where it is
-/// missing, the leash alone does it a moment later, for whoever is still in the group. `PR_SET_PDEATHSIG` has to be set in the
-/// child, between fork and exec, which the standard library offers only as unsafe code.
+/// The Linux program that makes a child die with its parent at once, wherever the child has gone. If it is missing, the leash alone
+/// kills the group a moment later. `PR_SET_PDEATHSIG` must be set in the child between fork and exec, which the standard library
+/// offers only as unsafe code.
 const SETPRIV: &str = "/usr/bin/setpriv";
 
-/// What this machine is called.
+/// The name of this machine.
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The program of this name beside the running one, else the one on `PATH`.
+/// The path of a program next to the running one, else the bare name for `PATH`.
 pub fn beside(name: &str) -> PathBuf {
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(name)).filter(|path| path.is_file());
     beside.unwrap_or_else(|| PathBuf::from(name))
 }
 
-/// Where a program is that is named by its path or, as children look for it, by its name on `PATH`; none if it isn't there.
+/// Finds an executable by its path, or by its name on the `PATH` of children; `None` if missing.
 pub fn find(program: &Path) -> Option<PathBuf> {
     let is_there = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0);
     if program.components().count() > 1 {
@@ -78,7 +78,7 @@ pub fn find(program: &Path) -> Option<PathBuf> {
     std::env::split_paths(&dirs).map(|dir| dir.join(program)).find(is_there)
 }
 
-/// A program to run, and its bounds.
+/// A program to run, and its limits.
 #[derive(Debug, Clone)]
 pub struct Spec {
     program: OsString,
@@ -93,7 +93,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// `program`, found by `PATH`, with the default bounds.
+    /// Creates a spec for `program`, found by `PATH`, with the default limits.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
@@ -129,14 +129,14 @@ impl Spec {
         self
     }
 
-    /// Doesn't hand on variables whose names begin so.
+    /// Hides variables with these prefixes.
     #[must_use]
     pub fn without(mut self, prefixes: &[&'static str]) -> Self {
         self.without.extend_from_slice(prefixes);
         self
     }
 
-    /// Hands on no variables but these; what is set here by name stays.
+    /// Hands on only these variables, besides those set with [`Spec::env`].
     #[must_use]
     pub fn only_inheriting(mut self, names: &'static [&'static str]) -> Self {
         self.only = Some(names);
@@ -150,16 +150,15 @@ impl Spec {
         self
     }
 
-    /// Keeps at most so much of each output stream.
+    /// Keeps at most this many bytes of each output stream.
     #[must_use]
     pub fn max_output_bytes(mut self, bytes: usize) -> Self {
         self.max_output_bytes = bytes;
         self
     }
 
-    /// However it has to end before its time, it and its group are asked to (SIGTERM) and have [`TIDYING`] for it before they are
-    /// killed: for git, which then removes its lock files, here and at the other end of a pipe. It never leaves its group, so that
-    /// the leash is enough, and a fetch or a push needn't wait for a second program to start.
+    /// Sends SIGTERM to the group and waits [`TIDYING`] before any kill. Meant for git, which then removes its lock files, here and at
+    /// the other end of a pipe. Git never leaves its group, so the leash is enough and a fetch or push starts without a second program.
     #[must_use]
     pub fn asked_first(mut self) -> Self {
         self.is_asked_first = true;
@@ -176,70 +175,70 @@ impl Spec {
     }
 }
 
-/// What a program left when it ended by itself.
+/// The result of a program that ended by itself.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
-    /// The first bytes of its standard output.
+    /// The first bytes of standard output.
     pub stdout: Vec<u8>,
-    /// The first bytes of its standard error.
+    /// The first bytes of standard error.
     pub stderr: Vec<u8>,
-    /// Whether either stream was longer than what was kept.
+    /// True if either stream was longer than the kept part.
     pub truncated: bool,
 }
 
-/// Why a program didn't run to its end.
+/// The reason for a program's failure to run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// It isn't installed, or not on `PATH`.
+    /// The program isn't installed, or not on `PATH`.
     #[error("{program} isn't installed, or isn't on PATH")]
     NotFound {
         /// The program.
         program: String,
     },
-    /// It couldn't be started.
+    /// The program couldn't be started.
     #[error("{program} couldn't be started: {source}")]
     Start {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Its caller had no more time for it; it and its children were killed.
+    /// The caller cancelled the program; the program and its children were killed.
     #[error("{program} was broken off")]
     BrokenOff {
         /// The program.
         program: String,
     },
-    /// It took too long; it and its children were killed.
+    /// The program ran past its time-out; the program and its children were killed.
     #[error("{program} was stopped after {} s", after.as_secs())]
     TimedOut {
         /// The program.
         program: String,
-        /// Its bound.
+        /// The time-out.
         after: Duration,
-        /// What it had written to standard error.
+        /// The standard error so far.
         stderr: Vec<u8>,
     },
 }
 
-/// Runs a program to its end or its time-out. An exit code other than 0 is no error here.
+/// Runs a program to its end or its time-out. Any exit code counts as success.
 pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
     run_unless(spec, &|| false)
 }
 
-/// As [`run`], but ends it as its time-out would once `is_over` says so, which is asked several times a second.
+/// Like [`run`], but stops the program as a time-out does when `is_over` returns true. Polls several times a second.
 pub fn run_unless(spec: &Spec, is_over: &dyn Fn() -> bool) -> Result<Output, ProcessError> {
     run_beside(spec, is_over, &|| ())
 }
 
-/// As [`run_unless`]. While the child works, `meanwhile` does what needs doing anyway, once: nobody is asked until it is done.
+/// Like [`run_unless`], and calls `meanwhile` once while the child works. `is_over` isn't polled during that call.
 pub fn run_beside(spec: &Spec, is_over: &dyn Fn() -> bool, meanwhile: &dyn Fn()) -> Result<Output, ProcessError> {
     run_with(spec, is_over, &|_| meanwhile())
 }
 
-/// As [`run`]. `started` is told the child's number.
+/// Like [`run`], and passes the child's pid to `started`.
 pub fn run_watched(spec: &Spec, started: &dyn Fn(u32)) -> Result<Output, ProcessError> {
     run_with(spec, &|| false, started)
 }
@@ -285,12 +284,12 @@ fn run_with(spec: &Spec, is_over: &dyn Fn() -> bool, started: &dyn Fn(u32)) -> R
         }
         Ok(Err(source)) => Err(ProcessError::Start { program: spec.name(), source }),
         Err(_) => {
-            // It may have ended just now, which is as good.
+            // The child may have ended just now.
             let signal = |signal| group.map(|group| rustix::process::kill_process_group(group, signal));
             if spec.is_asked_first {
                 signal(Signal::TERM);
                 end.recv_timeout(TIDYING).ok();
-                // Whoever of the group is still at it holds the pipe.
+                // The last writer in the group holds the pipe open.
                 stderr.ended(TIDYING);
             }
             signal(Signal::KILL);
@@ -303,8 +302,8 @@ fn run_with(spec: &Spec, is_over: &dyn Fn() -> bool, started: &dyn Fn(u32)) -> R
     }
 }
 
-/// Starts a program of ours that outlives this call, in its own process group, with nothing to read. It inherits the whole
-/// environment, secrets too: it is meant for the bot to start a wake. The caller polls the child, so that it is reaped.
+/// Starts a program of ours that outlives us, in its own process group, without input. The program inherits the whole environment
+/// with its secrets: the bot starts a wake with it. The caller must poll the child to reap it.
 #[expect(clippy::disallowed_methods, reason = "the one home of Command::new")]
 pub fn spawn_detached(
     exe: &Path,
@@ -323,7 +322,7 @@ pub fn spawn_detached(
         .spawn()
 }
 
-/// Whether children would inherit a variable of this name.
+/// Returns true if children inherit a variable of this name.
 pub fn inherits(name: &str) -> bool {
     inherited(&[]).any(|(inherited, value)| inherited == name && !value.is_empty())
 }
@@ -335,7 +334,7 @@ fn command(spec: &Spec, group: Option<Pid>) -> Command {
         command.args(["--pdeathsig", "KILL", "--"]).arg(&spec.program);
         command
     } else {
-        // By its path: for a name the standard library would copy this whole process first.
+        // By its path: for a bare name the standard library would fork this whole process.
         let found = find(Path::new(&spec.program)).filter(|path| path.is_absolute());
         Command::new(found.map_or_else(|| spec.program.clone(), PathBuf::into_os_string))
     };
@@ -357,7 +356,7 @@ fn command(spec: &Spec, group: Option<Pid>) -> Command {
     command
 }
 
-/// The environment as children may have it. Settings are read in `config`; this only decides what is handed on.
+/// The environment for children. `config` reads the settings; this function only filters them.
 fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(move |(name, _)| {
         let name = name.to_string_lossy();
@@ -365,9 +364,9 @@ fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsStri
     })
 }
 
-/// Our own secrets. Others, such as a token that git's credential helper needs, belong to the person's set-up and stay.
+/// Returns true for our own secrets. Others, such as a token for git's credential helper, belong to the person's set-up and stay.
 fn is_secret_name(name: &str) -> bool {
-    // Whoever has it uses it for Bedrock alone. Keys of AWS's serve git and others, too.
+    // Used for Bedrock alone, whereas other AWS keys serve git and further tools.
     let is_bedrocks = name == "AWS_BEARER_TOKEN_BEDROCK";
     is_bedrocks
         || (name.ends_with("_TOKEN") || name.ends_with("_API_KEY"))
@@ -405,20 +404,20 @@ impl Drain {
         self.done.recv_timeout(grace).ok();
     }
 
-    /// What was read, once the stream has ended or its grace is over, and whether there was more.
+    /// The kept bytes after the stream's end or the grace time, and true if there were more.
     fn finish(self) -> (Vec<u8>, bool) {
         self.ended(DRAIN_GRACE);
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Whether a child of ours has ended, one that another program started in our place among them; then it is reaped.
+/// Returns true if our child has ended, and reaps it. Also covers children inherited through an exec.
 pub fn has_ended(child: u32) -> bool {
     use rustix::process::{WaitOptions, waitpid};
     !matches!(waitpid(pid_of(child), WaitOptions::NOHANG), Ok(None))
 }
 
-/// How a child ended, for a message.
+/// Describes a child's exit status for a message.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),

@@ -1,16 +1,16 @@
-//! Randomness from the system's own source of secrets, and bytes as text: the one place that asks for it.
+//! The only module that asks the system for secure random bytes.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// The system has no randomness to give.
+/// The error for a system without a source of randomness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system gives no random numbers")]
 pub struct NoRandomness;
 
-/// Random bytes that nobody guesses.
+/// Returns unguessable random bytes.
 ///
 /// # Errors
-/// When the system has none to give.
+/// [`NoRandomness`] if the system has no source.
 #[expect(clippy::disallowed_methods, reason = "the one home of randomness")]
 pub fn bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
@@ -18,13 +18,13 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
     Ok(bytes)
 }
 
-/// What a signature takes its random numbers from.
+/// The random source for signatures.
 #[expect(clippy::disallowed_methods, reason = "the one home of randomness")]
 pub fn source() -> SystemRandom {
     SystemRandom::new()
 }
 
-/// Bytes as lower-case hexadecimal digits.
+/// Formats bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,12 +1,12 @@
-//! Keeps secrets out of everything that is written: prompts, logs, errors, messages, commits.
+//! Masks secrets in all output: prompts, logs, errors, messages, commits.
 //!
-//! [`Secret`] can't be printed by accident. [`Redactor`] is the last gate before text leaves: it knows the live secrets and what is
-//! secret alone of each (`parts`), in the spellings they leak in (`spellings`), and the shapes of well-known keys that aren't ours to
-//! know (`shapes`). Each is one pass of an automaton over the text, whatever the number of secrets.
+//! [`Secret`] can't be printed by accident. [`Redactor`] checks text before it leaves the program. It knows the live secrets and their
+//! secret parts (`parts`), the spellings in which they leak (`spellings`), and the shapes of well-known keys (`shapes`). Each check is
+//! one pass of an automaton over the text, for any number of secrets.
 //!
-//! What it is for: what ordinary tools do to a secret (encode it, escape it, wrap it, dump it as spaced hex), and a plain
-//! reversal. It is no wall against somebody who wants to hide one from it: a cipher or a letter a line passes. The wall is that no
-//! tool can read where secrets are.
+//! The purpose is to catch the work of ordinary tools: encoding, escaping, wrapping, spaced hex dumps, plain reversal. A ciphered secret
+//! or a single letter on each line gets past. The real barrier against a deliberate leak is the sandbox: tools can't read the
+//! places of secrets.
 
 mod parts;
 mod shapes;
@@ -24,13 +24,13 @@ use serde_json::Value;
 use parts::SecretParts;
 use spellings::Spellings;
 
-/// What stands where a secret stood.
+/// The mask that replaces a secret.
 const MASK: &str = "***";
 
-/// Secrets shorter than this (bytes) are not looked for: they would blank out ordinary words.
+/// The minimum length in bytes of a masked secret; shorter ones would blank out ordinary words.
 const MIN_SECRET_BYTES: usize = 6;
 
-/// A string that prints as `***`. It has no `Serialize` on purpose.
+/// A string that prints as `***`. Deliberately without `Serialize`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -40,7 +40,7 @@ impl Secret {
         Self(secret.into())
     }
 
-    /// The secret itself, for the one place that must send it.
+    /// Exposes the secret, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -64,11 +64,11 @@ impl From<String> for Secret {
     }
 }
 
-/// Whether a word by itself is a key by its look: what services give out begins so, or it is a bot's token.
+/// Returns true if a word looks like a key: a known prefix, or the form of a bot token.
 pub fn is_like_a_key(word: &str) -> bool {
     const BEGINNINGS: [&str; 10] =
         ["sk-", "sk_", "AIza", "gsk_", "ghp_", "github_pat_", "xai-", "xoxb-", "AKIA", "hf_"];
-    /// Shorter ones are words.
+    /// The minimum length of a key; shorter ones are ordinary words.
     const MIN_CHARS: usize = 16;
     let is_token = word.split_once(':').is_some_and(|(id, rest)| {
         id.len() >= 6 && id.bytes().all(|b| b.is_ascii_digit()) && rest.len() >= 30 && !rest.contains('/')
@@ -77,20 +77,20 @@ pub fn is_like_a_key(word: &str) -> bool {
     is_one && (is_token || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)))
 }
 
-/// Whether what has this name holds a secret, be it a variable, a header, a field or a parameter.
+/// Returns true if a variable, header, field or parameter of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
     parts::is_secret_name(name)
 }
 
-/// The passwords and tokens of the addresses in a text that is no secret otherwise, such as a setting.
+/// Extracts the passwords and tokens from URLs in an otherwise public text, such as a setting.
 pub fn passwords_in(text: &str) -> Vec<Secret> {
     parts::passwords_in(text).into_iter().map(Secret::new).collect()
 }
 
-/// Finds secrets in text and replaces them.
+/// Finds and masks secrets in text.
 #[derive(Clone)]
 pub struct Redactor {
-    /// Every spelling of a live secret; none without secrets. Made when first needed: most wakes have nothing to write.
+    /// All spellings of the live secrets; `None` without secrets. Built on first use, because most wakes write nothing.
     spellings: Arc<LazyLock<Option<Spellings>, MakeSpellings>>,
 }
 
@@ -109,24 +109,24 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// A redactor for these live secrets, and always for the well-known key shapes.
+    /// Creates a redactor for these live secrets and for well-known key shapes.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
         Self::when_needed(move || secrets)
     }
 
-    /// The same for secrets that are gathered before the first text is looked at.
+    /// Creates a redactor whose secrets are gathered on first use.
     pub fn when_needed(gather: impl FnOnce() -> Vec<Secret> + Send + 'static) -> Self {
         let make = move || Spellings::of(&SecretParts::of(gather().iter().map(Secret::expose)));
         Self { spellings: Arc::new(LazyLock::new(Box::new(make))) }
     }
 
-    /// Gets ready for the first text, while there is nothing else to do.
+    /// Builds the automaton ahead of the first text.
     pub fn get_ready(&self) {
         LazyLock::force(&self.spellings);
     }
 
-    /// The text with every secret replaced by `***`. Text without secrets comes back unchanged.
+    /// Replaces each secret with `***`. Text without secrets is returned unchanged.
     pub fn redact(&self, text: &str) -> String {
         let mut clean = String::with_capacity(text.len());
         let mut kept_to = 0;
@@ -139,9 +139,8 @@ impl Redactor {
         clean
     }
 
-    /// Raw JSON with every secret in its strings and names replaced: its structure stays whole, whatever stands in them, and the bytes of
-    /// pictures (`{"type": "base64", "data": …}`) stay as they are. JSON without secrets comes back unchanged to the byte. What
-    /// isn't JSON is redacted as text.
+    /// Masks secrets in the strings and names of raw JSON. The structure stays intact, and so do the bytes of pictures
+    /// (`{"type": "base64", "data": …}`). JSON without secrets is returned byte for byte. Invalid JSON is masked as plain text.
     pub fn redact_json(&self, raw: &str) -> String {
         let Ok(mut value) = serde_json::from_str::<Value>(raw) else {
             return self.redact(raw);
@@ -149,7 +148,7 @@ impl Redactor {
         if self.redact_value(&mut value) { value.to_string() } else { raw.to_owned() }
     }
 
-    /// Whether something was replaced. A parser's bound on depth bounds this, too.
+    /// Returns true if anything was replaced. The parser bounds the depth.
     fn redact_value(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => {
@@ -182,19 +181,19 @@ impl Redactor {
         is_changed
     }
 
-    /// Whether [`Redactor::redact`] would change the text.
+    /// Returns true if [`Redactor::redact`] would change the text.
     pub fn contains_secret(&self, text: &str) -> bool {
         !self.spans(text).is_empty()
     }
 
-    /// What [`Redactor::redact`] would replace, each spelling once.
+    /// The distinct texts that [`Redactor::redact`] would replace.
     pub fn secrets_in(&self, text: &str) -> BTreeSet<String> {
         self.spans(text).into_iter().filter_map(|span| text.get(span).map(str::to_owned)).collect()
     }
 
-    /// Whether raw JSON holds a live secret in one of its strings, as whoever gets the string could read it: escapes are undone, and
-    /// twice what percent-encodes a part of it. Shapes don't count: a key that somebody was given may be theirs to hand on. What isn't
-    /// JSON is looked at as text.
+    /// Returns true if raw JSON contains a live secret in the form that a recipient could read: JSON escapes undone, and percent
+    /// encoding up to twice. Key shapes don't count, because a key from somebody else may be theirs to send. Invalid JSON is searched as
+    /// plain text.
     pub fn carries_live_secret(&self, raw: &str) -> bool {
         match serde_json::from_str::<Value>(raw) {
             Ok(value) => self.is_live_in(raw) || self.is_carried(&value),
@@ -219,7 +218,7 @@ impl Redactor {
         [text, &once, &twice].into_iter().any(|text| !spellings.find(text).is_empty())
     }
 
-    /// Byte ranges of secrets, in order, none touching another.
+    /// The byte ranges of secrets, in order and disjoint.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = shapes::find(text);
         found.extend((**self.spellings).iter().flat_map(|spellings| spellings.find(text)));
@@ -228,7 +227,7 @@ impl Redactor {
     }
 }
 
-/// The text with each `%41` as the byte that it stands for. Bytes that make no text are replaced.
+/// Decodes each `%41` to its byte. Invalid UTF-8 is replaced.
 fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());

@@ -1,10 +1,10 @@
-//! Server-sent events, as models' and MCP servers stream them: an incremental reader. Values in, values out.
+//! An incremental parser for server-sent events, as models and MCP servers stream them. Does no I/O.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Reads a stream piece by piece. Fed in any pieces, it gives the same events.
+/// Parses a stream piece by piece; the events don't depend on the size of the pieces.
 #[derive(Debug, Default)]
 pub struct Events {
     line: Vec<u8>,
@@ -12,34 +12,34 @@ pub struct Events {
     is_after_cr: bool,
     has_begun: bool,
     is_lenient: bool,
-    /// The id of the last event that had one: where the stream is continued.
+    /// The id of the last event that had one, for resuming the stream.
     pub last_id: Option<String>,
-    /// How long the server asks to wait before that.
+    /// The wait that the server asks for before a reconnect.
     pub retry: Option<Duration>,
 }
 
-/// The stream holds an event that is longer than what is kept.
+/// The error for an event longer than the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
 
 impl Events {
-    /// A reader that also takes what some servers put between the events of a stream: a line that is JSON without a field's name, and
-    /// an `error` field. Both count as data.
+    /// Creates a parser that also accepts two habits of some servers between events: a bare line of JSON, and an `error` field. Both
+    /// count as data.
     pub fn lenient() -> Self {
         Self { is_lenient: true, ..Self::default() }
     }
 
-    /// Ends the stream and returns the data of an event that lacks its closing empty line.
+    /// Ends the stream. Returns the data of an event without its closing empty line.
     pub fn flush(&mut self) -> Option<String> {
         let event = if self.line.is_empty() { None } else { self.end_of_line() };
         event.or_else(|| self.data.take())
     }
 
-    /// Takes the next bytes and returns the data of each event that they complete. Comments, other fields and events
-    /// without data are skipped; what a stream's end leaves unfinished is dropped, as the format says.
+    /// Parses the next bytes and returns the data of each completed event. Skips comments, other fields and events without data. The
+    /// format says to drop an unfinished event at the end of the stream.
     ///
     /// # Errors
-    /// An event is longer than `max_bytes`.
+    /// [`TooLong`] if an event is longer than `max_bytes`.
     pub fn take(&mut self, mut piece: &[u8], max_bytes: usize) -> Result<Vec<String>, TooLong> {
         let mut events = Vec::new();
         while let Some(first) = piece.first() {

@@ -1,4 +1,4 @@
-//! Times, counts, sizes and lists as a person reads them.
+//! Formats times, counts, sizes and lists for people, and shortens text.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ use crate::{
     zone::Tz,
 };
 
-/// Items of a list that are named; the rest is counted.
+/// The number of named items in a list; the rest is counted.
 const MAX_NAMED: usize = 5;
 
-/// `3 min ago`, `in 2 h`.
+/// Formats a relative time: `3 min ago`, `in 2 h`.
 pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let past = now.signed_duration_since(at);
     if past >= TimeDelta::zero() { format!("{} ago", span(past)) } else { format!("in {}", span(-past)) }
 }
 
-/// `40 s`, `3 min`, `2 h`, `5 days`.
+/// Formats a duration: `40 s`, `3 min`, `2 h`, `5 days`.
 pub fn span(span: TimeDelta) -> String {
     match span.num_seconds() {
         s @ ..60 => format!("{s} s"),
@@ -31,12 +31,12 @@ pub fn span(span: TimeDelta) -> String {
     }
 }
 
-/// `$0.0042` below a dollar, `$12.34` from there on.
+/// Formats an amount: `$0.0042` below a dollar, `$12.34` from a dollar on.
 pub fn usd(usd: f64) -> String {
     if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
 }
 
-/// What a change of orders is to do: `fewer requests to a model for each answer`.
+/// Formats the intended effect of a change of orders: `fewer requests to a model each time`.
 pub fn effect_stated(effect: StatedEffect) -> String {
     let (less, more, of) = match effect.figure {
         Figure::Rounds => ("fewer", "more", "requests to a model each time"),
@@ -47,7 +47,7 @@ pub fn effect_stated(effect: StatedEffect) -> String {
     format!("{} {of}", if effect.aim == Aim::Less { less } else { more })
 }
 
-/// How a figure stands: `4.2 requests to a model each time (31 answers)`. `job`: whose runs were counted, else answers.
+/// Formats a measured figure: `4.2 requests to a model each time (31 answers)`. `job` names the counted runs; without a job, answers.
 pub fn measured(figure: Figure, job: Option<&str>, measured: Measured) -> String {
     let Measured { total, pieces } = measured;
     let work = match job {
@@ -66,7 +66,7 @@ pub fn measured(figure: Figure, job: Option<&str>, measured: Measured) -> String
     }
 }
 
-/// `9999`, `123 k`, `12 M`.
+/// Formats a large number: `9999`, `123 k`, `12 M`.
 pub fn thousands(n: u64) -> String {
     match n {
         ..10_000 => n.to_string(),
@@ -75,28 +75,28 @@ pub fn thousands(n: u64) -> String {
     }
 }
 
-/// `Sat 2026-11-21 14:03`, on the person's wall.
+/// Formats a local time: `Sat 2026-11-21 14:03`.
 pub fn local(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()
 }
 
-/// `today 14:03`, else as [`local`].
+/// Formats a local time as `today 14:03`, else like [`local`].
 pub fn when(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> String {
     let is_today = at.with_timezone(&tz).date_naive() == now.with_timezone(&tz).date_naive();
     if is_today { at.with_timezone(&tz).format("today %H:%M").to_string() } else { local(at, tz) }
 }
 
-/// `Sat 21 Nov 14:03`, of a wall clock: where the year goes without saying.
+/// Formats a local time without its year: `Sat 21 Nov 14:03`.
 pub fn day_and_time(wall: NaiveDateTime) -> String {
     wall.format("%a %-d %b %H:%M").to_string()
 }
 
-/// [`day_and_time`] on the person's wall.
+/// Formats an instant like [`day_and_time`] in the person's time zone.
 pub fn local_day_and_time(at: DateTime<Utc>, tz: Tz) -> String {
     day_and_time(at.with_timezone(&tz).naive_local())
 }
 
-/// `1 message`, `2 messages`, `3 commits by a person`.
+/// Formats a count with its noun: `1 message`, `2 messages`, `3 commits by a person`.
 pub fn count(n: usize, what: &str) -> String {
     match (n, what.split_once(' ')) {
         (1, _) => format!("1 {what}"),
@@ -105,7 +105,7 @@ pub fn count(n: usize, what: &str) -> String {
     }
 }
 
-/// A text on one line.
+/// Joins a text into one line.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -117,19 +117,19 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// The first `max_chars` characters, or a few less: what a reader sees as one sign isn't cut apart.
+/// The first `max_chars` characters, or fewer to keep a grapheme whole.
 pub fn first_chars(text: &str, max_chars: usize) -> &str {
     let Some((end, _)) = text.char_indices().nth(max_chars) else { return text };
     let mut cursor = GraphemeCursor::new(end, text.len(), true);
     if cursor.is_boundary(text, 0).unwrap_or(true) {
         return text.get(..end).unwrap_or_default();
     }
-    // A sign that alone has more characters is cut all the same.
+    // Cut a grapheme that alone is longer than the limit.
     let before = cursor.prev_boundary(text, 0).ok().flatten().filter(|before| *before > 0);
     text.get(..before.unwrap_or(end)).unwrap_or_default()
 }
 
-/// The first `max_bytes` bytes, or a few less: up to the end of a character. For programs; people see [`first_chars`].
+/// The first `max_bytes` bytes, or fewer to keep a character whole. Meant for programs; people see [`first_chars`].
 pub fn first_bytes(text: &str, max_bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default()
 }
@@ -141,7 +141,7 @@ pub fn last_chars(text: &str, max_chars: usize) -> &str {
     text.get(at..).unwrap_or_default()
 }
 
-/// At most `max_chars` characters, with a `…` as the last where something was cut off.
+/// Shortens to `max_chars` characters, with a final `…` if anything was cut off.
 pub fn shortened(text: &str, max_chars: usize) -> String {
     if text.chars().nth(max_chars).is_none() {
         return text.to_owned();
@@ -149,20 +149,20 @@ pub fn shortened(text: &str, max_chars: usize) -> String {
     format!("{}…", first_chars(text, max_chars.saturating_sub(1)).trim_end())
 }
 
-/// At most `max_chars` characters, and `ending` behind them where something was cut off.
+/// Cuts to `max_chars` characters and appends `ending` if anything was cut off.
 pub fn cut_with(text: &str, max_chars: usize, ending: &str) -> String {
     let kept = first_chars(text, max_chars);
     if kept.len() < text.len() { format!("{kept}{ending}") } else { text.to_owned() }
 }
 
-/// A name for a file or a branch, of a text's plain letters and digits: `renew-the-passport`. Empty if it has none.
+/// Makes a file or branch name from the ASCII letters and digits of a text: `renew-the-passport`. Empty if the text has none.
 pub fn slug(text: &str, max_chars: usize) -> String {
     let plain: String = text.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
     first_chars(&words.join("-"), max_chars).trim_matches('-').to_owned()
 }
 
-/// Names some of the items and counts the others.
+/// Lists the first items and counts the others.
 pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut items = items.into_iter();
     let named: Vec<String> = items.by_ref().take(MAX_NAMED).map(|item| item.as_ref().to_owned()).collect();
@@ -172,14 +172,14 @@ pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     }
 }
 
-/// A path as a shell takes it for one word.
+/// Quotes a path for a shell.
 pub fn in_shell(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,=".contains(c);
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins alternatives: `a`, `a or b`, `a, b or c`.
 pub fn or(items: &[impl AsRef<str>]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.split_last() {
@@ -189,7 +189,7 @@ pub fn or(items: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// How many letters have to be changed, added or taken away to make one word of the other.
+/// The edit distance of two words: letters changed, added or removed.
 pub fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, from) in a.chars().enumerate() {

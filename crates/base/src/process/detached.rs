@@ -1,13 +1,12 @@
-//! A program of the person's that outlives us: what opens a page or a document.
+//! Starting a desktop program that outlives us, such as a viewer for a page or a document.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use super::{ProcessError, Spec, inherited};
 
-/// Starts a program that is left to itself, in its own process group, with nothing to read and its output dropped. It has the
-/// environment of every child, without our secrets; a time-out and a bound on its output it has not. The caller polls the child for
-/// as long as it wants to know.
+/// Starts a program in its own process group, without input and with its output dropped. Secrets are hidden as for every child, but
+/// the time-out and the output limit don't apply. The caller polls the child for as long as needed.
 #[expect(clippy::disallowed_methods, reason = "a child of the one home of Command::new")]
 pub fn start_detached(spec: &Spec) -> Result<Child, ProcessError> {
     let mut command = Command::new(&spec.program);

@@ -1,4 +1,4 @@
-//! Ends a process for good, with its group and all that descends from it: for a wake that stopped and can't be asked.
+//! Killing a process with its group and all its descendants, for a wake that hangs.
 
 use std::{io, thread, time::Duration};
 
@@ -6,50 +6,50 @@ use rustix::process::{Signal, getpgid, getpgrp, kill_process, kill_process_group
 
 use super::{Identity, pid_of, table};
 
-/// Looks until no new descendant turns up. What is found is stopped, so that it starts nothing more.
+/// The maximum number of searches for new descendants. Found descendants are stopped and start no more.
 const MAX_LOOKS: u32 = 8;
-/// The pause between two looks at whether all are dead.
+/// The pause between two checks for survivors.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Why a process wasn't ended. Unless it says so, nothing was done.
+/// The reason for a failure to end a process. Except for `Lingers`, nothing was done.
 #[derive(Debug, thiserror::Error)]
 pub enum EndError {
-    /// The process of that identity is over, or it is this one, or nobody can tell.
+    /// The process has ended, is this process, or can't be identified.
     #[error("pid {pid} is not the process that it was")]
     Other {
-        /// Its number.
+        /// The pid.
         pid: u32,
     },
-    /// It belongs to somebody else.
+    /// The process belongs to another user.
     #[error("pid {pid} can't be ended: {source}")]
     Refused {
-        /// Its number.
+        /// The pid.
         pid: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It was killed and isn't gone: it hangs in the system itself.
+    /// The process was killed but still exists: it hangs in the kernel.
     #[error("pid {pid} was killed and isn't gone after {} s", after.as_secs())]
     Lingers {
-        /// Its number.
+        /// The pid.
         pid: u32,
-        /// How long it was waited for.
+        /// The time waited.
         after: Duration,
     },
 }
 
-/// Asks a process to end in order (SIGTERM), if it is still the one that it was.
+/// Sends SIGTERM to a process if its identity still matches.
 pub fn ask_to_end(who: &Identity) {
     if let Some(pid) = pid_of(who.pid).filter(|_| who.is_alive()) {
         kill_process(pid, Signal::TERM).ok();
     }
 }
 
-/// Kills this very process, the group that it leads, and all its descendants, and waits until they are gone. Children run in
-/// groups of their own, so that killing a group is not enough.
+/// Kills this exact process, the group it leads and all its descendants, and waits until they are gone. Killing the group isn't
+/// enough, because children run in their own groups.
 ///
 /// # Errors
-/// When it isn't that process any more, can't be killed, or isn't gone within `within`.
+/// Fails if the identity doesn't match, the kill is refused, or the process outlives `within`.
 pub fn end(who: &Identity, within: Duration) -> Result<(), EndError> {
     let pid = who.pid;
     let Some(number) = pid_of(pid).filter(|_| pid != std::process::id() && who.is_alive()) else {
@@ -58,7 +58,7 @@ pub fn end(who: &Identity, within: Duration) -> Result<(), EndError> {
     kill_process(number, Signal::STOP).map_err(|errno| EndError::Refused { pid, source: errno.into() })?;
     let mut all = stopped_descendants(pid);
     all.push(who.clone());
-    // A group that it leads is its own; one that it is in may be that of the shell that started us both.
+    // A group with its own number is its own; another group may belong to the shell that started us both.
     if getpgid(Some(number)) == Ok(number) && getpgrp() != number {
         kill_process_group(number, Signal::KILL).ok();
     }
@@ -77,7 +77,7 @@ pub fn end(who: &Identity, within: Duration) -> Result<(), EndError> {
     Err(EndError::Lingers { pid, after: within })
 }
 
-/// Kills all that descends from this very process, but not itself: it sees its children fail. Says how many were killed.
+/// Kills all descendants of this exact process but not the process itself. Returns the number killed.
 pub fn end_children(who: &Identity) -> usize {
     if who.pid == std::process::id() || !who.is_alive() {
         return 0;
@@ -90,7 +90,7 @@ pub fn end_children(who: &Identity) -> usize {
     children.iter().filter(kill).count()
 }
 
-/// All that descends from a stopped process, stopped as well. Not this process.
+/// Stops all descendants of a stopped process and returns them, without this process.
 fn stopped_descendants(root: u32) -> Vec<Identity> {
     let mut known: Vec<Identity> = Vec::new();
     for _ in 0..MAX_LOOKS {
@@ -106,7 +106,7 @@ fn stopped_descendants(root: u32) -> Vec<Identity> {
     known
 }
 
-/// The numbers below `root` in a table of (pid, parent), sorted; without this process.
+/// The pids below `root` in a table of (pid, parent), sorted, without this process.
 pub(super) fn descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! Who a process is. A pid alone may be someone else's by now; with the boot and the start time it can't be.
+//! Process identity: pid, boot and start time together, since a pid alone may be reused.
 
 #[cfg(not(target_os = "linux"))]
 use std::time::Duration;
@@ -6,30 +6,30 @@ use std::time::Duration;
 #[cfg(not(target_os = "linux"))]
 use super::{Spec, run};
 
-/// Who a process is, for as long as the machine remembers: a pid alone may be someone else's by now.
+/// The identity of a process, valid across reuse of its pid and across reboots.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Identity {
-    /// The process number.
+    /// The pid.
     pub pid: u32,
-    /// Which boot of the machine it belongs to.
+    /// The boot of the machine in which the process started.
     pub boot_id: String,
-    /// When it started, in the system's own words.
+    /// The start time in the system's own format.
     pub started: String,
 }
 
 impl Identity {
-    /// This process.
+    /// The identity of this process.
     pub fn current() -> Self {
         let pid = std::process::id();
         Self::of(pid).unwrap_or_else(|| Self { pid, boot_id: String::new(), started: String::new() })
     }
 
-    /// The living process of that number; none if there is none, or only what a parent hasn't reaped.
+    /// The identity of a living process; `None` if the pid is unused or a zombie.
     pub fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, boot_id: boot_id()?, started: started(pid)? })
     }
 
-    /// Whether this very process still lives.
+    /// Returns true if this exact process still lives.
     pub fn is_alive(&self) -> bool {
         // fault: number-another-boot-passes
         // fault: number-somebody-else-now
@@ -43,7 +43,7 @@ fn boot_id() -> Option<String> {
     Some(id.trim().to_owned())
 }
 
-/// Ticks since boot, the 22nd field of the process's `stat`. The second field is a name in parentheses that may hold anything.
+/// The ticks since boot: field 22 of the process's `stat`. The second field is a name in parentheses with any content.
 #[cfg(target_os = "linux")]
 fn started(pid: u32) -> Option<String> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;

@@ -1,12 +1,12 @@
-//! What a child starts in its turn dies with us, too: `git` has helpers (`ssh`, `git-remote-https`) that wait for a silent
+//! Makes the descendants of a child die with us too: `git` has helpers (`ssh`, `git-remote-https`) that wait for a silent
 //! server long after `git` was killed.
 //!
-//! A shell that leads the child's group waits for the end of a pipe which only we hold open. However we die, the system
-//! closes that pipe, and the shell kills the group. It needs nothing of the operating system but pipes and groups; whatever
-//! leaves the group by itself (a daemon such as an SSH master connection) means to live on, and does.
+//! A shell leads the child's group and waits for the end of a pipe which only we hold open. If we die in any way, the system
+//! closes the pipe and the shell kills the group. This needs only pipes and groups from the system. A process that leaves the
+//! group, such as an SSH master connection, means to live on and does.
 //!
-//! A group that is asked first gets SIGTERM a moment before: `git receive-pack`, which a push starts in a remote on this machine,
-//! would otherwise leave its lock on the branch there, and whoever pushes next would find it.
+//! A group that is asked first gets SIGTERM a moment earlier: `git receive-pack`, which a push starts in a remote on this machine,
+//! would otherwise leave its lock on the branch for the next push to find.
 
 use std::{
     io,
@@ -17,18 +17,18 @@ use rustix::process::Pid;
 
 use super::Spec;
 
-/// Waits until nobody can write any more, then ends everybody in its group, itself included.
+/// Waits until the pipe has no writers, then kills the whole group, this shell included.
 const WATCH: &str = "read -r _; kill -KILL 0";
 
-/// The same with [`TIDYING`](super::TIDYING) to spare.
+/// Like `WATCH`, but with [`TIDYING`](super::TIDYING) between SIGTERM and SIGKILL.
 // fault: wake-starts-leash
 const WATCH_TIDYING: &str = "trap '' TERM; read -r _; kill -TERM 0; sleep 1; kill -KILL 0";
 
-/// A group of processes that ends when we do. Dropped, it lets them go.
+/// A process group that ends when we do. Dropping the leash releases the group.
 #[derive(Debug)]
 pub(super) struct Leash {
     watcher: Child,
-    /// Closed by the system when we die, and only then before the watcher is gone.
+    /// The write end of the pipe. The system closes it when we die.
     _held: Option<ChildStdin>,
 }
 
@@ -39,12 +39,12 @@ impl Leash {
         watcher.args(["-c", if spec.is_asked_first { WATCH_TIDYING } else { WATCH }]).env_clear().current_dir("/");
         watcher.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut watcher = std::os::unix::process::CommandExt::process_group(&mut watcher, 0).spawn()?;
-        // Waiting for the watcher would close the pipe that it holds.
+        // Waiting for the watcher would close the pipe.
         let held = watcher.stdin.take();
         Ok(Self { watcher, _held: held })
     }
 
-    /// The group's number, for whoever joins it.
+    /// The number of the group, for processes that join it.
     pub(super) fn group(&self) -> Option<Pid> {
         super::pid_of(self.watcher.id())
     }
@@ -52,7 +52,7 @@ impl Leash {
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        // It may have been killed with its group just now, which is as good.
+        // A kill of the group may have ended the watcher already.
         self.watcher.kill().ok();
         self.watcher.wait().ok();
     }

@@ -1,4 +1,4 @@
-//! A child that goes on while we do something else, and dies with us.
+//! A child that runs in parallel and dies with us.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 
 use super::{Leash, ProcessError, Spec, command};
 
-/// A child at work. Dropped, it is killed with its group.
+/// A running child. Dropping it kills the child with its group.
 #[derive(Debug)]
 pub struct Leashed {
     child: Child,
@@ -17,20 +17,20 @@ pub struct Leashed {
     _leash: Leash,
 }
 
-/// The streams of a child that is spoken with.
+/// The streams of a child in conversation.
 #[derive(Debug)]
 pub struct Pipes {
-    /// What it reads.
+    /// The child's standard input.
     pub stdin: ChildStdin,
-    /// What it says.
+    /// The child's standard output.
     pub stdout: ChildStdout,
-    /// What it complains of.
+    /// The child's standard error.
     pub stderr: ChildStderr,
 }
 
 impl Leashed {
-    /// Starts a program of ours with the bounds and the environment of every child but its time-out, which is for whoever
-    /// polls it. What it logs goes where our log goes.
+    /// Starts a program of ours with the limits and the environment of every child, except the time-out, which is up to the caller.
+    /// Logs go to our own standard error.
     pub fn start(spec: &Spec) -> Result<Self, ProcessError> {
         let start = |source: io::Error| ProcessError::Start { program: spec.name(), source };
         let leash = Leash::new(spec).map_err(start)?;
@@ -40,7 +40,7 @@ impl Leashed {
         Ok(Self { child, group, _leash: leash })
     }
 
-    /// Starts a program that is spoken with: its three streams are the caller's. Otherwise as [`Leashed::start`].
+    /// Starts a program and hands its three streams to the caller. Otherwise like [`Leashed::start`].
     pub fn start_piped(spec: &Spec) -> Result<(Self, Pipes), ProcessError> {
         let start = |source: io::Error| ProcessError::Start { program: spec.name(), source };
         let leash = Leash::new(spec).map_err(start)?;
@@ -54,12 +54,12 @@ impl Leashed {
         }
     }
 
-    /// How it ended; none while it runs.
+    /// The exit status; `None` while the child runs.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// Its process id.
+    /// The pid of the child.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -68,7 +68,7 @@ impl Leashed {
 impl Drop for Leashed {
     fn drop(&mut self) {
         if let Some(group) = self.group {
-            // Its watcher is in the group, so that there is one as long as the leash is.
+            // The watcher keeps the group number taken as long as the leash exists.
             rustix::process::kill_process_group(group, Signal::KILL).ok();
         }
         self.child.wait().ok();

@@ -1,4 +1,4 @@
-//! A child that is spoken with by lines: what it says is read as it comes, what it complains of is kept, and it is leashed.
+//! A leashed child in conversation by lines: output is read as it comes, and the end of standard error is kept.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read, Write as _},
@@ -12,40 +12,40 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{DRAIN_GRACE, Leashed, Pipes, ProcessError, Spec};
 
-/// Lines of a child that wait to be read; then it waits.
+/// The number of unread output lines after which the child has to wait.
 const MAX_WAITING: usize = 16;
-/// How much is kept of what it complains of last, in bytes.
+/// The number of bytes kept from the end of standard error.
 const MAX_COMPLAINT_BYTES: usize = 2_048;
 
-/// A child at work. Dropped, it is killed with its group; what it reads ends then and not before.
+/// A running child. Dropping it kills the child with its group; only then does its input end.
 #[derive(Debug)]
 pub struct Lines {
     said: mpsc::Receiver<io::Result<String>>,
     input: blocking::Sender<String>,
     complaint: Arc<Mutex<Vec<u8>>>,
-    /// Told when it has closed its standard error.
+    /// Receives a message when the child has closed its standard error.
     has_complained: oneshot::Receiver<()>,
     leashed: Arc<Mutex<Option<Leashed>>>,
 }
 
-/// Ends a child when it is not taken away in time; see [`Lines::end_after`].
+/// Ends a child after a time unless dropped earlier; see [`Lines::end_after`].
 #[derive(Debug)]
 pub struct Fuse {
     _burning: blocking::Sender<()>,
 }
 
 impl Lines {
-    /// Starts it. A line of its output may have `max_line_bytes`.
+    /// Starts a child whose output lines may have `max_line_bytes`.
     ///
     /// # Errors
-    /// It can't be started.
+    /// Fails if the program can't be started.
     pub fn start(spec: &Spec, max_line_bytes: usize) -> Result<Self, ProcessError> {
         let (leashed, Pipes { stdin, stdout, stderr }) = Leashed::start_piped(spec)?;
         let (sender, said) = mpsc::channel(MAX_WAITING);
         let (input, to_write) = blocking::channel();
         let complaint = Arc::default();
         let kept = Arc::clone(&complaint);
-        // Pipes block: each has a thread, which ends with the child.
+        // Pipes block, so each has a thread, which ends with the child.
         thread::spawn(move || read(stdout, max_line_bytes, &sender));
         thread::spawn(move || write(stdin, &to_write));
         let (all_kept, has_complained) = oneshot::channel();
@@ -56,22 +56,22 @@ impl Lines {
         Ok(Self { said, input, complaint, has_complained, leashed: Arc::new(Mutex::new(Some(leashed))) })
     }
 
-    /// Says a line. What a dead one can't take is noticed by whoever waits for its answer.
+    /// Sends a line. For a dead child the failure shows in the missing answer.
     pub fn say(&self, line: String) {
         self.input.send(line).ok();
     }
 
-    /// Its next line; none once it has closed its output.
+    /// The next line; `None` after the child has closed its output.
     ///
     /// # Errors
-    /// The line is too long; there is no further one then.
+    /// Fails if the line is too long; no further line follows.
     pub async fn next(&mut self) -> Option<io::Result<String>> {
         self.said.recv().await
     }
 
-    /// The line of what one that ends has complained of that says why, as it stands; empty if there was none.
+    /// The most telling line of standard error, for an ending child; empty if there was no output.
     pub async fn complaint(&mut self) -> String {
-        // What it has left behind may hold the pipe for ever.
+        // A descendant may hold the pipe for ever.
         if !self.has_complained.is_terminated() {
             drop(tokio::time::timeout(DRAIN_GRACE, &mut self.has_complained).await);
         }
@@ -79,12 +79,12 @@ impl Lines {
         telling_line(&String::from_utf8_lossy(&kept)).to_owned()
     }
 
-    /// Whether nobody has ended it: neither a fuse nor we.
+    /// Returns true until a fuse or the owner has ended the child.
     pub fn is_leashed(&self) -> bool {
         self.leashed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Kills it with its group after so long, whatever this process does meanwhile, unless the fuse is dropped before.
+    /// Kills the child with its group after this time, even if this process blocks. Dropping the fuse cancels the kill.
     pub fn end_after(&self, time: Duration) -> Fuse {
         let (burning, put_out) = blocking::channel();
         let leashed = Arc::clone(&self.leashed);
@@ -103,7 +103,7 @@ impl Drop for Lines {
     }
 }
 
-/// The last line that isn't what runtimes add below an error: where it happened, their own version, where a log is.
+/// The last line before the additions of runtimes: stack frames, versions, the place of a log.
 fn telling_line(text: &str) -> &str {
     let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
     let is_added = |line: &str| {

@@ -1,5 +1,4 @@
-//! Looks into the table of processes: who runs where, who holds a lock, who descends from whom. On Linux by `/proc`,
-//! elsewhere by `ps`.
+//! Searches of the process table: ancestors, working directories and lock holders. Uses `/proc` on Linux and `ps` elsewhere.
 
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
@@ -8,7 +7,7 @@ use std::{path::Path, time::Duration};
 #[cfg(not(target_os = "linux"))]
 use super::{Spec, run};
 
-/// Every living process with its parent, as (pid, parent). Empty where the system doesn't tell.
+/// All living processes as (pid, parent). Empty if the system doesn't tell.
 pub(super) fn parents() -> Vec<(u32, u32)> {
     #[cfg(target_os = "linux")]
     {
@@ -29,13 +28,13 @@ pub(super) fn parents() -> Vec<(u32, u32)> {
     }
 }
 
-/// Our own children, those that were started before we became this program among them.
+/// Our own children, including those started before an exec.
 pub fn own_children() -> Vec<u32> {
     let us = std::process::id();
     parents().into_iter().filter(|(_, parent)| *parent == us).map(|(pid, _)| pid).collect()
 }
 
-/// Whether a program of one of these names has started us, or what has. `false` where the system doesn't tell.
+/// Returns true if an ancestor of ours has one of these names. `false` if the system doesn't tell.
 pub fn descends_from(names: &[&str]) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -57,8 +56,7 @@ fn parent_of(pid: u32) -> Option<u32> {
     stat_after_name(pid, 1)?.parse().ok()
 }
 
-/// How long each of these processes has computed so far, with all that descends from it and that has ended of it. Zero where the
-/// system doesn't tell.
+/// The CPU time of each process with its living and ended descendants. Zero if the system doesn't tell.
 pub fn computing_times(roots: &[u32]) -> Vec<Duration> {
     if roots.is_empty() {
         return Vec::new();
@@ -68,10 +66,10 @@ pub fn computing_times(roots: &[u32]) -> Vec<Duration> {
     roots.iter().map(|root| tree(*root).map(computed_alone).sum()).collect()
 }
 
-/// How long a process has computed, and those of its children that it has waited for.
+/// The CPU time of a process and its reaped children.
 #[cfg(target_os = "linux")]
 fn computed_alone(pid: u32) -> Duration {
-    /// `proc(5)` counts in hundredths of a second, whatever the kernel's own clock is.
+    /// `proc(5)` counts in hundredths of a second, independent of the kernel's clock.
     const TICK: Duration = Duration::from_millis(10);
     let ticks = stats_after_name(pid, 11, 4);
     let ticks = ticks.iter().filter_map(|field| field.parse::<u32>().ok()).fold(0, u32::saturating_add);
@@ -83,7 +81,7 @@ fn computed_alone(_: u32) -> Duration {
     Duration::ZERO
 }
 
-/// Whether a process was stopped (SIGSTOP, Ctrl-Z), and not by a debugger. `false` where the system doesn't tell.
+/// Returns true if a process was stopped (SIGSTOP, Ctrl-Z), but not by a debugger. `false` if the system doesn't tell.
 pub fn is_stopped(pid: u32) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -96,13 +94,13 @@ pub fn is_stopped(pid: u32) -> bool {
     }
 }
 
-/// The nth field after the name in the process's `stat`; the name is in parentheses and may hold anything.
+/// The nth field after the name in the process's `stat`. The name stands in parentheses and may hold anything.
 #[cfg(target_os = "linux")]
 fn stat_after_name(pid: u32, n: usize) -> Option<String> {
     stats_after_name(pid, n, 1).pop()
 }
 
-/// So many of these fields, from the nth on.
+/// `count` of these fields from the nth on.
 #[cfg(target_os = "linux")]
 fn stats_after_name(pid: u32, n: usize, count: usize) -> Vec<String> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -111,8 +109,8 @@ fn stats_after_name(pid: u32, n: usize, count: usize) -> Vec<String> {
     fields.into_iter().flatten().skip(n).take(count).map(str::to_owned).collect()
 }
 
-/// Whether a program whose name begins so (`git` runs others, such as `git-receive-pack`) runs with its current directory in
-/// `dir`. Where the system doesn't tell a process's directory, any such program counts.
+/// Returns true if a program with this name prefix has its current directory in `dir` (`git` runs others, such as
+/// `git-receive-pack`). If the system hides working directories, any such program counts.
 pub fn runs_in(name: &str, dir: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -139,7 +137,7 @@ pub fn runs_in(name: &str, dir: &Path) -> bool {
     }
 }
 
-/// Whether a program of exactly this name runs, whoever's it is.
+/// Returns true if a program of exactly this name runs under any user.
 pub fn is_running(name: &str) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -158,8 +156,8 @@ pub fn is_running(name: &str) -> bool {
     }
 }
 
-/// The processes that hold a flock on this file, as far as this system tells and lets us see; a lock that was inherited has
-/// several. Empty where it doesn't tell.
+/// The processes that hold a flock on this file, as far as the system shows. An inherited lock has several holders. Empty if
+/// the system doesn't tell.
 pub fn holding_flock(path: &Path) -> Vec<u32> {
     #[cfg(target_os = "linux")]
     {
@@ -176,7 +174,7 @@ pub fn holding_flock(path: &Path) -> Vec<u32> {
     }
 }
 
-/// `fdinfo` lists the locks of each open file.
+/// Reads `fdinfo`, which lists the locks of each open file.
 #[cfg(target_os = "linux")]
 fn holds_flock(pid: u32, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,5 +1,5 @@
-//! What a program of ours does to its own process: bounds that outlive it, becoming another program, and a helper that our launcher
-//! starts beside itself inside a sandbox.
+//! Actions of our program on its own process: lasting limits, becoming another program, and a helper next to us in a
+//! sandbox.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,14 +9,14 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Turns this process into another program, with the environment that it has and these variables. Returns only if that failed.
+/// Replaces this process by another program, with our environment and these variables. Returns only on failure.
 #[expect(clippy::disallowed_methods, reason = "a child of the one home of Command::new")]
 pub fn become_program(program: &OsStr, args: &[OsString], env: &[(&str, String)]) -> io::Error {
     Command::new(program).args(args).envs(env.iter().map(|(name, value)| (name, value))).exec()
 }
 
-/// Starts a helper that is handed one open descriptor as its standard input and says nothing. It isn't waited for: it ends with
-/// the sandbox that we are in.
+/// Starts a silent helper with an open descriptor as its standard input. Nobody waits for the helper: it ends with our
+/// sandbox.
 #[expect(clippy::disallowed_methods, reason = "a child of the one home of Command::new")]
 pub fn start_beside(exe: &Path, args: &[&str], handed: OwnedFd) -> io::Result<()> {
     let mut command = Command::new(exe);
@@ -24,10 +24,10 @@ pub fn start_beside(exe: &Path, args: &[&str], handed: OwnedFd) -> io::Result<()
     command.process_group(0).spawn().map(drop)
 }
 
-/// Keeps this process, and all that it starts, from leaving a core file when it dies: one would hold the secrets of its memory.
+/// Stops this process and all its children from leaving core files, which would hold the secrets in memory.
 ///
-/// On Linux the limit is one byte. That is too little for a file, and a program that the system hands cores to isn't started at that limit,
-/// as it would be at 0. Any process may lower its own limit, so that nothing is left to do should that fail.
+/// On Linux the limit is one byte: too little for a file, and at one byte the kernel starts no program that receives cores, as it
+/// would at 0. Any process may lower its own limit, so a failure is ignored.
 pub fn forbid_core_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     const MAX_BYTES: u64 = if cfg!(target_os = "linux") { 1 } else { 0 };

@@ -1,7 +1,7 @@
-//! Parts of a secret that are secret by themselves: whoever has one has all that counts.
+//! Parts of a secret that are secret by themselves.
 //!
-//! The name of a Telegram bot is public, and what follows the colon in its token is the key. So it is with a password behind a user name,
-//! a credential behind its scheme, each value of a list, and each line of a private key.
+//! A Telegram token is a public bot name, a colon and the key. The same holds for a password after a user name, a credential after its
+//! scheme, each value of a list, and each line of a private key.
 
 use std::collections::BTreeSet;
 
@@ -10,32 +10,32 @@ use serde_json::Value;
 
 use super::{MIN_SECRET_BYTES, percent_decoded};
 
-/// Words in names of fields, variables and parameters whose values are secrets.
+/// Words in the names of fields, variables and parameters with secret values.
 const SECRET_NAMES: [&str; 7] = ["AUTH", "COOKIE", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"];
-/// How a credential may begin, in headers.
+/// The schemes of credentials in headers.
 const SCHEMES: [&str; 5] = ["bearer", "basic", "token", "apikey", "bot"];
-/// The shortest password behind a name, in bytes: a shorter one (`x:443`) stands in ordinary text.
+/// The minimum length in bytes of a password after a name; shorter ones (`x:443`) occur in ordinary text.
 const MIN_PASSWORD_BYTES: usize = 8;
-/// From so many bytes on a value of a list is a secret of its own, if it is mixed: a shorter one (`theme=dark`) is an ordinary word.
+/// The minimum length in bytes of a mixed value of a list; shorter ones (`theme=dark`) are ordinary words.
 const MIN_LISTED_BYTES: usize = 12;
-/// A user name in an address is a token from so many bytes on.
+/// The minimum length in bytes of a user name in a URL to count as a token.
 const MIN_USER_BYTES: usize = 20;
-/// From so many bytes on a line of a private key is looked for. The last one may be a few bytes.
+/// The minimum length in bytes of a line of a private key. The last line may be shorter.
 const MIN_KEY_LINE_BYTES: usize = 24;
-/// How deep parts are taken apart: `Basic` in a list, a name and a password in that.
+/// The maximum nesting of parts: `Basic` in a list, with a name and a password inside.
 const MAX_DEPTH: u32 = 4;
 
-/// What is looked for of some secrets.
+/// The texts to search for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SecretParts {
-    /// Whole secrets and parts of them, in every spelling.
+    /// Whole secrets and their parts, to be found in every spelling.
     pub(super) spelled: BTreeSet<String>,
-    /// Lines of private keys, as they stand: a key has dozens, and is text already.
+    /// Lines of private keys, to be found as written: a key has dozens, and is base64 already.
     pub(super) lines: BTreeSet<String>,
 }
 
 impl SecretParts {
-    /// Of these secrets.
+    /// Collects the parts of these secrets.
     pub(super) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
         let mut parts = Self::default();
         secrets.for_each(|secret| parts.take(secret, MAX_DEPTH));
@@ -79,13 +79,13 @@ impl SecretParts {
     }
 }
 
-/// Whether what has this name is secret.
+/// Returns true if a value of this name is secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
-/// What is secret in a text that isn't as a whole: passwords and tokens in the addresses in it, before their host and in their query.
+/// Extracts passwords and tokens from the URLs in a text, from user info and query.
 pub(super) fn passwords_in(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("://") {
@@ -101,14 +101,14 @@ pub(super) fn passwords_in(text: &str) -> Vec<String> {
         let pairs = query.split(['&', ';', '#']).filter_map(|pair| pair.split_once('='));
         found.extend(pairs.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.to_owned()));
     }
-    // As they are sent, and as they are typed.
+    // Add the decoded form to the sent form.
     let typed: Vec<String> =
         found.iter().map(|part| percent_decoded(part)).filter(|part| !found.contains(part)).collect();
     found.extend(typed);
     found
 }
 
-/// What follows a scheme, as `abc` in `Bearer abc`; behind the header's name, too.
+/// The credential after a scheme, such as `abc` in `Bearer abc`, with or without a header name.
 fn credential(secret: &str) -> Option<&str> {
     let value = match secret.split_once(": ") {
         Some((name, value)) if is_secret_name(name) => value.trim_start(),
@@ -119,12 +119,12 @@ fn credential(secret: &str) -> Option<&str> {
     is_one.then_some(credential.trim()).filter(|credential| !credential.contains(char::is_whitespace))
 }
 
-/// Several values in one: a list, the pairs of a cookie or of a connection, lines of `NAME=value`.
+/// Splits lists, pairs of a cookie or a connection string, and lines of `NAME=value`.
 fn listed(secret: &str) -> impl Iterator<Item = &str> {
     let values: Vec<&str> = secret
         .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '|'))
         .map(|piece| match piece.split_once('=') {
-            // Base64 may end so.
+            // Base64 may end in `=`.
             Some((_, value)) if !value.trim_matches('=').is_empty() => value.trim_matches(['"', '\'']),
             _ => piece.trim_matches(['"', '\'']),
         })
@@ -137,14 +137,14 @@ fn listed(secret: &str) -> impl Iterator<Item = &str> {
     values.into_iter().filter(move |value| is_list && is_secret(value))
 }
 
-/// The password of `name:password`: of a person, of a bot, of a pair of keys.
+/// The password of `name:password`: of a person, a bot, or a pair of keys.
 fn password_behind_name(secret: &str) -> Option<&str> {
     let (name, password) = secret.split_once(':')?;
     let is_name = !name.is_empty() && !secret.contains(char::is_whitespace);
     (is_name && password.len() >= MIN_PASSWORD_BYTES).then_some(password)
 }
 
-/// The lines between the beginning of a block and its end. In JSON a line's end is written `\n`.
+/// The base64 lines of a key block. In JSON a line break is written `\n`.
 fn key_lines(block: &str) -> impl Iterator<Item = &str> {
     let lines = block.split(['\n', '\r']).flat_map(|line| line.split("\\n")).map(str::trim);
     let is_key = |line: &&str| {

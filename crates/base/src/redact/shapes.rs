@@ -1,7 +1,7 @@
-//! Keys that are recognised by their shape alone, whoever's they are.
+//! Keys that are recognised by shape, whoever owns them.
 //!
-//! One automaton finds what such keys begin with; what follows is then looked at by hand. A beginning that stands in ordinary text,
-//! too (`sk-`, `AKIA` in a picture's base64), must begin a word and have a key's length, so that hashes, UUIDs and pictures stay.
+//! One automaton finds the prefixes of such keys; code then examines the rest. Prefixes that occur in ordinary text (`sk-`, or `AKIA` in
+//! a picture's base64) must begin a word and have a key's length, so that hashes, UUIDs and pictures stay.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -9,40 +9,40 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::words::first_bytes;
 
-/// The longest block of a private key that is looked for an end of, in bytes.
+/// The maximum distance in bytes between the begin and end lines of a private key.
 const MAX_KEY_BLOCK_BYTES: usize = 16 * 1024;
-/// The longest user name and password in an address, in bytes.
+/// The maximum length in bytes of user name and password in a URL.
 const MAX_USER_INFO_BYTES: usize = 1_024;
-/// A user name alone is a secret from so many bytes on: `ssh://git@…` is none.
+/// The minimum length in bytes of a secret user name without a password, so that `ssh://git@…` passes.
 const MIN_LONE_USER_BYTES: usize = 20;
 
-/// The longest key that must be mixed, in bytes: each beginning is looked at on its own, and a hostile text has many.
+/// The maximum length in bytes of a key that must be mixed. Each prefix is examined anew, and a hostile text has many.
 const MAX_MIXED_BYTES: usize = 1_024;
 
-/// What a key has behind its beginning.
+/// The required text after a prefix.
 #[derive(Clone, Copy)]
 enum Tail {
-    /// So many of these bytes, or more.
+    /// At least this many such bytes.
     AtLeast(usize, Bytes),
-    /// So many, and then none; and nothing of a word before the beginning.
+    /// Exactly this many such bytes, at the beginning of a word.
     Exactly(usize, Bytes),
-    /// As `AtLeast`, at a word's beginning, a digit and a letter among them.
+    /// Like `AtLeast`, at the beginning of a word, with a digit and a letter.
     Mixed(usize, Bytes),
-    /// At a word's beginning: two parts with a point between them, each of so many bytes, or more.
+    /// Two parts with a dot between them, each of at least this many bytes, at the beginning of a word.
     Pair(usize),
-    /// `xoxb-` and its like: a letter and a hyphen, then the rest.
+    /// Slack tokens (`xoxb-` and the like): a letter and a hyphen, then the rest.
     Slack,
-    /// A JSON web token: three parts with points between them.
+    /// A JSON web token: three parts with dots between them.
     Token,
-    /// A Telegram bot's: digits before, a colon (this), 30 bytes or more.
+    /// A Telegram token: digits, a colon (this prefix), at least 30 bytes.
     Telegram,
-    /// `-----BEGIN `: a block of a private key, if it is one.
+    /// A block of a private key after `-----BEGIN `.
     Block,
-    /// `://`: a name and a password, if there are any.
+    /// A name and a password after `://`.
     Address,
 }
 
-/// Which bytes a key is made of.
+/// A set of allowed bytes.
 type Bytes = fn(u8) -> bool;
 
 fn word(byte: u8) -> bool {
@@ -64,7 +64,7 @@ fn path(byte: u8) -> bool {
     word(byte) || byte == b'/'
 }
 
-/// What keys begin with, and what follows. From the issuers' documentation, and what their keys look like.
+/// Prefixes and the text after them, from the issuers' documentation and sample keys.
 const SHAPES: [(&str, Tail); 45] = [
     ("sk-ant-", Tail::AtLeast(10, word)),
     ("sk-", Tail::Mixed(20, word)), // OpenAI and others that took its form
@@ -116,18 +116,18 @@ const SHAPES: [(&str, Tail); 45] = [
 #[expect(clippy::expect_used, reason = "the beginnings are constants of this file, and every test builds this")]
 static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let mut builder = AhoCorasick::builder();
-    // Small and quickly built, as that of the live secrets.
+    // Small and fast to build, like the automaton of live secrets.
     builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA));
     builder.build(SHAPES.iter().map(|(beginning, _)| beginning)).expect("constant beginnings")
 });
 
-/// Byte ranges of the text that look like keys, in no order.
+/// The byte ranges of the text that look like keys, in any order.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for beginning in BEGINNINGS.find_overlapping_iter(text) {
         let Some((_, tail)) = SHAPES.get(beginning.pattern().as_usize()) else { continue };
         let is_within = found.last().is_some_and(|last| beginning.end() < last.end);
-        // What begins within a key that ends with its run ends there, too: looked at again, a hostile text would take for ever.
+        // Skip a prefix inside a key that ends with its run: examining it again would be quadratic in a hostile text.
         if !(is_within && matches!(tail, Tail::AtLeast(..) | Tail::Slack)) {
             found.extend(Look { text, beginning: beginning.range() }.key(*tail));
         }
@@ -135,14 +135,14 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// A beginning in a text, with what stands around it.
+/// A prefix in a text with its surroundings.
 struct Look<'a> {
     text: &'a str,
     beginning: Range<usize>,
 }
 
 impl Look<'_> {
-    /// The key that begins here, if one does.
+    /// The range of the key that begins here, if any.
     fn key(&self, tail: Tail) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         match tail {
@@ -184,12 +184,12 @@ impl Look<'_> {
         self.text.as_bytes()
     }
 
-    /// How many bytes of this kind there are from here on, counted up to `most`.
+    /// Counts the bytes of this kind from here on, up to `most`.
     fn run(&self, from: usize, of: Bytes, most: usize) -> usize {
         self.bytes().get(from..).unwrap_or_default().iter().take(most).take_while(|byte| of(**byte)).count()
     }
 
-    /// Whether no word reaches into the beginning. The letter of an escape (`\n`, `\u003d`, `%3D`) isn't a word's.
+    /// Returns true if the prefix begins a word. The letter of an escape (`\n`, `\u003d`, `%3D`) doesn't belong to a word.
     fn begins_a_word(&self) -> bool {
         let before = self.bytes().get(..self.beginning.start).unwrap_or_default();
         match before {
@@ -212,7 +212,7 @@ impl Look<'_> {
         is_one.then(|| start..if is_signed { word_end(claims_end + 1) } else { claims_end })
     }
 
-    /// In addresses the digits follow `/bot` directly.
+    /// The range of a Telegram token. In URLs the digits follow `/bot` directly.
     fn telegram(&self) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         let before = self.bytes().get(..start)?;
@@ -221,7 +221,7 @@ impl Look<'_> {
         (digits >= 6 && length >= 30).then_some(start - digits..end + length)
     }
 
-    /// Up to the block's end. Without one, as far as lines look like a key's: the rest of a text isn't one.
+    /// The range up to the end of the block. Without an end line, the range covers only lines that look like a key.
     fn block(&self) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         let rest = self.text.get(end..)?;
@@ -246,7 +246,7 @@ impl Look<'_> {
         Some(start..body_start + length)
     }
 
-    /// A name with a password, or a long name alone, between `://` and `@`.
+    /// The range of a name with a password, or of a long name alone, between `://` and `@`.
     fn address(&self) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         if !self.bytes().get(..start)?.last()?.is_ascii_alphanumeric() {
@@ -264,7 +264,7 @@ impl Look<'_> {
     }
 }
 
-/// A line of base64 (line breaks may be escaped in it), a header of a key, or nothing.
+/// Returns true for a line of base64 (with escaped line breaks), a key header or an empty line.
 fn is_of_a_key(line: &str) -> bool {
     let line = line.trim();
     let is_header = line.split_once(": ").is_some_and(|(name, _)| {

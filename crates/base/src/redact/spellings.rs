@@ -1,7 +1,7 @@
-//! The ways in which a live secret may be written, found by one automaton in a text without its white space.
+//! The spellings of live secrets, found by one automaton in a text without white space.
 //!
-//! White space is looked through because tools put it there: encoders wrap long lines, dumps space their bytes, indentation follows
-//! a line break. A short spelling is only looked for across the ends of lines: over spaces it would be found in ordinary words.
+//! White space is ignored because tools insert it: encoders wrap long lines, dumps separate bytes, indentation follows a line break.
+//! Short spellings may only span line ends, because across spaces they would match ordinary words.
 
 use std::{collections::BTreeSet, ops::Range, sync::OnceLock};
 
@@ -9,20 +9,20 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::{MIN_SECRET_BYTES, parts::SecretParts};
 
-/// From so many bytes on a spelling is found across any white space.
+/// The minimum length in bytes of a spelling that may span any white space.
 const LONG_BYTES: usize = 12;
-/// From so many bytes on the beginning of a spelling is found where a text was cut off.
+/// The minimum length in bytes of a spelling's beginning that counts before a cut.
 const MIN_CUT_BYTES: usize = 8;
-/// What stands where a text was cut off.
+/// The mark of a cut in a text.
 const CUT: &str = "…";
 
-/// One way a secret may be written, without white space.
+/// A spelling of a secret, without white space.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Spelling {
     text: String,
-    /// What white space it has, as [`spaces`] gives it; compared for short ones.
+    /// The white space of the spelling as returned by [`spaces`], compared for short spellings.
     spaces: String,
-    /// Base64 shares its first and last character with the bytes around the secret; those characters go too.
+    /// True for base64, whose first and last characters share bits with the surrounding bytes and are masked too.
     shares_edges: bool,
 }
 
@@ -31,20 +31,20 @@ struct Spelling {
 pub(super) struct Spellings {
     automaton: AhoCorasick,
     all: Vec<Spelling>,
-    /// Made for the first text that was cut off: most wakes see none. None: it can't be made.
+    /// Built for the first text with a cut, which most wakes never see. `None` if the automaton can't be built.
     beginnings: OnceLock<Option<Beginnings>>,
 }
 
-/// The first bytes of the spellings that are longer.
+/// The first bytes of the longer spellings.
 #[derive(Clone)]
 struct Beginnings {
     automaton: AhoCorasick,
-    /// Whose beginning each is.
+    /// The index of the spelling for each beginning.
     begun: Vec<usize>,
 }
 
 impl Spellings {
-    /// None if there are no secrets, or if they are more than an automaton holds, which takes gigabytes of them.
+    /// Builds the automaton. `None` without secrets, or if they exceed the automaton's limit of gigabytes.
     pub(super) fn of(secrets: &SecretParts) -> Option<Self> {
         let spelled = secrets.spelled.iter().flat_map(|secret| spellings_of(secret));
         let lines = secrets.lines.iter().map(|line| Spelling {
@@ -70,7 +70,7 @@ impl Spellings {
         self.beginnings.get_or_init(make).as_ref()
     }
 
-    /// Byte ranges of the text that spell a secret, in no order.
+    /// The byte ranges of the text that spell a secret, in any order.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let squeezed = Squeezed::of(text);
         let found = self.automaton.find_overlapping_iter(&squeezed.text);
@@ -87,9 +87,9 @@ impl Spellings {
         found.filter_map(spelled).chain(self.find_cut(&squeezed)).collect()
     }
 
-    /// What is left of spellings where the text was cut off: most of a secret is one, too.
+    /// The ranges of spellings whose end was cut off: most of a secret is secret too.
     fn find_cut<'a>(&'a self, squeezed: &'a Squeezed) -> impl Iterator<Item = Range<usize>> + 'a {
-        // Most texts weren't cut anywhere, and needn't be read a second time.
+        // Most texts have no cut and skip the second pass.
         let beginnings = if squeezed.text.contains(CUT) { self.beginnings() } else { None };
         let found = beginnings.map(|beginnings| beginnings.automaton.find_overlapping_iter(&squeezed.text));
         found.into_iter().flatten().filter_map(move |begun| {
@@ -97,22 +97,22 @@ impl Spellings {
             let rest = squeezed.text.as_bytes().get(begun.start()..)?;
             let same = rest.iter().zip(spelling.text.as_bytes()).take_while(|(a, b)| a == b).count();
             let is_cut = same < spelling.text.len() && rest.get(same..)?.starts_with(CUT.as_bytes());
-            // Bytes of a character that was cut in two can't be: the mark of a cut begins one.
+            // A character cut in two can't match, because the mark of a cut begins at a boundary.
             is_cut.then(|| squeezed.original(begun.start()..begun.start() + same)).flatten()
         })
     }
 }
 
-/// Small and quickly built: each start of a program makes one.
+/// Builds a small automaton quickly, since each start of a program needs one.
 fn automaton(patterns: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Option<AhoCorasick> {
     let mut builder = AhoCorasick::builder();
     builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA)).build(patterns).ok()
 }
 
-/// A text without its white space that remembers where each byte stood.
+/// A text without white space, with the original positions.
 struct Squeezed {
     text: String,
-    /// Where white space was left out: the next byte's place here and in the original, in order.
+    /// The positions after removed white space: here and in the original, in order.
     gaps: Vec<(usize, usize)>,
 }
 
@@ -131,8 +131,8 @@ impl Squeezed {
         squeezed
     }
 
-    /// The range with the characters of base64 beside it, of which `text`, the original, has no space in between: those would be of
-    /// another word.
+    /// Extends the range by adjacent base64 characters. A space between them in `text`, the original, marks another word and stops
+    /// the extension.
     fn with_edges(&self, text: &str, range: Range<usize>) -> Range<usize> {
         let is_edge = |at: usize, pair: Range<usize>| {
             self.text.as_bytes().get(at).is_some_and(|byte| is_base64(*byte))
@@ -143,7 +143,7 @@ impl Squeezed {
         start..end
     }
 
-    /// The range in the text that this came from.
+    /// Maps a range back to the original text.
     fn original(&self, range: Range<usize>) -> Option<Range<usize>> {
         let place = |at: usize| {
             let next = self.gaps.partition_point(|(here, _)| *here <= at);
@@ -154,14 +154,14 @@ impl Squeezed {
     }
 }
 
-/// White space, control characters, and what has no width: nobody sees it, and it parts nothing.
+/// Returns true for white space, control characters and zero-width characters.
 fn is_looked_through(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// What is looked through in a text, but for the ends of its lines and what is beside them.
+/// The ignored characters of a text, without runs that contain a line end.
 fn spaces(text: &str) -> String {
     let runs = text.split(|c| !is_looked_through(c));
     runs.filter(|run| !run.contains(['\n', '\r'])).collect()
@@ -171,8 +171,8 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
-/// The spellings in which a secret is recognised: as it is and reversed; hex, also as programs write bytes; percent-encoded;
-/// escaped for JSON and HTML; base64 at each alignment.
+/// The spellings that are recognised: plain and reversed; hex, also as programs write bytes; percent-encoded; escaped for JSON
+/// and HTML; base64 at each alignment.
 fn spellings_of(secret: &str) -> Vec<Spelling> {
     let bytes = secret.as_bytes();
     let hex = |before: &str, joint: &str| {
@@ -231,8 +231,8 @@ fn percent_encoded(bytes: &[u8], keep: impl Fn(u8) -> bool, lower: bool) -> Stri
     text
 }
 
-/// The base64 characters that are the same whatever surrounds the secret, when it begins `alignment` bytes after a
-/// three-byte boundary: those that hold no bit of a neighbour.
+/// The base64 characters that depend on the secret alone, for a secret `alignment` bytes after a three-byte boundary. Characters
+/// with bits of a neighbour are left out.
 fn base64_inside(secret: &[u8], alignment: usize) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bit = |index: usize| -> usize {

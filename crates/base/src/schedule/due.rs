@@ -1,8 +1,8 @@
-//! What happens at a look at the clock: which slot happens now, which are past and are only said, and which comes next.
+//! Decides at each check of the clock which slot happens, which were missed, and which comes next.
 //!
-//! Looks come when they come: every few seconds, every quarter of an hour, after a week of sleep, on a clock that was set
-//! wrong and right again. So nothing is computed ahead but the next slot, and what became of each slot is kept by its key: a
-//! slot happens at most once, and one that doesn't happen is said. Values in, values out; `store` keeps them.
+//! Checks come irregularly: every few seconds, every quarter of an hour, after a week of sleep, on a clock that was wrong for a
+//! while. So only the next slot is computed ahead, and the outcome of each slot is stored by its key. A slot happens at most once,
+//! and a missed one is reported. Does no I/O; `store` keeps the history.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -12,34 +12,33 @@ use serde::{Deserialize, Serialize};
 use super::{Rule, Slot};
 use crate::zone::Tz;
 
-/// So late a slot still counts as met: cron may come by once in a quarter of an hour, and a wake can be busy for a while.
-/// What is later was missed.
+/// The lateness after which a slot counts as missed. Cron may come by only every quarter of an hour, and a wake can be busy.
 pub const MISSED_AFTER: TimeDelta = TimeDelta::minutes(30);
-/// A clock that goes back by less than this was only corrected: nothing can have been missed under the wrong time.
+/// A smaller step back of the clock is a mere correction: nothing can have been missed under the wrong time.
 pub const CLOCK_SLACK: TimeDelta = TimeDelta::minutes(1);
-/// Slots that one look goes through at most: two years of minutes. The rest is passed over as if it were one.
+/// The maximum number of slots in one check: two years of minutes. The rest is passed over at once.
 const MAX_DUE: u32 = 1_000_000;
 
-/// What to do about something that was missed: the machine was asleep or off at its time.
+/// The policy for a slot that was missed because the machine was asleep or off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Missed {
-    /// Do it late, once, and say for when it was. The default: what is lost hurts more than what is late.
+    /// Fire once, late, and mention the intended time. The default: a loss hurts more than a delay.
     #[default]
     Run,
-    /// Leave it out. The memory's log and the list of reminders say so, no message does.
+    /// Leave it out. The memory's log and the list of reminders mention it, but no message does.
     Skip,
-    /// Leave it out, and say in a message what was missed and when.
+    /// Leave it out, and report the missed time in a message.
     Tell,
 }
 
 impl Missed {
-    /// As a person or the database writes it; case doesn't matter.
+    /// Parses the word of a person or the database, ignoring case.
     pub fn read(text: &str) -> Option<Self> {
         [Self::Run, Self::Skip, Self::Tell].into_iter().find(|policy| policy.name().eq_ignore_ascii_case(text.trim()))
     }
 
-    /// Its one word.
+    /// The policy in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -59,62 +58,61 @@ impl fmt::Display for Missed {
     }
 }
 
-/// Something that comes once or again and again, as it stands.
+/// The state of a single or recurring series.
 #[derive(Debug, Clone, Copy)]
 pub struct Series<'a> {
-    /// How it recurs; `None`: once.
+    /// The recurrence; `None` for a single time.
     pub rule: Option<&'a Rule>,
-    /// The zone of its civil times.
+    /// The zone of the civil times.
     pub tz: Tz,
-    /// What to do about a missed slot.
+    /// The policy for missed slots.
     pub missed: Missed,
     /// The next slot.
     pub next: Slot,
 }
 
-/// What became of slots from the next one on. Empty unless the clock was set back: then times come again.
+/// The outcomes of slots from the next one on. Empty unless the clock was set back, so that times come again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SlotHistory {
-    /// Slots that happened.
+    /// The slots that happened.
     pub happened: BTreeSet<NaiveDateTime>,
-    /// First and last of slots that were passed over, and were said to be if they ought to.
+    /// The first and last slots of each range that was passed over, and reported if required.
     pub passed: Vec<(NaiveDateTime, NaiveDateTime)>,
 }
 
-/// What one look decides.
+/// The decision of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueTurn {
-    /// What happens now.
+    /// The slot that happens now.
     pub happens: Option<Slot>,
-    /// Whether it was missed and happens all the same.
+    /// True if the slot was missed and happens late.
     pub is_late: bool,
-    /// What came due and doesn't happen: it was missed, or a later slot of the same thing happens in its place.
+    /// Slots that were due but don't happen: missed, or replaced by a later slot of the series.
     pub passed: Option<Passed>,
-    /// What comes next; `None`: nothing any more.
+    /// The next slot; `None` if the series is over.
     pub next: Option<Slot>,
 }
 
-/// Slots that don't happen.
+/// A range of slots that don't happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
-    /// The oldest.
+    /// The earliest slot.
     pub first: Slot,
-    /// The latest.
+    /// The latest slot.
     pub last: Slot,
-    /// How many.
+    /// The number of slots.
     pub count: u32,
 }
 
 impl DueTurn {
-    /// Whether something was missed, as opposed to met a little late.
+    /// Returns true if a slot was missed rather than a little late.
     pub fn has_missed(&self, now: DateTime<Utc>) -> bool {
         self.is_late || self.passed.is_some_and(|passed| was_missed(passed.first, now))
     }
 }
 
 impl Series<'_> {
-    /// What happens at `now`. Of several slots that are due only the latest can happen; whether it does when it was missed is
-    /// the policy's to say.
+    /// Decides at `now`. Only the latest of several due slots can happen; if that slot was missed, the policy decides.
     pub fn turn(&self, history: &SlotHistory, now: DateTime<Utc>) -> DueTurn {
         let mut turn = DueTurn { happens: None, is_late: false, passed: None, next: Some(self.next) };
         for _ in 0..MAX_DUE {
@@ -140,8 +138,8 @@ impl Series<'_> {
         turn
     }
 
-    /// The next slot after the clock was set back to `now`, if that brings one nearer: what was passed over under the wrong
-    /// time is still ahead, and comes; what has happened doesn't come again. Nothing was due before it was `created`.
+    /// The next slot after the clock was set back to `now`, if earlier than the present one. Slots that were passed over under the wrong
+    /// time come again; slots that happened don't. No slot lies before `created`.
     pub fn rewound(&self, history: &SlotHistory, created: DateTime<Utc>, now: DateTime<Utc>) -> Option<Slot> {
         let mut slot = self.rule?.next_after(created.max(now - MISSED_AFTER), self.tz)?;
         for _ in 0..MAX_DUE {
@@ -183,12 +181,12 @@ impl DueTurn {
     }
 }
 
-/// Whether a slot lies so far back that it was missed.
+/// Returns true if a slot is too old to count as met.
 pub fn was_missed(slot: Slot, now: DateTime<Utc>) -> bool {
     now.signed_duration_since(slot.at) > MISSED_AFTER
 }
 
-/// Whether the clock has been set back since a time that was written down.
+/// Returns true if the clock has been set back since a stored time.
 pub fn is_set_back(written: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     written.signed_duration_since(now) > CLOCK_SLACK
 }

@@ -1,9 +1,8 @@
-//! Civil time: when something that a person named by the wall clock happens, once or again and again.
+//! Civil time: single and recurring times that a person names by the wall clock.
 //!
-//! Reminders are kept by their civil slot ("8:00 on 29 March"), not by an instant: the slot is the key that makes sure that
-//! nothing fires twice or is left out when clocks change, the machine sleeps or a wake is repeated. [`rule`] steps from slot
-//! to slot, [`due`] decides what happens at a look at the clock, [`when`] reads English, [`words`] cuts text into tokens. All
-//! of it is values in, values out.
+//! Reminders are stored by their civil slot ("8:00 on 29 March"), not by an instant. The slot is the key which ensures that each time
+//! fires exactly once when clocks change, the machine sleeps or a wake is repeated. [`rule`] steps from slot to slot, [`due`] decides
+//! at each check of the clock, [`when`] parses English, [`words`] splits text into tokens. These modules do no I/O.
 
 pub mod due;
 pub mod rule;
@@ -24,23 +23,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::zone::Tz;
 
-/// A point on somebody's wall clock, and the instant at which it comes.
+/// A point on somebody's wall clock with its instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Slot {
-    /// The key: local wall time as it was asked for, even where DST skips it. For [`Rule::Interval`], which counts elapsed
-    /// time and not wall time, the instant's wall time in UTC: there the doubled hour has two keys.
+    /// The key: the requested local time, even if DST skips it. For [`Rule::Interval`], which counts elapsed time, the key is the
+    /// instant in UTC, so that both passes of the doubled hour are distinct.
     pub civil: NaiveDateTime,
-    /// When it happens.
+    /// The instant.
     pub at: DateTime<Utc>,
 }
 
 impl Slot {
-    /// The slot of an instant that was found by counting elapsed time ("in 20 minutes"): its wall time in `tz`.
+    /// The slot of an instant that counts elapsed time ("in 20 minutes"), keyed by the local time in `tz`.
     pub fn of_instant(at: DateTime<Utc>, tz: Tz) -> Self {
         Self { civil: at.with_timezone(&tz).naive_local(), at }
     }
 
-    /// The slot as people are told it, on the wall clock in `tz`: the key of an interval's is no local time.
+    /// The local time in `tz` to show to people, since the key of an interval is in UTC.
     pub fn wall_time(&self, rule: Option<&Rule>, tz: Tz) -> NaiveDateTime {
         match rule {
             Some(Rule::Interval { .. }) => self.at.with_timezone(&tz).naive_local(),
@@ -49,14 +48,14 @@ impl Slot {
     }
 }
 
-/// The instant of a wall time in a zone. A time that DST skips moves forward by the gap (02:30 happens at 03:30) and keeps
-/// its key; of a time that comes twice the first is meant.
+/// Resolves a local time in a zone. A time that DST skips moves forward by the gap (02:30 becomes 03:30) but keeps its key. A
+/// time that occurs twice means the first.
 pub fn resolve(civil: NaiveDateTime, tz: Tz) -> Slot {
     let at = match tz.from_local_datetime(&civil) {
         // fault: hour-comes-twice-counts
         LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at.with_timezone(&Utc),
         LocalResult::None => {
-            // Read with the offset from before the gap, the skipped time lands after it, as far in as it was meant to be.
+            // With the offset from before the gap, a skipped time lands as far after the gap as it was meant to.
             let east_s = tz.before_gap(civil).map_or(0, |offset| offset.local_minus_utc());
             civil.checked_sub_signed(TimeDelta::seconds(east_s.into())).unwrap_or(civil).and_utc()
         }

@@ -1,13 +1,13 @@
-//! The time that a task says for itself, its `at:`.
+//! The time in a task's `at:` line.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
 use crate::zone::Tz;
 
-/// How `at:` is written in a task.
+/// The formats of `at:`.
 pub const AT_FORMATS: [&str; 3] = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d"];
 
-/// Reads a task's `at:` as an instant.
+/// Parses a task's `at:` as an instant.
 pub fn task_time(at: &str, tz: Tz) -> Option<DateTime<Utc>> {
     if let Ok(at) = DateTime::parse_from_rfc3339(at.trim()) {
         return Some(at.with_timezone(&Utc));

@@ -1,8 +1,8 @@
-//! What one of many assistants is called: part of a path, of an address, and of a database's names.
+//! The name of one assistant of a fleet: part of paths, addresses and database names.
 
 use std::{fmt, str::FromStr};
 
-/// The longest name, in bytes: it is part of names that PostgreSQL cuts at 63.
+/// The longest name in bytes. The name is part of identifiers, which PostgreSQL cuts at 63.
 const MAX_BYTES: usize = 40;
 
 /// The name of one assistant of a fleet: small letters, digits and `_`, a letter first.

@@ -1,52 +1,52 @@
-//! The files that a call names, as they were when its person was asked about it.
+//! The files that a call names, as they were when the owner was asked for approval.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What a yes is bound to besides the bytes of the call.
+/// The files that an approval is bound to, besides the bytes of the call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundFiles {
-    /// The files that the call names, those that it runs first.
+    /// The files that the call names, executed files first.
     pub files: Vec<BoundFile>,
-    /// Folders of the scratch that the call may load more from.
+    /// Scratch folders from which the call may load more files.
     pub folders: Vec<PathBuf>,
-    /// SHA-256 of the names, sizes and times of all else in these, hex; `None` if the call runs nothing that could load it.
+    /// SHA-256 (hex) of the names, sizes and times of all other files in `folders`; `None` if the call runs nothing that could load them.
     pub beside: Option<String>,
 }
 
-/// One of them.
+/// A file that an approval is bound to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundFile {
-    /// Where the call finds it: absolute, links in it not followed.
+    /// The absolute path in the call, symbolic links not resolved.
     pub named: PathBuf,
-    /// Where that leads, without symbolic links.
+    /// The path with symbolic links resolved.
     pub path: PathBuf,
-    /// How long it is.
+    /// The size of the file.
     pub bytes: u64,
-    /// SHA-256 of its bytes, hex; of a file that is too long to be read, of its size, its time of change and its number on the disk.
+    /// SHA-256 (hex) of the content; for a file too long to read, of its size, change time and inode.
     pub sha256: String,
-    /// All of its bytes, where they are text that may be shown.
+    /// The full content, if it is text that may be shown.
     pub text: Option<String>,
-    /// Whether the call runs it, by itself or by a program that reads its commands from it.
+    /// True if the call runs the file, directly or through an interpreter.
     pub is_run: bool,
-    /// Whether it may be run by itself.
+    /// True if the file may be run directly.
     pub is_executable: bool,
 }
 
 impl BoundFiles {
-    /// Reads what a question keeps; `None` where it names nothing. What can't be read is like nothing that is there, so that nothing runs.
+    /// Parses the column of a stored question; `None` gives no files. An unreadable text matches no files on disk, so the call won't run.
     pub fn parse(text: Option<&str>) -> Self {
         let unreadable = || Self { beside: Some(String::new()), ..Self::default() };
         text.map_or_else(Self::default, |text| serde_json::from_str(text).unwrap_or_else(|_| unreadable()))
     }
 
-    /// Whether a yes is bound to nothing but the call.
+    /// Returns true if the approval is bound to the call alone.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.beside.is_none()
     }
 
-    /// Whether the call runs something that isn't in its own words.
+    /// Returns true if the call runs code from files.
     pub fn runs_files(&self) -> bool {
         self.beside.is_some() || self.files.iter().any(|file| file.is_run)
     }

@@ -1,15 +1,15 @@
-//! A call of a tool.
+//! The effect of a tool call.
 
-/// What repeating a call would do, for a cycle that was interrupted during it.
+/// The effect of repeating a call, for a cycle that was interrupted during the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing changes.
+    /// The call changes nothing.
     Read,
-    /// The same again.
+    /// A second call has the same result as the first.
     Idempotent,
-    /// It would happen for the first time: all that it does is `reveille_store::Change`s, carried out in the transaction that records its
-    /// outcome. Without an outcome it has not happened. (With one, a second call would do it twice.)
+    /// All effects are `reveille_store::Change`s, carried out in the transaction that records the outcome. Without an outcome, the
+    /// call has not happened and can run; with an outcome, a second call would do it twice.
     Staged,
-    /// It acts outside that transaction and may have happened; repeated, it would happen twice. Never repeated blindly.
+    /// The call acts outside that transaction and may have happened. A resumed cycle never repeats it blindly.
     Once,
 }

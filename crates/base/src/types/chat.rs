@@ -1,21 +1,21 @@
-//! Which chat is meant.
+//! References to chats.
 
 use std::{fmt, num::ParseIntError, str::FromStr};
 
 #[cfg(feature = "sql")]
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-/// By which channel a chat is reached.
+/// The channel that reaches a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChannelKind {
-    /// This machine, where the owner sits.
+    /// The terminal of this machine, used by the owner.
     Terminal,
     /// Telegram's Bot API.
     Telegram,
 }
 
 impl ChannelKind {
-    /// Its name, as rows hold it.
+    /// The name in database rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
@@ -24,7 +24,7 @@ impl ChannelKind {
     }
 }
 
-/// Who hears what is said in a chat.
+/// The audience of a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChatKind {
     /// One person alone.
@@ -33,54 +33,54 @@ pub enum ChatKind {
     Group,
 }
 
-/// A chat: where words come from, and where answers go.
+/// A chat: the origin of messages and the destination of answers.
 ///
-/// Databases, journals, settings and memory keep it as one number ([`Self::number`]), as they always have.
+/// Databases, journals, settings and memory store a chat as one number ([`Self::number`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChatRef {
-    /// The channel that reaches it.
+    /// The channel that reaches the chat.
     pub channel: ChannelKind,
-    /// The channel's own number of it.
+    /// The channel's own id for the chat.
     pub id: i64,
-    /// Who hears what is said in it.
+    /// The audience of the chat.
     pub kind: ChatKind,
 }
 
 impl ChatRef {
-    /// All terminals of this machine are one chat, its owner's.
+    /// The owner's chat, shared by all terminals of this machine.
     pub const TERMINAL: Self = Self { channel: ChannelKind::Terminal, id: 0, kind: ChatKind::Private };
 
-    /// The chat of Telegram's with this id. A private chat's id is its person's, and is positive; a group's is negative
-    /// (Bot API, "Chat"). No other place reads a sign.
+    /// The Telegram chat with this id. A private chat has its person's positive id; a group has a negative id (Bot API, "Chat").
+    /// Only this function interprets the sign.
     pub const fn telegram(id: i64) -> Self {
         let kind = if id < 0 { ChatKind::Group } else { ChatKind::Private };
         Self { channel: ChannelKind::Telegram, id, kind }
     }
 
-    /// The chat that a stored number means.
+    /// Returns the chat for a stored number.
     ///
-    /// 0 is the terminal, all else is Telegram's, whose ids have at most 52 bits (Bot API, "Chat"). A further channel takes
-    /// a band of numbers above those.
+    /// 0 is the terminal; every other number is a Telegram id of at most 52 bits (Bot API, "Chat"). A further channel can take a
+    /// band of larger numbers.
     pub fn from_number(number: i64) -> Self {
         if number == 0 { Self::TERMINAL } else { Self::telegram(number) }
     }
 
-    /// The number that stands for it wherever it is kept.
+    /// The number under which the chat is stored.
     pub fn number(self) -> i64 {
         self.id
     }
 
-    /// Whether it is this machine's.
+    /// Returns true for the terminal of this machine.
     pub fn is_terminal(self) -> bool {
         self.channel == ChannelKind::Terminal
     }
 
-    /// Whether several people hear what is said in it.
+    /// Returns true if several people read the chat.
     pub fn is_group(self) -> bool {
         self.kind == ChatKind::Group
     }
 
-    /// Who alone speaks in it, by the channel's number of them; none in a group and at the terminal.
+    /// The Telegram id of the only person in a private chat; `None` for groups and the terminal.
     pub fn person(self) -> Option<i64> {
         (self.channel == ChannelKind::Telegram && self.kind == ChatKind::Private).then_some(self.id)
     }

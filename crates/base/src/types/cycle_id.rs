@@ -1,6 +1,7 @@
 //! The form of a cycle's id.
 
-/// Whether a text has the form of a cycle's id: `20261121T090300Z-812`, or `…-812-2` for a process's second cycle. A person's own `plan-holiday.md` is none.
+/// Returns true for a cycle's id: `20261121T090300Z-812`, or `…-812-2` for the second cycle of a process. A person's
+/// `plan-holiday.md` has another form.
 pub fn is_cycle_id(id: &str) -> bool {
     let Some((stamp, numbers)) = id.split_once('-') else {
         return false;

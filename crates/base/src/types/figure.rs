@@ -1,23 +1,23 @@
-//! The figures by which a change of the assistant's own orders is judged: each is counted in the ledger, the questions or the receipts.
+//! The figures that judge a change of the standing orders. Each is counted in the ledger, the questions or the receipts.
 
-/// What is counted.
+/// A figure that can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// Requests to a model.
+    /// The number of requests to a model.
     Rounds,
-    /// What they cost, in US dollars.
+    /// The cost of these requests in US dollars.
     Cost,
-    /// Questions that a person was asked before something was done.
+    /// The number of questions asked before an act.
     Questions,
-    /// Tasks that were finished.
+    /// The number of finished tasks.
     TasksDone,
 }
 
 impl Figure {
-    /// All of them.
+    /// All figures.
     pub const ALL: [Self; 4] = [Self::Rounds, Self::Cost, Self::Questions, Self::TasksDone];
 
-    /// Its name, for the model and in the database.
+    /// The name, for the model and in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rounds => "rounds",
@@ -27,23 +27,23 @@ impl Figure {
         }
     }
 
-    /// The one of this name.
+    /// Finds a figure by its name.
     pub fn read(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|figure| figure.name() == name)
     }
 }
 
-/// Which way a figure is to go.
+/// The direction in which a figure should move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
-    /// Down.
+    /// The figure should fall.
     Less,
-    /// Up.
+    /// The figure should rise.
     More,
 }
 
 impl Aim {
-    /// Its name, for the model and in the database.
+    /// The name, for the model and in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Less => "less",
@@ -51,26 +51,26 @@ impl Aim {
         }
     }
 
-    /// The one of this name.
+    /// Finds an aim by its name.
     pub fn read(name: &str) -> Option<Self> {
         [Self::Less, Self::More].into_iter().find(|aim| aim.name() == name)
     }
 }
 
-/// The effect that a change is to have.
+/// The intended effect of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatedEffect {
-    /// On what.
+    /// The figure that should move.
     pub figure: Figure,
-    /// Which way.
+    /// The direction.
     pub aim: Aim,
 }
 
-/// A figure over some stretch of time.
+/// A figure over a stretch of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Measured {
-    /// Requests, dollars, questions or tasks in all.
+    /// The total of requests, dollars, questions or tasks.
     pub total: f64,
-    /// Pieces of work in that time: answers in chats, or runs of a job.
+    /// The cycles in that time: answers in chats, or runs of a job.
     pub pieces: u32,
 }

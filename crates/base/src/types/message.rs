@@ -1,99 +1,99 @@
-//! What goes along with a message.
+//! Attachments and buttons of a message.
 
-/// A file of plain text that a message carries: what is too long for its text.
+/// A plain text file attached to a message whose text would be too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextFile {
-    /// Its name, as its reader sees it.
+    /// The file name that the reader sees.
     pub name: String,
-    /// What is in it.
+    /// The content.
     pub text: String,
 }
 
-/// What a message asks: it carries buttons.
+/// A question with buttons, carried by a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// Whether something may be done: yes or no.
+    /// Asks for approval of an act.
     Approval {
-        /// What the buttons give back.
+        /// The nonce that the buttons send back.
         nonce: String,
-        /// Whether the same may be allowed for good.
+        /// True if the answer may also allow the same act for good.
         may_stand: bool,
     },
-    /// Whether a rule is made of what is asked: yes, or not now.
+    /// Asks for confirmation of a new rule: yes, or not now.
     Rule {
-        /// The nonce of that question.
+        /// The nonce of the approval question.
         nonce: String,
     },
-    /// What becomes of a reminder that has come: it is done, or comes again.
+    /// Asks about a reminder: done, or remind again later.
     Reminder {
-        /// The message's row.
+        /// The row of the message.
         outgoing_id: i64,
     },
-    /// What becomes of what was said of our own accord.
+    /// Asks for an answer to a nudge.
     Nudge {
-        /// The message's row.
+        /// The row of the message.
         outgoing_id: i64,
-        /// What can be answered.
+        /// The possible answers.
         answers: Vec<NudgeAnswer>,
     },
 }
 
-/// What a button means.
+/// The meaning of a button.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ButtonChoice {
-    /// A yes or a no.
+    /// Approve or refuse an act.
     Approval {
-        /// The question's.
+        /// The nonce of the question.
         nonce: String,
-        /// Whether it is a yes.
+        /// True for an approval.
         is_approval: bool,
     },
-    /// Always, which shows the rule first.
+    /// Always allow the act; the rule is shown first.
     Always {
-        /// The question's.
+        /// The nonce of the question.
         nonce: String,
     },
-    /// Whether that rule is added.
+    /// Add the rule, or leave it.
     Rule {
-        /// The question's.
+        /// The nonce of the question.
         nonce: String,
-        /// Whether it is a yes.
+        /// True to add the rule.
         is_yes: bool,
     },
     /// An answer to a reminder.
     Reminder {
         /// The row of the reminder's message.
         outgoing_id: i64,
-        /// Which.
+        /// The answer.
         answer: ReminderAnswer,
     },
     /// An answer to a nudge.
     Nudge {
         /// The row of the nudge's message.
         outgoing_id: i64,
-        /// Which.
+        /// The answer.
         answer: NudgeAnswer,
     },
 }
 
-/// What a person does about what was said to them unasked.
+/// A person's answer to a nudge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NudgeAnswer {
-    /// The task that it is about is done.
+    /// The task in question is done.
     Done,
-    /// It comes again in the morning.
+    /// Repeat the nudge in the morning.
     InTheMorning,
-    /// No more of its kind.
+    /// Send no more nudges of this kind.
     NoMore,
-    /// The change of the assistant's own orders that it reports on is taken back.
+    /// Undo the change of the standing orders that the nudge reports on.
     TakeBack,
 }
 
 impl NudgeAnswer {
-    /// All of them, in the order of their buttons.
+    /// All answers in the order of their buttons.
     pub const ALL: [Self; 4] = [Self::Done, Self::InTheMorning, Self::NoMore, Self::TakeBack];
 
-    /// Its name, in the database.
+    /// The name in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -103,30 +103,30 @@ impl NudgeAnswer {
         }
     }
 
-    /// The one of this name.
+    /// Finds an answer by its name.
     pub fn read(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|answer| answer.name() == name)
     }
 }
 
-/// How a nudge's buttons begin, before their answer's name.
+/// The prefix of a nudge button's data, before the answer's name.
 const NUDGE: &str = "nudge-";
 
-/// What a person does about a reminder.
+/// A person's answer to a reminder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReminderAnswer {
-    /// It is done.
+    /// The reminded thing is done.
     Done,
-    /// It comes again in an hour.
+    /// Repeat the reminder in an hour.
     InAnHour,
-    /// It comes again in the morning.
+    /// Repeat the reminder in the morning.
     InTheMorning,
 }
 
 impl ReminderAnswer {
     const ALL: [Self; 3] = [Self::Done, Self::InAnHour, Self::InTheMorning];
 
-    /// Its name, in buttons and in the database.
+    /// The name in buttons and in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -135,14 +135,14 @@ impl ReminderAnswer {
         }
     }
 
-    /// The one of this name.
+    /// Finds an answer by its name.
     pub fn read(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|answer| answer.name() == name)
     }
 }
 
 impl Question {
-    /// What its buttons mean, in their order.
+    /// The choices of the buttons, in their order.
     pub fn choices(&self) -> Vec<ButtonChoice> {
         match self {
             Self::Approval { nonce, may_stand } => {
@@ -165,7 +165,7 @@ impl Question {
 }
 
 impl ButtonChoice {
-    /// What its button gives back. A channel allows 64 bytes.
+    /// The data that the button sends back. A channel allows 64 bytes.
     pub fn data(&self) -> String {
         match self {
             Self::Approval { nonce, is_approval: true } => format!("yes:{nonce}"),
@@ -178,7 +178,7 @@ impl ButtonChoice {
         }
     }
 
-    /// Reads what a button gave back; none if it is no button of ours.
+    /// Parses the data of a pressed button; `None` if the button isn't ours.
     pub fn read(data: &str) -> Option<Self> {
         let (name, which) = data.split_once(':')?;
         let nonce = || which.to_owned();

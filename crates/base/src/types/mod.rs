@@ -1,4 +1,4 @@
-//! What several modules speak of: plain values without any behaviour of their own. Nothing of ours is imported here.
+//! Plain values that several crates share. This module imports nothing of ours.
 
 mod assistant_name;
 mod bound;

@@ -1,37 +1,37 @@
-//! Work that nobody has just asked for, and that has a cycle of its own.
+//! Background jobs: work with a cycle of its own and without a waiting person.
 
 use std::{fmt, str::FromStr};
 
-/// Work that nobody waits for. Each piece has a cycle of its own, which gives way to whatever somebody waits for.
+/// A background job. Each has a cycle of its own, which gives way to work that somebody waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OwnWork {
-    /// A look back at some days.
+    /// The nightly summary of some days.
     Reflection,
     /// A step of a long task.
     Step {
-        /// The name of its steps' file.
+        /// The name of the plan's file.
         plan: String,
-        /// Its number, from 1.
+        /// The number of the step, from 1.
         step: u32,
-        /// Its earlier runs, so that each run is one thing.
+        /// The number of earlier runs, which makes each run distinct.
         run: u32,
     },
     /// A run of a standing job.
     Job {
-        /// The job's name.
+        /// The name of the job.
         name: String,
-        /// The run's row.
+        /// The row of the run.
         run: i64,
     },
-    /// A look for the one most useful thing.
+    /// A search for the most useful thing to say unasked.
     Initiative {
-        /// The civil time at which it was due.
+        /// The civil time at which the search was due.
         slot: String,
     },
 }
 
 impl OwnWork {
-    /// Whether both are work at one thing: at one plan, one job, or of one kind.
+    /// Returns true if both belong to the same plan, to the same job or to the same kind.
     pub fn is_of_the_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Step { plan: one, .. }, Self::Step { plan: other, .. }) => one == other,
@@ -40,12 +40,12 @@ impl OwnWork {
         }
     }
 
-    /// How all runs of a plan's steps begin, as [`fmt::Display`] writes them.
+    /// The prefix of all runs of a plan's steps in the [`fmt::Display`] form.
     pub fn of_plan(plan: &str) -> String {
         format!("step/{plan}/")
     }
 
-    /// How all runs of a job begin.
+    /// The prefix of all runs of a job in the [`fmt::Display`] form.
     pub fn of_job(name: &str) -> String {
         format!("job/{name}/")
     }
@@ -62,7 +62,7 @@ impl fmt::Display for OwnWork {
     }
 }
 
-/// A text that names no work of ours.
+/// The error for a text that names no background job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotOwnWork;
 

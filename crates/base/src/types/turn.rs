@@ -1,31 +1,31 @@
 //! A model's turn.
 
-/// Why a turn ended.
+/// The reason for the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// The model has said what it wanted to say.
+    /// The model finished its answer.
     EndTurn,
-    /// It waits for the results of its tool calls.
+    /// The model waits for the results of its tool calls.
     ToolUse,
-    /// Cut off at the output limit: a last, unfinished tool call must not run.
+    /// The output limit cut the turn off: an unfinished last tool call must not run.
     MaxTokens,
-    /// Cut off at the context's limit, to be treated like [`Stop::MaxTokens`].
+    /// The context limit cut the turn off; treated like [`Stop::MaxTokens`].
     ContextExceeded,
-    /// A stop sequence was met.
+    /// The model reached a stop sequence.
     StopSequence,
-    /// The server paused a long turn: send the content back to go on.
+    /// The server paused a long turn: send the content back to continue.
     PauseTurn,
-    /// The model declined, with what it said of the reason.
+    /// The model declined; holds the reason it gave.
     Refusal(String),
-    /// A reason this program doesn't know, by name.
+    /// The name of a reason unknown to this program.
     Unknown(String),
 }
 
-/// Tokens of one or more requests. The prompt's size is the sum of the three inputs.
+/// Tokens of one or more requests. The size of the prompt is the sum of the three inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
-    /// Input tokens that were neither read from nor written to the cache.
+    /// Uncached input tokens.
     pub input: u64,
     /// Output tokens, thinking included.
     pub output: u64,

@@ -1,16 +1,16 @@
-//! Tools that the model is offered as verbs of one: shorter to define, and the same tools. A verb's own name stays what it is called
-//! by everywhere else: in rules, journals, receipts and questions.
+//! Tools that the model sees as verbs of one grouped tool, which is shorter to define. Rules, journals, receipts and questions
+//! keep the name of the single tool.
 
-/// Tools under one name.
+/// Several tools under one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerbGroup {
-    /// What the model calls.
+    /// The name that the model calls.
     pub name: &'static str,
-    /// Each verb, and the tool that it is.
+    /// Pairs of a verb and its tool.
     pub verbs: &'static [(&'static str, &'static str)],
 }
 
-/// The argument that names the verb.
+/// The argument that holds the verb.
 pub const VERB: &str = "do";
 
 /// All groups.
@@ -48,22 +48,22 @@ pub const VERB_GROUPS: [VerbGroup; 5] = [
 ];
 
 impl VerbGroup {
-    /// The group of this name.
+    /// Finds a group by its name.
     pub fn of(name: &str) -> Option<&'static Self> {
         VERB_GROUPS.iter().find(|group| group.name == name)
     }
 
-    /// The group that a tool is a verb of.
+    /// Finds the group that has the tool as a verb.
     pub fn with(tool: &str) -> Option<&'static Self> {
         VERB_GROUPS.iter().find(|group| group.verbs.iter().any(|(_, of)| *of == tool))
     }
 
-    /// The tool that a verb is; the tool's own name is taken for it, too.
+    /// Finds the tool of a verb. The tool's own name is accepted too.
     pub fn tool(&self, verb: &str) -> Option<&'static str> {
         self.verbs.iter().find(|(word, tool)| *word == verb || *tool == verb).map(|(_, tool)| *tool)
     }
 
-    /// The tools that a name in a plan can mean: `tasks add` is one, `tasks` any of its verbs, another name is itself.
+    /// Lists the tools that a name in a plan can mean: one for `tasks add`, all verbs for `tasks`, itself for any other name.
     pub fn meant(name: &str) -> Vec<&str> {
         let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
         let Some(group) = words.next().and_then(Self::of) else { return vec![name] };

@@ -1,20 +1,20 @@
-//! A line of a log, as far as whoever reads it needs to know it: when, and the text. Both forms begin with the time or hold it.
+//! A log line for readers: its time and its text. Both log formats begin with the time or contain it.
 
 use chrono::{DateTime, Utc};
 
 use crate::clock::parse_time;
 
-/// A line, and whose.
+/// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedLine {
-    /// When it was written; a line without a time has that of the one before it.
+    /// The time of writing; a line without a time has that of the previous line.
     pub at: DateTime<Utc>,
-    /// The text, as it stands in the file.
+    /// The text in the file.
     pub text: String,
 }
 
 impl LoggedLine {
-    /// Reads a line. `last`: the time of the one before.
+    /// Parses a line. `last` is the time of the previous line.
     pub(super) fn read(text: &str, last: DateTime<Utc>) -> Self {
         Self { at: time_of(text).unwrap_or(last), text: text.to_owned() }
     }

@@ -1,8 +1,7 @@
-//! Recurrence: a rule names the days and the wall time, and steps from slot to slot.
+//! Recurrence: a rule names days and a local time, and steps from slot to slot.
 //!
-//! Every calendar rule is reduced to one question, "the first day on or after this one": everything else (DST, what was
-//! missed, strict order) is asked once, for all of them. The JSON form is stored in the database, so that names and fields stay
-//! as they are.
+//! Every calendar rule answers a single question, "the first day on or after this one". The rest (DST, missed slots, strict order)
+//! is solved once for all rules. The JSON form is stored in the database, so names and fields must stay.
 
 mod calendar;
 
@@ -16,15 +15,15 @@ pub(super) use self::calendar::{easter_sunday, nth_weekday_of};
 use super::{Slot, resolve, words::MONTHS};
 use crate::zone::Tz;
 
-/// When something comes again. Numbers of zero, which only damaged data can hold, are taken as one.
+/// A recurrence. Zeros, which only damaged data can hold, count as one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "every", rename_all = "snake_case")]
 pub enum Rule {
-    /// Each so many minutes of elapsed time, counted from `anchor`, which itself is no slot.
+    /// Every so many minutes of elapsed time, counted from `anchor`, which itself is no slot.
     Interval {
-        /// The step.
+        /// The step in minutes.
         minutes: u32,
-        /// Where counting starts.
+        /// The start of counting.
         anchor: DateTime<Utc>,
     },
     /// Each day.
@@ -37,7 +36,7 @@ pub enum Rule {
     Days {
         /// The step in days.
         n: u32,
-        /// A day that is one of them.
+        /// A matching day.
         anchor: NaiveDate,
         /// Local time of day.
         #[serde(with = "hh_mm")]
@@ -65,7 +64,7 @@ pub enum Rule {
         #[serde(with = "hh_mm")]
         at: NaiveTime,
     },
-    /// On this day of each month, in shorter months on their last day.
+    /// On this day of each month; in shorter months on the last day.
     Monthly {
         /// 1 to 31.
         day: u32,
@@ -73,7 +72,7 @@ pub enum Rule {
         #[serde(with = "hh_mm")]
         at: NaiveTime,
     },
-    /// On this day of each `n`th month, counted from the month of `anchor`; in shorter months on their last day.
+    /// On this day of each `n`th month, counted from the month of `anchor`; in shorter months on the last day.
     Months {
         /// The step in months.
         n: u32,
@@ -85,9 +84,9 @@ pub enum Rule {
         #[serde(with = "hh_mm")]
         at: NaiveTime,
     },
-    /// On such a weekday of each month.
+    /// On the nth weekday of each month.
     MonthWeekday {
-        /// Which of them.
+        /// The position in the month.
         nth: Nth,
         /// The weekday.
         weekday: Weekday,
@@ -105,11 +104,11 @@ pub enum Rule {
         #[serde(with = "hh_mm")]
         at: NaiveTime,
     },
-    /// What the plain rules can't say: several times, limits, exceptions, and rarer days.
+    /// Rules beyond the plain ones: several times, limits, exceptions, rarer days.
     Calendar(Box<Calendar>),
 }
 
-/// Which of a month's four or five Mondays, say.
+/// The position of a weekday in its month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nth {
@@ -131,15 +130,15 @@ pub const WORKDAYS: WeekdaySet =
 /// Saturday and Sunday.
 pub const WEEKEND: WeekdaySet = WeekdaySet::from_array([Weekday::Sat, Weekday::Sun]);
 
-/// A slot moved by a whole day or more lies on a day that its zone left out (Samoa had no 30 December 2011).
+/// The shift in hours from which a slot lies on a day that its zone skipped (Samoa had no 30 December 2011).
 const DAY_LEFT_OUT_H: i64 = 24;
-/// How far [`Rule::next_after`] looks for a slot. Each try is a later day that the rule names; two or three are needed.
+/// The maximum number of days that [`Rule::next_after`] tries. Two or three are enough in practice.
 const MAX_TRIES: usize = 16;
-/// Where time ends for us: chrono panics when local time is asked for near its own limits.
+/// The last year supported: chrono panics near its own limits.
 const LAST_YEAR: i32 = 9999;
 
 impl Rule {
-    /// The first slot that comes strictly after an instant. `None` only at the calendar's end, or for an empty set of days.
+    /// The first slot strictly after an instant. `None` only at the end of the calendar, or for an empty set of days.
     pub fn next_after(&self, after: DateTime<Utc>, tz: Tz) -> Option<Slot> {
         if let Self::Interval { minutes, anchor } = self {
             return next_interval(*minutes, *anchor, after);
@@ -151,7 +150,7 @@ impl Rule {
         if !(0..=LAST_YEAR).contains(&after.year()) {
             return None;
         }
-        // A slot of the day before can still lie ahead: DST moved 23:30 over midnight.
+        // A slot of the day before may still be ahead: DST moved 23:30 past midnight.
         let mut from = after.with_timezone(&tz).date_naive().pred_opt()?;
         for _ in 0..MAX_TRIES {
             let date = self.next_date(from).filter(|date| date.year() <= LAST_YEAR)?;
@@ -164,8 +163,8 @@ impl Rule {
         None
     }
 
-    /// The slot that follows another by key as well as by instant: even after the person moved to another zone, where the same
-    /// wall time is still to come, nothing doubles.
+    /// The slot after another by key as well as by instant. Prevents a repeat after a move to a zone in which the same local time is
+    /// still ahead.
     pub fn following(&self, slot: Slot, tz: Tz) -> Option<Slot> {
         let mut next = self.next_after(slot.at, tz)?;
         for _ in 0..MAX_TRIES {
@@ -177,8 +176,8 @@ impl Rule {
         None
     }
 
-    /// The slots after `since` up to and including `until`, oldest first, at most `limit` of them. When the limit is reached
-    /// there may be more: [`Rule::next_after`] `until` goes on past them.
+    /// The slots after `since` up to and including `until`, oldest first, at most `limit`. At the limit there may be more, which
+    /// [`Rule::next_after`] finds.
     pub fn missed(&self, since: DateTime<Utc>, until: DateTime<Utc>, tz: Tz, limit: usize) -> Vec<Slot> {
         std::iter::successors(self.next_after(since, tz), |slot| self.next_after(slot.at, tz))
             .take_while(|slot| slot.at <= until)
@@ -200,7 +199,7 @@ impl Rule {
         }
     }
 
-    /// The first of the rule's days on or after `from`.
+    /// The first matching day on or after `from`.
     fn next_date(&self, from: NaiveDate) -> Option<NaiveDate> {
         match self {
             Self::Interval { .. } | Self::Calendar(_) => None,
@@ -218,7 +217,7 @@ impl Rule {
     }
 }
 
-/// That date of each `n`th year, counted from the year of `anchor`; in a month that lacks the day, its last.
+/// The date in each `n`th year, counted from the year of `anchor`; in a shorter month on the last day.
 fn next_yearly(n: u32, anchor: NaiveDate, month: u32, day: u32, from: NaiveDate) -> Option<NaiveDate> {
     let january = anchor.with_day(1)?.with_month(1)?;
     let anchor = january.checked_add_months(Months::new(month.saturating_sub(1).min(11)))?;
@@ -237,7 +236,7 @@ fn on_a_day_left_out(slot: Slot, tz: Tz) -> bool {
     (slot.at.with_timezone(&tz).naive_local() - slot.civil).num_hours() >= DAY_LEFT_OUT_H
 }
 
-/// Days (or weeks) to go until a multiple of `n`, when `passed` lie behind or, negative, ahead.
+/// The days (or weeks) to the next multiple of `n`. `passed` is negative if `anchor` is ahead.
 fn until_step(passed: TimeDelta, n: u32) -> u64 {
     let n = i64::from(n.max(1));
     (-passed.num_days()).rem_euclid(n).unsigned_abs()
@@ -257,7 +256,7 @@ fn next_in_weeks(n: u32, on: WeekdaySet, anchor: NaiveDate, from: NaiveDate) -> 
     rest_of_the_week(week).or_else(|| rest_of_the_week(week.checked_add_days(Days::new(u64::from(n.max(1)) * 7))?))
 }
 
-/// The first `day_in(month)` on or after `from`, among the months that lie whole steps from the anchor's.
+/// The first `day_in(month)` on or after `from`, in months a whole number of steps from the anchor's.
 fn next_in_months(
     n: u32,
     anchor: NaiveDate,
@@ -272,7 +271,7 @@ fn next_in_months(
     on_time(month).or_else(|| on_time(month.checked_add_months(Months::new(n))?))
 }
 
-/// That day of the month, or its last if it is shorter.
+/// This day of the month, or the last day of a shorter month.
 fn day_of_month(first: NaiveDate, day: u32) -> Option<NaiveDate> {
     let last = u32::from(first.num_days_in_month());
     first.with_day(day.clamp(1, last))
@@ -289,7 +288,7 @@ fn nth_weekday(first: NaiveDate, nth: Nth, weekday: Weekday) -> Option<NaiveDate
     }
 }
 
-/// Plain English, as it is said to the person: `every weekday at 08:00`.
+/// Plain English for people: `every weekday at 08:00`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -314,7 +313,7 @@ impl fmt::Display for Rule {
 }
 
 impl Nth {
-    /// The first to the fourth, or -1 for the last.
+    /// Converts 1 to 4, or -1 for the last.
     pub fn numbered(n: i32) -> Option<Self> {
         Some(match n {
             1 => Self::First,
@@ -355,7 +354,7 @@ fn days(on: WeekdaySet) -> String {
     }
 }
 
-/// `Monday` to `Sunday`.
+/// The name of a day, `Monday` to `Sunday`.
 pub fn day_name(weekday: Weekday) -> &'static str {
     match weekday {
         Weekday::Mon => "Monday",
@@ -368,13 +367,13 @@ pub fn day_name(weekday: Weekday) -> &'static str {
     }
 }
 
-/// `January` for 1, and so on.
+/// The name of a month, `January` for 1.
 pub fn month_name(month: u32) -> &'static str {
     let index = usize::try_from(month.saturating_sub(1)).unwrap_or(0);
     MONTHS.get(index).copied().unwrap_or("an unknown month")
 }
 
-/// `1st`, `22nd`, `13th`.
+/// Formats an ordinal: `1st`, `22nd`, `13th`.
 pub fn ordinal(n: u32) -> String {
     let ending = match (n % 10, n % 100) {
         (_, 11..=13) => "th",
@@ -386,7 +385,7 @@ pub fn ordinal(n: u32) -> String {
     format!("{n}{ending}")
 }
 
-/// Times of day as `08:00`.
+/// Serializes times of day as `08:00`.
 pub(super) mod hh_mm {
     use chrono::NaiveTime;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
@@ -401,7 +400,7 @@ pub(super) mod hh_mm {
     }
 }
 
-/// Sets of days as `["Mon","Thu"]`.
+/// Serializes sets of days as `["Mon","Thu"]`.
 pub(super) mod weekdays {
     use chrono::{Weekday, WeekdaySet};
     use serde::{Deserialize as _, Deserializer, Serializer};

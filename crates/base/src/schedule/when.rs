@@ -1,17 +1,16 @@
-//! Reads times in English: finds one expression inside a sentence and says where it stands, so that the rest is the
-//! reminder's text.
+//! Parses times in English: finds a time expression in a sentence with its position, so that the rest is the reminder's text.
 //!
-//! Three steps. `pieces` and `every` turn tokens into a draft: a day, a time of day, a part of the day, a distance, a
-//! recurrence. Pieces that stand together are merged. `settle` holds the draft against the present.
+//! Parsing has three steps. `pieces` and `every` turn tokens into a draft: a day, a time of day, a part of the day, a distance, a
+//! recurrence. Adjacent pieces are merged. `settle` resolves the draft against the present.
 //!
-//! Two readings that set different times are a question ([`TimeTrouble::Either`]), and so are words right behind a time that would
-//! change it. What English leaves to habit is decided here, once; the answer names the day and time, so that the person sees it:
-//! - An hour without its half of the day is as it stands from 7 to 12 ("at 8" is 08:00). From 1 to 6 it is a question, but for a day
-//!   on which only one of both is ahead. Where either comes within three hours ("at 11:30", said at 23:28), that one is meant.
+//! Two readings with different times become a question ([`TimeTrouble::Either`]); the same goes for following words that would change
+//! the time. Habits of English are settled here, and the answer names day and time so that the person sees the choice:
+//! - An hour from 7 to 12 without am or pm is taken literally ("at 8" is 08:00). An hour from 1 to 6 is a question, unless only one
+//!   reading is ahead on that day. A reading within three hours wins ("at 11:30", said at 23:28).
 //! - A day without a time is at 09:00. Morning is 09:00, afternoon 15:00, evening 19:00, tonight 20:00.
-//! - "Friday" is the next one after today; "next Friday" is Friday of the next calendar week, which starts on Monday.
-//! - A date without a year is the next one. "Midnight" of a day is a question: its beginning or its end.
-//! - "In 20 minutes" counts elapsed time; "in 2 days" keeps the wall time of now. A lone "today" needs a time.
+//! - "Friday" is the next after today; "next Friday" is Friday of the next calendar week, which starts on Monday.
+//! - A date without a year is the next such date. "Midnight" of a day is a question: its beginning or its end.
+//! - "In 20 minutes" counts elapsed time; "in 2 days" keeps the present local time. A lone "today" needs a time.
 //! - `5.12.2026` is 5 December; `5/12` could be two days.
 //! - "For 10 days" counts from the first; "until Friday" includes Friday.
 
@@ -44,21 +43,21 @@ use super::{
     words::{Cursor, Token, is_month, is_weekday, tokenize},
 };
 
-/// What a day without a time means.
+/// The time of a day without a time.
 pub const DEFAULT_TIME: NaiveTime = hour(9);
-/// What a morning without an hour means.
+/// The time of a morning without an hour.
 pub const MORNING: NaiveTime = hour(9);
-/// What an afternoon without an hour means.
+/// The time of an afternoon without an hour.
 pub const AFTERNOON: NaiveTime = hour(15);
-/// What an evening without an hour means.
+/// The time of an evening without an hour.
 pub const EVENING: NaiveTime = hour(19);
-/// What a night without an hour means.
+/// The time of a night without an hour.
 pub const NIGHT: NaiveTime = hour(20);
 
-/// When a day has begun and nothing of it is over.
+/// An early time at which the whole day is still ahead.
 const EARLY: NaiveTime = hour(6);
 
-/// How far ahead a time may lie.
+/// The maximum number of years ahead.
 pub const MAX_YEARS_AHEAD: i32 = 50;
 
 const fn hour(hour: u32) -> NaiveTime {
@@ -71,88 +70,88 @@ const fn hour(hour: u32) -> NaiveTime {
 /// A time expression in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTime {
-    /// What it means, or why it can't be used.
+    /// The meaning, or the reason for having none.
     pub when: Result<When, TimeTrouble>,
-    /// Where it stands in the text, in bytes, its preposition included.
+    /// The position in the text in bytes, including the preposition.
     pub span: Range<usize>,
 }
 
-/// A time that is ahead.
+/// A time ahead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
-    /// Once.
+    /// A single time.
     At(Slot),
-    /// Again and again.
+    /// A recurring time.
     Every(Rule),
 }
 
-/// Why an expression gives no time; each sentence goes well after the expression in quotes.
+/// The reason for an expression without a time; each message fits after the quoted expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimeTrouble {
-    /// It lies behind.
+    /// The time has passed.
     #[error("has already passed")]
     Past,
-    /// 30 February.
+    /// A date that the calendar lacks, such as 30 February.
     #[error("is not a day of the calendar")]
     NoSuchDay,
-    /// 25:00.
+    /// An impossible time of day, such as 25:00.
     #[error("is not a time of day")]
     NoSuchTime,
-    /// Two moments, both ahead, as wall times of the person's.
+    /// Two possible moments, both ahead, in local time.
     #[error("could be {} or {}; please say which", spoken(.0), spoken(.1))]
     Either(NaiveDateTime, NaiveDateTime),
-    /// Two times of day.
+    /// Two possible times of day.
     #[error("could be at {} or at {}; please say which", .0.format("%H:%M"), .1.format("%H:%M"))]
     EitherTime(NaiveTime, NaiveTime),
-    /// Friday 10.
+    /// A number that could be a day or an hour, such as "Friday 10".
     #[error("could name a day or an hour; please say “Friday the 10th” or “Friday at 10”")]
     DayOrHour,
-    /// Biweekly.
+    /// An ambiguous rhythm, such as "biweekly".
     #[error(
         "means two different rhythms to different people; please say such as “every 2 weeks” or “every third week”"
     )]
     TwoRhythms,
-    /// IST.
+    /// An ambiguous time zone, such as "IST".
     #[error(
         "names a time zone that several countries use for different times; please say a city, such as “9:00 Chicago time”"
     )]
     UnsureZone,
-    /// Twice a day.
+    /// A number of times without the times, such as "twice a day".
     #[error("needs the times, such as “every day at 8 and 20”")]
     NeedsTimes,
-    /// Every 2 hours on weekdays.
+    /// Hours without their range, such as "every 2 hours on weekdays".
     #[error("needs the hours, such as “every 2 hours from 9 to 17 on weekdays”")]
     NeedsHours,
-    /// Every weekend.
+    /// An ambiguous set of days, such as "every weekend".
     #[error("could be Saturdays, Sundays or both; please say such as “every Saturday”")]
     WhichDays,
-    /// Monday, 5 December, when that is a Saturday.
+    /// A weekday that contradicts its date.
     #[error("names a weekday and a date that don't belong together")]
     WrongWeekday,
-    /// Today, without an hour.
+    /// A day that needs a time, such as "today".
     #[error("needs a time of day")]
     NeedsTime,
-    /// In 300 years.
+    /// A time too far ahead, such as "in 300 years".
     #[error("is too far away")]
     TooFar,
-    /// Words that weren't understood and may change the time.
+    /// Words beyond this grammar that may change the time.
     #[error("isn't a time that I understand in full; please give me one date, or one time and how often it comes")]
     Unsupported,
 }
 
-/// A wall time as a question offers it.
+/// Formats a local time for a question.
 fn spoken(civil: &NaiveDateTime) -> String {
     civil.format("%A, %-d %B %Y at %H:%M").to_string()
 }
 
-/// Words that tie a time to a thing instead of saying when to act: "tickets for Friday", "the 9am meeting", "last week".
+/// Words that tie a time to a thing rather than to the reminder: "tickets for Friday", "the 9am meeting", "last week".
 const TIES: &[&str] = &[
     "for", "until", "till", "before", "after", "since", "from", "about", "of", "by", "than", "last", "past",
     "previous", "not", "the", "my", "our", "your", "his", "her", "their", "a", "an", "this", "that",
 ];
 
-/// Finds the expression of a text that says when: the one it begins with, else the one it ends with, else the first.
-/// Expressions that are tied to a thing ("tickets for Friday", "the 9am meeting") don't count.
+/// Finds the time expression of a text: the one at its start, else at its end, else the first. Expressions tied to a thing
+/// ("tickets for Friday", "the 9am meeting") don't count.
 pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<FoundTime> {
     let tokens = tokens_of(text);
     let mut found = scan(&tokens);
@@ -173,7 +172,7 @@ pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<FoundTime> {
     Some(FoundTime { when, span: start..end })
 }
 
-/// The meaning of a draft beside another time of the same sentence. "Tomorrow … at 5" may be one time said in two places.
+/// Settles a draft in view of another time in the sentence. "Tomorrow … at 5" may be one time in two places.
 fn either(
     when: Result<When, TimeTrouble>,
     draft: &draft::Draft,
@@ -193,7 +192,7 @@ fn either(
     }
 }
 
-/// The tokens of a text, with words such as "Mon-Fri" and "Friday-Jun-15" cut apart.
+/// Splits a text into tokens, and words such as "Mon-Fri" and "Friday-Jun-15" into their parts.
 fn tokens_of(text: &str) -> Vec<Token> {
     let is_name = |part: &str| is_weekday(part) || is_month(part);
     let mut tokens = Vec::new();
@@ -216,22 +215,22 @@ fn tokens_of(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Reads a text that is a time and nothing else; `None` where anything of it isn't.
+/// Parses a text that consists of a time alone; `None` for any other text.
 pub fn parse_only_time(text: &str, now: DateTime<Tz>) -> Option<Result<When, TimeTrouble>> {
     let found = parse_when(text, now)?;
     let around = [text.get(..found.span.start)?, text.get(found.span.end..)?];
     around.iter().all(|rest| !rest.contains(char::is_alphanumeric)).then_some(found.when)
 }
 
-/// Reads a text that is a day and nothing else, which may be today, whatever the time. A time of day in it doesn't count. `None` where
-/// it is no day.
+/// Parses a text that consists of a day alone, including today at any hour. A time of day is ignored. `None` for any other
+/// text.
 pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate, TimeTrouble>> {
     let lower = text.trim().to_lowercase();
     let bare = ["by ", "on ", "until "].iter().find_map(|lead| lower.strip_prefix(lead)).unwrap_or(&lower);
     if bare == "today" {
         return Some(Ok(now.date_naive()));
     }
-    // Days are read as they are said early in the morning; what counts hours counts from now.
+    // Days are resolved as if said early in the morning; hours count from now.
     let morning = resolve(now.date_naive().and_time(EARLY), now.timezone()).at.with_timezone(&now.timezone());
     let said_at = if bare.contains("hour") || bare.contains("minute") { now } else { morning };
     Some(match parse_only_time(bare, said_at)? {
@@ -242,14 +241,14 @@ pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate,
     })
 }
 
-/// Whether something stands right before a time that makes it a part of a longer word: `archive-2018-09-23`, `2020/23/Sep`.
+/// Returns true if the time is glued to a longer word: `archive-2018-09-23`, `2020/23/Sep`.
 fn is_glued(start: Cursor<'_>) -> bool {
     let is_joint =
         |text: &str| matches!(text, "-" | "/" | "_" | "." | ":" | "+") || text.starts_with(char::is_alphanumeric);
     start.token().is_some_and(|token| token.glued) && start.previous().is_some_and(|before| is_joint(&before.text))
 }
 
-/// Whether all that stands before a time are words about time: "1st week of October, on Friday", "early next week".
+/// Returns true if only words about time precede: "1st week of October, on Friday", "early next week".
 fn is_changed_before(start: Cursor<'_>) -> bool {
     const CHANGERS: &str =
         "early|late|mid|middle|end|beginning|start|week|weeks|of|in|the|on|at|,|.|by|not|day|month|year|quarter";
@@ -270,7 +269,7 @@ fn is_changed_before(start: Cursor<'_>) -> bool {
     is_said && before.iter().all(is_timely)
 }
 
-/// All expressions that aren't tied to something else, by their token ranges.
+/// Finds all expressions that aren't tied to a thing, with their token ranges.
 fn scan(tokens: &[Token]) -> Vec<(Range<usize>, draft::Draft)> {
     let mut found = Vec::new();
     let mut cursor = Cursor::at(tokens, 0);

@@ -1,7 +1,7 @@
-//! Text cut once into lower-case tokens that know where they stand, and a cursor that matches phrases over them.
+//! Splits text into lower-case tokens with positions, and matches phrases over them with a cursor.
 //!
-//! Both readers of English use it, [`super::when`] for times and the offline model for commands: matching happens on the tokens, what
-//! is kept is cut from the person's own text by the tokens' spans.
+//! Both parsers of English use this module, [`super::when`] for times and the offline model for commands. Matching works on tokens;
+//! the kept text is cut from the original by the tokens' spans.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use chrono::Weekday;
 /// A word (with inner apostrophes and hyphens), a run of digits, or one other character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Lower case, with plain apostrophes.
+    /// The text in lower case, with plain apostrophes.
     pub text: String,
-    /// Where it stands, in bytes.
+    /// The position in bytes.
     pub span: Range<usize>,
-    /// Nothing stands between it and the token before.
+    /// True if no space separates this token from the previous.
     pub glued: bool,
 }
 
 impl Token {
-    /// Punctuation, symbols and emojis.
+    /// Returns true for punctuation, symbols and emojis.
     pub fn is_mark(&self) -> bool {
         !self.text.starts_with(char::is_alphanumeric)
     }
@@ -44,7 +44,7 @@ fn kind(c: char) -> Kind {
     }
 }
 
-/// Cuts a text into tokens. White space separates and is left out.
+/// Splits a text into tokens, without white space.
 pub fn tokenize(text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut before = Kind::Space;
@@ -74,58 +74,58 @@ pub fn tokenize(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// A place in a token list. Copying it is how one looks ahead.
+/// A position in a token list. Copy it to look ahead.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'t> {
     tokens: &'t [Token],
-    /// Index of the token ahead.
+    /// The index of the next token.
     pub index: usize,
 }
 
 impl<'t> Cursor<'t> {
-    /// At the token `index`, which may be the end.
+    /// Creates a cursor at the token `index`, which may be the end.
     pub fn at(tokens: &'t [Token], index: usize) -> Self {
         Self { tokens, index }
     }
 
-    /// The token ahead.
+    /// The next token.
     pub fn token(self) -> Option<&'t Token> {
         self.tokens.get(self.index)
     }
 
-    /// The text of the token ahead, empty at the end.
+    /// The text of the next token, empty at the end.
     pub fn text(self) -> &'t str {
         self.token().map_or("", |token| token.text.as_str())
     }
 
-    /// The text of the token ahead, if nothing separates it from the one before; else empty.
+    /// The text of the next token if glued to the previous, else empty.
     pub fn glued_text(self) -> &'t str {
         self.token().filter(|token| token.glued).map_or("", |token| token.text.as_str())
     }
 
-    /// The token before.
+    /// The previous token.
     pub fn previous(self) -> Option<&'t Token> {
         self.index.checked_sub(1).and_then(|index| self.tokens.get(index))
     }
 
-    /// Nothing is ahead.
+    /// Returns true at the end.
     pub fn is_end(self) -> bool {
         self.index >= self.tokens.len()
     }
 
-    /// At another token.
+    /// Moves to another token.
     #[must_use]
     pub fn to(self, index: usize) -> Self {
         Self { index: index.min(self.tokens.len()), ..self }
     }
 
-    /// Past the token ahead.
+    /// Moves past the next token.
     #[must_use]
     pub fn next(self) -> Self {
         Self { index: self.index.saturating_add(1).min(self.tokens.len()), ..self }
     }
 
-    /// Past a phrase, if it is ahead. A phrase is words separated by spaces; `a|b` is one of them, `?a` may be missing.
+    /// Moves past a phrase if it follows. A phrase is words separated by spaces; `a|b` matches either word, `?a` is optional.
     pub fn phrase(self, pattern: &str) -> Option<Self> {
         pattern.split(' ').try_fold(self, |cursor, element| {
             let (optional, words) = match element.strip_prefix('?') {
@@ -140,18 +140,18 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// Past a phrase if it is ahead, else where it was.
+    /// Moves past a phrase if it follows, else stays.
     #[must_use]
     pub fn skip(self, pattern: &str) -> Self {
         self.phrase(pattern).unwrap_or(self)
     }
 
-    /// The first that matches of a table of phrases, with what the table says of it.
+    /// Finds the first matching phrase of a table. Returns its value and the cursor past the phrase.
     pub fn lookup<T: Copy>(self, table: &[(&str, T)]) -> Option<(T, Self)> {
         table.iter().find_map(|(pattern, meaning)| Some((*meaning, self.phrase(pattern)?)))
     }
 
-    /// A whole number, in digits or in words up to ninety-nine.
+    /// Parses a whole number, in digits or in words up to ninety-nine.
     pub fn number(self) -> Option<(u32, Self)> {
         if let Ok(number) = self.text().parse() {
             return Some((number, self.next()));
@@ -163,7 +163,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// `15th`, `first`, `twenty-first`.
+    /// Parses an ordinal: `15th`, `first`, `twenty-first`.
     pub fn ordinal(self) -> Option<(u32, Self)> {
         if let Ok(number) = self.text().parse() {
             let ending = self.next();
@@ -179,7 +179,7 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// A month's name or its usual short form.
+    /// Parses a month's name or its usual short form.
     pub fn month(self) -> Option<(u32, Self)> {
         let word = self.text();
         let index = MONTHS.iter().position(|name| is_name_of_month(word, name))?;
@@ -187,20 +187,20 @@ impl<'t> Cursor<'t> {
         Some((u32::try_from(index).ok()? + 1, dot))
     }
 
-    /// A weekday's full name.
+    /// Parses a weekday's full name.
     pub fn weekday(self) -> Option<(Weekday, Self)> {
         let (_, day) = WEEKDAYS.iter().find(|(name, _)| *name == self.text())?;
         Some((*day, self.next()))
     }
 
-    /// A weekday's full name in the plural.
+    /// Parses a weekday's full name in the plural.
     pub fn weekdays(self) -> Option<(Weekday, Self)> {
         let singular = self.text().strip_suffix('s')?;
         let (_, day) = WEEKDAYS.iter().find(|(name, _)| *name == singular)?;
         Some((*day, self.next()))
     }
 
-    /// A weekday's full name or a short form, some of which are words of their own ("sun", "sat").
+    /// Parses a weekday's full name or a short form, some of which are ordinary words ("sun", "sat").
     pub fn weekday_or_short(self) -> Option<(Weekday, Self)> {
         self.weekday().or_else(|| {
             let (_, day) = SHORT_WEEKDAYS.iter().find(|(name, _)| *name == self.text())?;
@@ -209,12 +209,12 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// Whether a word is a weekday's name or short form.
+/// Returns true for a weekday's name or short form.
 pub fn is_weekday(word: &str) -> bool {
     WEEKDAYS.iter().chain(&SHORT_WEEKDAYS).any(|(name, _)| *name == word)
 }
 
-/// Whether a word is a month's name or usual short form.
+/// Returns true for a month's name or usual short form.
 pub fn is_month(word: &str) -> bool {
     MONTHS.iter().any(|name| is_name_of_month(word, name))
 }
@@ -224,7 +224,7 @@ fn is_name_of_month(word: &str, name: &str) -> bool {
     word == name || name.get(..3) == Some(word) || (word == "sept" && name == "september")
 }
 
-/// The months in order, as they are written.
+/// The months in order, capitalized.
 pub const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -240,7 +240,7 @@ pub const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The days of the week in order, as they are written within a sentence in lower case.
+/// The days of the week in order, in lower case.
 pub const WEEKDAYS: [(&str, Weekday); 7] = [
     ("monday", Weekday::Mon),
     ("tuesday", Weekday::Tue),
@@ -324,7 +324,7 @@ const ORDINALS: [&str; 31] = [
     "thirty-first",
 ];
 
-/// The value of `seven`, `thirty`, `forty-five` or `fortyfive`.
+/// Parses a number word: `seven`, `thirty`, `forty-five` or `fortyfive`.
 pub fn number_word(word: &str) -> Option<u32> {
     let small = |word: &str| NUMBERS.iter().position(|number| *number == word);
     let value = small(word).or_else(|| {

@@ -1,4 +1,4 @@
-//! Recurrences that the plain rules can't say: several times a day, limits, exceptions, days counted from the end of a month.
+//! Recurrences beyond the plain rules: several times a day, limits, exceptions, days counted from the end of a month.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use crate::{
     zone::Tz,
 };
 
-/// Days that are looked at for the next slot: a weekday that falls on an exception each week for two years.
+/// The maximum number of days tried for the next slot: two years, in case an exception falls on the same weekday each week.
 const MAX_DAYS_TRIED: usize = 800;
 
-/// Days, times of day, and the limits within which they count.
+/// Days and times of day within limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calendar {
     /// The days.
@@ -25,13 +25,13 @@ pub struct Calendar {
     /// Local times of day, in order.
     #[serde(with = "times_of_day")]
     pub times: Vec<NaiveTime>,
-    /// The first day that counts.
+    /// The first allowed day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<NaiveDate>,
-    /// The last wall time that counts.
+    /// The last allowed local time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<NaiveDateTime>,
-    /// Days that don't count.
+    /// Excluded days.
     #[serde(default, skip_serializing_if = "Exceptions::is_empty")]
     pub except: Exceptions,
 }
@@ -44,7 +44,7 @@ pub enum CalendarDays {
     Daily {
         /// The step in days.
         n: u32,
-        /// A day that is one of them.
+        /// A matching day.
         anchor: NaiveDate,
     },
     /// These days of each `n`th week.
@@ -57,7 +57,7 @@ pub enum CalendarDays {
         /// A day in one of the weeks.
         anchor: NaiveDate,
     },
-    /// These days of each `n`th month, in shorter months their last; negative ones count from the month's end.
+    /// These days of each `n`th month; in shorter months the last day. Negative numbers count from the month's end.
     Monthly {
         /// The step in months.
         n: u32,
@@ -66,25 +66,25 @@ pub enum CalendarDays {
         /// A day in one of the months.
         anchor: NaiveDate,
     },
-    /// Such weekdays of each `n`th month: the second Tuesday is (2, Tue), the last (-1, Tue).
+    /// The nth weekdays of each `n`th month: the second Tuesday is (2, Tue), the last (-1, Tue).
     MonthWeekdays {
         /// The step in months.
         n: u32,
-        /// The number of the weekday in the month, from its end if negative, and the weekday.
+        /// The position in the month (from its end if negative) and the weekday.
         which: Vec<(i32, Weekday)>,
         /// A day in one of the months.
         anchor: NaiveDate,
     },
-    /// The `nth` day from Monday to Friday of each `n`th month, from its end if negative.
+    /// The `nth` day from Monday to Friday of each `n`th month; from its end if negative.
     MonthWorkday {
         /// The step in months.
         n: u32,
-        /// 1 is the first, -1 the last.
+        /// 1 for the first, -1 for the last.
         nth: i32,
         /// A day in one of the months.
         anchor: NaiveDate,
     },
-    /// One date of each `n`th year; 29 February is the 28th in common years.
+    /// A date of each `n`th year; 29 February becomes the 28th in common years.
     Yearly {
         /// The step in years.
         n: u32,
@@ -95,28 +95,28 @@ pub enum CalendarDays {
         /// A day in one of the years.
         anchor: NaiveDate,
     },
-    /// Such a weekday of one month of each year.
+    /// The nth weekday in one month of each year.
     YearWeekday {
         /// 1 to 12.
         month: u32,
-        /// The number of the weekday in the month, from its end if negative.
+        /// The position in the month, from its end if negative.
         nth: i32,
         /// The weekday.
         weekday: Weekday,
     },
-    /// A day so many days after Easter Sunday.
+    /// A day relative to Easter Sunday.
     FromEaster {
-        /// Negative: before it.
+        /// The number of days after Easter, negative before.
         days: i32,
     },
-    /// These dates, and none after them.
+    /// These dates and no others.
     Dates {
-        /// In order.
+        /// The dates in order.
         dates: Vec<NaiveDate>,
     },
 }
 
-/// Days that a [`Calendar`] leaves out.
+/// Days excluded from a [`Calendar`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exceptions {
     /// Weekdays.
@@ -138,12 +138,12 @@ impl Exceptions {
 }
 
 impl Calendar {
-    /// The first slot that comes strictly after an instant. `None` where the limits or the calendar end.
+    /// The first slot strictly after an instant. `None` at the end of the limits or of the calendar.
     pub(super) fn next_after(&self, after: DateTime<Utc>, tz: Tz) -> Option<Slot> {
         if !(0..=LAST_YEAR).contains(&after.year()) {
             return None;
         }
-        // A slot of the day before can still lie ahead: DST moved 23:30 over midnight.
+        // A slot of the day before may still be ahead: DST moved 23:30 past midnight.
         let before = after.with_timezone(&tz).date_naive().pred_opt()?;
         let mut from = self.from.map_or(before, |first| first.max(before));
         for _ in 0..MAX_DAYS_TRIED {
@@ -167,7 +167,7 @@ impl Calendar {
 }
 
 impl CalendarDays {
-    /// The same, counted from another day.
+    /// Changes the day from which steps are counted.
     #[must_use]
     pub fn anchored(mut self, to: NaiveDate) -> Self {
         match &mut self {
@@ -182,7 +182,7 @@ impl CalendarDays {
         self
     }
 
-    /// The first of the days on or after `from`.
+    /// The first matching day on or after `from`.
     fn next_date(&self, from: NaiveDate) -> Option<NaiveDate> {
         match self {
             Self::Daily { n, anchor } => from.checked_add_days(Days::new(until_step(from - *anchor, *n))),
@@ -212,18 +212,18 @@ fn earliest<T>(list: &[T], date_of: impl Fn(&T) -> Option<NaiveDate>) -> Option<
     list.iter().filter_map(date_of).min()
 }
 
-/// As [`next_in_months`], past months that lack the day: the 31st comes seven times a year.
+/// Like [`next_in_months`], but skips months without the day: the 31st comes seven times a year.
 fn next_month_with(
     n: u32,
     anchor: NaiveDate,
     from: NaiveDate,
     day_in: impl Fn(NaiveDate) -> Option<NaiveDate>,
 ) -> Option<NaiveDate> {
-    /// Every eight years have a 29 February.
+    /// Enough months to include a 29 February.
     const MONTHS: usize = 12 * 9;
     let mut from = from;
     for _ in 0..MONTHS {
-        // Every month has a first day, so that this finds the month; the day in it may be missing or past.
+        // Every month has a last day, so this finds the month; the wanted day may be missing or past.
         let month = next_in_months(n, anchor, from, |first| Some(last_of(first)))?;
         let first = month.with_day(1)?;
         if let Some(date) = day_in(first).filter(|date| *date >= from) {
@@ -249,7 +249,7 @@ fn day_of(first: NaiveDate, day: i32) -> Option<NaiveDate> {
     }
 }
 
-/// The nth such weekday of the month that begins with `first`; negative ones count from its end.
+/// The nth weekday of the month that begins with `first`; negative numbers count from its end.
 pub(in crate::schedule) fn nth_weekday_of(first: NaiveDate, nth: i32, weekday: Weekday) -> Option<NaiveDate> {
     let days = first.iter_days().take(first.num_days_in_month().into()).filter(|date| date.weekday() == weekday);
     nth_of(days.collect(), nth)
@@ -266,7 +266,7 @@ fn nth_of(days: Vec<NaiveDate>, nth: i32) -> Option<NaiveDate> {
     if nth > 0 { days.get(index).copied() } else { days.into_iter().rev().nth(index) }
 }
 
-/// Easter Sunday of the Western churches, by the rule of the Gregorian calendar (Meeus, Jones, Butcher).
+/// Easter Sunday of the Western churches, by the Gregorian rule (Meeus, Jones, Butcher).
 pub(in crate::schedule) fn easter_sunday(year: i32) -> Option<NaiveDate> {
     let golden = year.rem_euclid(19);
     let (century, rest) = (year.div_euclid(100), year.rem_euclid(100));
@@ -279,7 +279,7 @@ pub(in crate::schedule) fn easter_sunday(year: i32) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, u32::try_from(number / 31).ok()?, u32::try_from(number % 31 + 1).ok()?)
 }
 
-/// Plain English, as it is said to the person: `every day at 08:00 and 18:00, until 4 December 2026`.
+/// Plain English for people: `every day at 08:00 and 18:00, until 4 December 2026`.
 impl fmt::Display for Calendar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times: Vec<String> = self.times.iter().map(|at| at.format("%H:%M").to_string()).collect();
@@ -345,7 +345,7 @@ fn full_date(date: NaiveDate) -> String {
     format!("{} {} {} {}", date.format("%a"), date.day(), month_name(date.month()), date.year())
 }
 
-/// `1st`, `last day`, `second to last day`.
+/// Formats a day of the month: `1st`, `last day`, `second to last day`.
 fn from_end(day: i32, noun: &str) -> String {
     match u32::try_from(day) {
         Ok(day) => ordinal(day),
@@ -369,7 +369,7 @@ fn joined(parts: &[String]) -> String {
     }
 }
 
-/// Times of day as `["08:00","18:00"]`.
+/// Serializes times of day as `["08:00","18:00"]`.
 mod times_of_day {
     use chrono::NaiveTime;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};

@@ -16,7 +16,7 @@ use super::{
     pieces::Read,
 };
 
-/// Reads one limit or exception. It says nothing without a recurrence beside it.
+/// Parses one limit or exception, which needs a recurrence next to it.
 pub(super) fn read_bound(start: Cursor<'_>) -> Read<'_> {
     let (bounds, end) = read_hours(start)
         .or_else(|| read_count(start))
@@ -26,7 +26,7 @@ pub(super) fn read_bound(start: Cursor<'_>) -> Read<'_> {
     Some((Draft { bounds, ..Draft::default() }, end))
 }
 
-/// "From 9 to 17", "between 9am and 5pm", "from 8am until 8pm".
+/// Parses hours: "from 9 to 17", "between 9am and 5pm", "from 8am until 8pm".
 fn read_hours(start: Cursor<'_>) -> Option<(Bounds, Cursor<'_>)> {
     let (first, end) = one_clock(start.phrase("from|between")?)?;
     let (last, end) = one_clock(end.phrase("to|until|till|and|-|–")?)?;
@@ -51,7 +51,7 @@ fn one_clock(start: Cursor<'_>) -> Option<(DraftClock, Cursor<'_>)> {
     Some((clock, end))
 }
 
-/// "10 times", "for the next 10 days", "for two weeks".
+/// Parses a count or a span: "10 times", "for the next 10 days", "for two weeks".
 fn read_count(start: Cursor<'_>) -> Option<(Bounds, Cursor<'_>)> {
     let after = start.phrase("for ?the ?next|following").unwrap_or(start);
     if let Some((count, end)) = after.number().and_then(|(count, end)| Some((count, end.phrase("times|occurrences")?)))
@@ -75,14 +75,14 @@ fn read_count(start: Cursor<'_>) -> Option<(Bounds, Cursor<'_>)> {
     Some((Bounds { span: Some(span), ..Bounds::default() }, end))
 }
 
-/// "Until Friday", "till 5 December", "through the end of the month".
+/// Parses an end: "until Friday", "till 5 December", "through the end of the month".
 fn read_until(start: Cursor<'_>) -> Option<(Bounds, Cursor<'_>)> {
     let after = start.phrase("?up until|till|til|through|thru ?and ?including")?;
     let (day, end) = one_day(after)?;
     Some((Bounds { until: Some(day), ..Bounds::default() }, end))
 }
 
-/// "Starting tomorrow", "from Monday on", "beginning 1 December".
+/// Parses a start: "starting tomorrow", "from Monday on", "beginning 1 December".
 fn read_from(start: Cursor<'_>) -> Option<(Bounds, Cursor<'_>)> {
     let after = start.phrase("?, starting|beginning ?on|from|with|in").or_else(|| start.phrase("from"))?;
     let (day, end) = one_day(after)?;
@@ -108,7 +108,7 @@ fn one_day(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
     (draft == Draft { weekday: draft.weekday, ..Draft::day(day) }).then_some((day, end))
 }
 
-/// "Except Sundays", "but not on weekends", "excluding 25 December".
+/// Parses exceptions: "except Sundays", "but not on weekends", "excluding 25 December".
 fn read_except(start: Cursor<'_>) -> Option<(Bounds, Cursor<'_>)> {
     let after = start
         .phrase("?, except|excluding|excepting ?for ?on")
@@ -131,7 +131,7 @@ fn read_except(start: Cursor<'_>) -> Option<(Bounds, Cursor<'_>)> {
     Some((Bounds { except, ..Bounds::default() }, end))
 }
 
-/// "Sundays and Mondays".
+/// Parses "Sundays and Mondays".
 fn plural_weekdays(start: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
     let (first, mut end) = start.weekdays()?;
     let mut days = WeekdaySet::single(first);

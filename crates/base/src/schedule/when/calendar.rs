@@ -1,4 +1,4 @@
-//! Days held against the present: the dates that "Friday", "the 15th" or "Easter" can mean.
+//! Days resolved against the present: the possible dates of "Friday", "the 15th" or "Easter".
 
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, TimeDelta, Timelike as _, Weekday};
 
@@ -11,15 +11,15 @@ use crate::{
     zone::Tz,
 };
 
-/// 29 February comes within eight years, whatever the century.
+/// The number of years that always includes a 29 February, in any century.
 const YEARS: i32 = 9;
-/// "Friday 14th" is looked for in this month and the next; later ones are more likely a slip.
+/// The number of months searched for "Friday 14th". A later match is more likely a slip.
 const MONTHS_FOR_WEEKDAY: u32 = 2;
 
-/// Before this hour a day has begun that some still call tomorrow.
+/// The hour before which some people still call the present day "tomorrow".
 const DAY_BEGINS: u32 = 4;
 
-/// Now, and the day that it is.
+/// The present time and day.
 pub(super) struct Present {
     pub(super) now: DateTime<Tz>,
     pub(super) today: NaiveDate,
@@ -30,7 +30,7 @@ impl Present {
         Self { now, today: now.date_naive() }
     }
 
-    /// The dates that a day can mean: mostly one. `is_ahead` says whether the time said on that date still comes.
+    /// The possible dates of a day, mostly one. `is_ahead` returns true if the stated time on that date is still to come.
     pub(super) fn dates(
         &self,
         day: DraftDay,
@@ -38,7 +38,7 @@ impl Present {
     ) -> Result<Vec<NaiveDate>, TimeTrouble> {
         let one = |date: Option<NaiveDate>| date.map(|date| vec![date]).ok_or(TimeTrouble::TooFar);
         match day {
-            // Whoever is still awake may call the day that has begun "tomorrow".
+            // A person still awake may call the present day "tomorrow".
             DraftDay::FromToday(days @ 1..=2) if self.now.hour() < DAY_BEGINS => {
                 let either = [days - 1, days].map(|days| self.today.checked_add_signed(TimeDelta::days(days)));
                 Ok(either.into_iter().flatten().collect())
@@ -50,7 +50,7 @@ impl Present {
             {
                 Ok([Some(self.today), self.weekday(weekday, DraftWhich::Coming)].into_iter().flatten().collect())
             }
-            // "Next Friday", said on a Monday: to some it is this week's.
+            // "Next Friday", said on a Monday: some people mean this week's.
             DraftDay::Weekday(weekday, DraftWhich::ComingOrNext) => {
                 let either = [DraftWhich::Coming, DraftWhich::Next].map(|which| self.weekday(weekday, which));
                 Ok(either.into_iter().flatten().collect())
@@ -72,7 +72,7 @@ impl Present {
                 for (month, day) in [(one, two), (two, one)] {
                     dates.extend(self.on_date(year, month, day, &is_ahead).unwrap_or_default());
                 }
-                // One of both is today: the other isn't taken because today's time has passed.
+                // One date is today: don't take the other just because today's time has passed.
                 if dates.contains(&self.today) && !is_ahead(self.today) {
                     return Err(TimeTrouble::Past);
                 }
@@ -124,7 +124,7 @@ impl Present {
         if let Some(year) = year {
             return date(year).map(|date| vec![date]).ok_or(TimeTrouble::NoSuchDay);
         }
-        // Today's date means today, even when its time has passed.
+        // Today's date means today, even if the time has passed.
         let mut dates = (self.today.year()..self.today.year() + YEARS).filter_map(date);
         dates.find(|date| *date == self.today || is_ahead(*date)).map(|date| vec![date]).ok_or(TimeTrouble::NoSuchDay)
     }
@@ -161,7 +161,7 @@ impl Present {
         (0..=MONTHS_FOR_WEEKDAY).find_map(fits).map(|date| vec![date]).ok_or(TimeTrouble::WrongWeekday)
     }
 
-    /// The first day of the month that lies so many ahead.
+    /// The first day of the month `ahead` months from now.
     pub(super) fn month(&self, ahead: u32) -> Option<NaiveDate> {
         self.today.with_day(1)?.checked_add_months(Months::new(ahead))
     }
@@ -183,13 +183,13 @@ impl Present {
         }
     }
 
-    /// The minute that it is, as counting starts from it.
+    /// The present minute, as a start for counting.
     pub(super) fn minute(&self) -> Option<DateTime<chrono::Utc>> {
         self.now.to_utc().with_nanosecond(0)
     }
 }
 
-/// A day of a month that has it; negative ones count from its end.
+/// A day of a month, if the month has it; negative numbers count from the end.
 fn day_of(first: NaiveDate, day: i32) -> Option<NaiveDate> {
     match u32::try_from(day) {
         Ok(day) => first.with_day(day),

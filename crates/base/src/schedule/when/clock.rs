@@ -26,7 +26,7 @@ pub(super) const PLURAL_PARTS: &[(&str, DraftPart)] = &[
 
 const ROUGHLY: &str = "around|about|approximately|approx|roughly|circa|ca|exactly";
 
-/// "In the morning", "at night", "early in the morning" (which needs an hour beside it).
+/// Parses "in the morning", "at night", "early in the morning" (which needs an hour).
 pub(super) fn read_part(start: Cursor<'_>) -> Read<'_> {
     let early = start.phrase("early|late|bright");
     let here = early.unwrap_or(start).skip("?and ?early");
@@ -41,11 +41,11 @@ pub(super) fn read_part(start: Cursor<'_>) -> Read<'_> {
     Some((Draft { is_vague, ..Draft::part(part) }, end))
 }
 
-/// One time of day, or several joined by "and".
+/// Parses one time of day, or several joined by "and".
 pub(super) fn read_clocks(start: Cursor<'_>) -> Read<'_> {
     let (mut draft, mut end) = read_clock(start)?;
     while let Some(and) = end.phrase("?, and|&").or_else(|| end.phrase(",|/")) {
-        // A half of the day that stands last holds for all: "at 8 and 10 pm" is asked about, since it could hold for one.
+        // A final am or pm might hold for all: "at 8 and 10 pm" becomes a question.
         let next = read_clock(and).or_else(|| bare_hour(and).map(|(clock, end)| (Draft::clock(clock), end)));
         let Some((next, after)) = next else { break };
         if next.trouble.is_some() || next.clocks.len() != 1 || draft.zone.is_some() {
@@ -76,7 +76,7 @@ fn starts_in_digits(start: Cursor<'_>) -> bool {
     start.text().starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// "At 8 and 18": an hour that stands alone behind "and".
+/// Parses a lone hour after "and": "at 8 and 18".
 fn bare_hour(start: Cursor<'_>) -> Option<(DraftClock, Cursor<'_>)> {
     let (hour, end) = start.number().filter(|(hour, _)| *hour < 24)?;
     let ends = end.is_end() || end.phrase("to|,|.|!|?|and|&|every|on|that|about").is_some() || read_part(end).is_some();
@@ -108,7 +108,7 @@ fn read_noon(here: Cursor<'_>) -> Read<'_> {
     Some((Draft::clock(DraftClock::Midnight), end))
 }
 
-/// "Half past 8", "half nine", "quarter to nine", "10 past 9", "15 to noon", "twenty minutes before midnight".
+/// Parses "half past 8", "half nine", "quarter to nine", "10 past 9", "15 to noon", "twenty minutes before midnight".
 fn read_past_and_to(start: Cursor<'_>, at: bool) -> Read<'_> {
     let start = start.skip("?a");
     let (minutes, after) = start.lookup(&[("half", 30), ("quarter", 15)]).or_else(|| {
@@ -160,7 +160,7 @@ fn read_past_and_to(start: Cursor<'_>, at: bool) -> Read<'_> {
     Some((Draft::clock(clock_of(hour, minutes % 60, said)?), end))
 }
 
-/// "17:30", "5pm", "at 9", "at 17.30", "at 1730", "17h30", "1430 hours".
+/// Parses "17:30", "5pm", "at 9", "at 17.30", "at 1730", "17h30", "1430 hours".
 fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
     let digits = start.text();
     if !digits.bytes().all(|b| b.is_ascii_digit()) || digits.is_empty() {
@@ -225,7 +225,7 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
     }
 }
 
-/// "Nine thirty", "five-thirty", "six forty-three", "seven p.m.", "at nine".
+/// Parses "nine thirty", "five-thirty", "six forty-three", "seven p.m.", "at nine".
 fn read_spoken(start: Cursor<'_>, at: bool) -> Read<'_> {
     if starts_in_digits(start) {
         return None;
@@ -276,7 +276,7 @@ fn minute_word(word: &str) -> Option<u32> {
     super::super::words::number_word(word).filter(|minute| (10..60).contains(minute))
 }
 
-/// `9%`, `9-year-old`, `9.5`: the number wasn't an hour.
+/// Returns true if the number wasn't an hour: `9%`, `9-year-old`, `9.5`.
 fn goes_on(end: Cursor<'_>) -> bool {
     let Some(next) = end.token().filter(|next| next.glued) else {
         return false;
@@ -299,7 +299,7 @@ enum Said {
     Literally,
 }
 
-/// "am", "p.m.", "p . m .", "p m", and "a" or "p" glued to figures.
+/// Parses "am", "p.m.", "p . m .", "p m", and "a" or "p" glued to figures.
 fn half_of_day(start: Cursor<'_>) -> Option<(Said, Cursor<'_>)> {
     let dotted = start.skip("?.");
     for (letter, whole, said) in [("a", "am", Said::Am), ("p", "pm", Said::Pm)] {
@@ -339,7 +339,7 @@ fn clock_at(hour: u32, minute: u32, second: u32, said: Said) -> Option<DraftCloc
     }
 }
 
-/// The time behind the `T` of an ISO date: `10:00`, `10:00:00.5`, `100000`, with `Z` or an offset glued to it.
+/// Parses the time after the `T` of an ISO date: `10:00`, `10:00:00.5`, `100000`, with a glued `Z` or offset.
 pub(super) fn read_iso_clock(start: Cursor<'_>) -> Read<'_> {
     let figures = start.text();
     let (clock, mut end) = if figures.len() > 2 {
@@ -371,7 +371,7 @@ pub(super) fn read_iso_clock(start: Cursor<'_>) -> Read<'_> {
     Some((draft, end))
 }
 
-/// An hour that stands alone behind a day: `10`, `14`, `1430`.
+/// Parses a lone hour after a day: `10`, `14`, `1430`.
 pub(super) fn hour_in_figures(figures: &str) -> Option<DraftClock> {
     let number: u32 = figures.parse().ok()?;
     match figures.len() {

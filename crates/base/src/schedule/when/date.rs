@@ -12,19 +12,19 @@ use super::{
     pieces::Read,
 };
 
-/// Nouns that take a number without being a day: "on the 5th floor".
+/// Nouns after a number that isn't a day: "on the 5th floor".
 const NOT_A_DAY: &str = "floor|street|st|avenue|ave|time|grade|place|edition|anniversary|birthday|person|try|attempt|page|row|level|track|half|round|chapter|season|episode|version|century|amendment|one|item|task|reminder|thing|quarter|weekend|week|month|year|hour";
 
-/// The last year that two figures stand for: `'39` is 2039, `'40` is 1940.
+/// The last year of the two-digit range: `'39` is 2039, `'40` is 1940.
 const LAST_SHORT_YEAR: i32 = 39;
 
-/// A date, with the part of the day that may follow: "25 December in the morning", "Valentine's Day evening".
+/// Parses a date with a following part of the day: "25 December in the morning", "Valentine's Day evening".
 pub(super) fn read_date(start: Cursor<'_>) -> Read<'_> {
     let (draft, end) = part_of_date(start).or_else(|| read_bare_date(start))?;
     Some(with_part(draft, end))
 }
 
-/// "On the evening of the 5th", "the morning of Christmas Day", "in the afternoon on Boxing Day".
+/// Parses "on the evening of the 5th", "the morning of Christmas Day", "in the afternoon on Boxing Day".
 fn part_of_date(start: Cursor<'_>) -> Read<'_> {
     let (part, end) = start.skip("?on|in|by").phrase("the")?.lookup(PARTS)?;
     let date = end.phrase("of|on")?;
@@ -32,7 +32,7 @@ fn part_of_date(start: Cursor<'_>) -> Read<'_> {
     Some((Draft { part: Some(part), ..draft }, end))
 }
 
-/// A date, with a weekday beside it that must agree.
+/// Parses a date and an adjacent weekday, which must match.
 fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
     let on = start.skip("?on").skip("?around|about");
     if let Some((feast, end)) = read_feast(on).or_else(|| read_feast(start.phrase("at|over")?)) {
@@ -60,7 +60,7 @@ fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
     Some((draft, end))
 }
 
-/// After a weekday: "Friday, 5 December", "Sunday the 6th", "Sunday 6th", "Monday 28".
+/// Parses a date after a weekday: "Friday, 5 December", "Sunday the 6th", "Sunday 6th", "Monday 28".
 fn beside_weekday(weekday: Weekday, after: Cursor<'_>) -> Read<'_> {
     let here = after.skip("?.").skip("?,|-|(").skip("?on");
     if let Some((draft, end)) = calendar_date(here) {
@@ -117,7 +117,7 @@ const MONTH_WORDS: &[(&str, Month)] = &[
     ("?day of the|each month", Month::Any),
 ];
 
-/// "The 15th", "on the 15th of next month", "20th of this month", "the last day of October", "the twenty-third".
+/// Parses "the 15th", "on the 15th of next month", "20th of this month", "the last day of October", "the twenty-third".
 fn day_of_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.phrase("on|around|about ?the").or_else(|| start.phrase("the"));
     let here = the.unwrap_or(start);
@@ -129,11 +129,11 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
         return None;
     }
     let named = end.lookup(MONTH_WORDS).or_else(|| named_month(end));
-    // "First" and "last day" say a day only with a month or an article.
+    // "First" and "last day" are days only with a month or an article.
     if named.is_none() && (the.is_none() || day < 0) {
         return None;
     }
-    // "The first working day", "the second door": a number in letters counts what follows it.
+    // "The first working day", "the second door": a number in letters counts the following noun.
     let is_in_letters = !here.text().starts_with(|c: char| c.is_ascii_digit());
     if named.is_none() && is_in_letters && day > 0 && !end.is_end() && !ends_day(end) {
         return None;
@@ -142,7 +142,7 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
     end.phrase("of").is_none().then(|| (Draft::day(DraftDay::OfMonth(day, month)), end))
 }
 
-/// Whether a word may follow a day that is said by its number alone.
+/// Returns true if a word may follow a day given by its number alone.
 fn ends_day(end: Cursor<'_>) -> bool {
     const BEHIND: &str = "to|at|in|of|for|from|on|by|around|about|and|or|until|till|every|this|next|that|please|noon|midnight|early|late";
     end.phrase(BEHIND).is_some()
@@ -150,7 +150,7 @@ fn ends_day(end: Cursor<'_>) -> bool {
         || end.lookup(PARTS).is_some()
 }
 
-/// "The end of April", "at the end of January 2027", "the end of the year".
+/// Parses "the end of April", "at the end of January 2027", "the end of the year".
 fn end_of_month(start: Cursor<'_>) -> Read<'_> {
     let end = start.skip("?at|on|in").skip("?the").phrase("end of")?;
     if let Some(end) = end.phrase("?the|this year") {
@@ -162,13 +162,13 @@ fn end_of_month(start: Cursor<'_>) -> Read<'_> {
     Some((Draft::day(DraftDay::OfMonth(-1, Month::Named(month, year))), end))
 }
 
-/// "Last day", "second to last day", "last but one day", "penultimate day".
+/// Parses "last day", "second to last day", "last but one day", "penultimate day".
 pub(super) fn ordinal_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     let (n, end) = count_from_end(start)?;
     Some((n, end.phrase("day")?))
 }
 
-/// "Last", "second to last", "last but one", "penultimate": -1 is the last.
+/// Parses "last", "second to last", "last but one", "penultimate": -1 is the last.
 pub(super) fn count_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     const FROM_END: &[(&str, i32)] = &[
         ("last but one", -2),
@@ -199,7 +199,7 @@ fn named_month(start: Cursor<'_>) -> Option<(Month, Cursor<'_>)> {
     Some((Month::Named(month, year), end))
 }
 
-/// "First Tuesday in October", "the last Friday of the month", "the second Monday of next month".
+/// Parses "first Tuesday in October", "the last Friday of the month", "the second Monday of next month".
 fn nth_of_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.skip("?the");
     let (nth, after) = count_from_end(the).or_else(|| {
@@ -215,7 +215,7 @@ fn nth_of_month(start: Cursor<'_>) -> Read<'_> {
     (-5..=5).contains(&nth).then(|| (Draft::day(DraftDay::NthWeekday(nth, weekday, month)), end))
 }
 
-/// A date with a month, in any usual order.
+/// Parses a date with a month, in any usual order.
 pub(super) fn calendar_date(start: Cursor<'_>) -> Read<'_> {
     let (day, end) = read_iso(start)
         .or_else(|| read_numeric(start))
@@ -225,7 +225,7 @@ pub(super) fn calendar_date(start: Cursor<'_>) -> Read<'_> {
     Some((day, end))
 }
 
-/// "5 December", "the 5th of December 2027", "05-Aug-2016", "23/Sep/2020", "twenty third day of September".
+/// Parses "5 December", "the 5th of December 2027", "05-Aug-2016", "23/Sep/2020", "twenty third day of September".
 pub(super) fn day_and_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.skip("?the");
     let (day, after) = the.ordinal().or_else(|| the.number())?;
@@ -240,7 +240,7 @@ pub(super) fn day_and_month(start: Cursor<'_>) -> Read<'_> {
     Some((Draft::day(DraftDay::Date { year, month, day }), end))
 }
 
-/// "December 5", "December 5th, 2027", "Oct/2", "Sep-23-2020", "May twenty nine".
+/// Parses "December 5", "December 5th, 2027", "Oct/2", "Sep-23-2020", "May twenty nine".
 pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
     let (month, after) = start.month()?;
     let joined =
@@ -257,7 +257,7 @@ pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
     Some((Draft::day(DraftDay::Date { year, month, day }), end))
 }
 
-/// "2019/aug/01", "2019-Aug-1".
+/// Parses "2019/aug/01", "2019-Aug-1".
 fn year_first(start: Cursor<'_>) -> Read<'_> {
     let year: i32 = start.text().parse().ok().filter(|year| (1900..=2999).contains(year))?;
     let after = start.next();
@@ -268,7 +268,7 @@ fn year_first(start: Cursor<'_>) -> Read<'_> {
     Some((Draft::day(DraftDay::Date { year: Some(year), month, day }), end))
 }
 
-/// A year behind a date: "2027", ", 2027", "'27", "of 1995", "-2016".
+/// Parses a year after a date: "2027", ", 2027", "'27", "of 1995", "-2016".
 fn read_year(start: Cursor<'_>) -> (Option<i32>, Cursor<'_>) {
     let joined =
         matches!(start.glued_text(), "-" | "/").then(|| start.next()).filter(|year| !year.glued_text().is_empty());
@@ -293,7 +293,7 @@ fn year_end(short: Option<Cursor<'_>>) -> Cursor<'_> {
     short.map_or(Cursor::at(&[], 0), Cursor::next)
 }
 
-/// "5 December 1430 hours".
+/// Returns true for "5 December 1430 hours".
 fn is_an_hour(start: Cursor<'_>, year: Cursor<'_>) -> bool {
     start.index == year.index && year.next().phrase("hours|hrs|h|am|pm").is_some()
 }
@@ -302,7 +302,7 @@ fn full_year(short: i32) -> i32 {
     if short <= LAST_SHORT_YEAR { 2000 + short } else { 1900 + short }
 }
 
-/// `2026-12-05`, `20261205`, `2026-W49-5`, each perhaps with a time behind `T`.
+/// Parses `2026-12-05`, `20261205`, `2026-W49-5`, each with an optional time after `T`.
 fn read_iso(start: Cursor<'_>) -> Read<'_> {
     let (day, end) = iso_day(start)?;
     let clock = if end.glued_text() == "t" { Some(end.next()) } else { None };
@@ -344,7 +344,7 @@ fn iso_day(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
         };
         return Some((DraftDay::Exact(NaiveDate::from_isoywd_opt(year, number, weekday)?), end));
     }
-    // `2026 10 16` is a date where nothing but figures stand.
+    // `2026 10 16` is a date if no further figures follow.
     let (month, day) = match dash {
         Some(month) => {
             let separator = after.glued_text();
@@ -363,7 +363,7 @@ fn iso_day(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
     Some((DraftDay::Date { year: Some(year), month, day }, end))
 }
 
-/// `5.12.`, `5.12.2026`, `25.12.26`, `25/12`, `12/25/2026`.
+/// Parses `5.12.`, `5.12.2026`, `25.12.26`, `25/12`, `12/25/2026`.
 fn read_numeric(start: Cursor<'_>) -> Read<'_> {
     let figures = |at: Cursor<'_>| is_figures(at).then(|| at.text().parse::<u32>().ok())?;
     let one = figures(start).filter(|_| start.text().len() <= 2)?;
@@ -397,7 +397,7 @@ fn read_numeric(start: Cursor<'_>) -> Read<'_> {
     }
     let end = if year.is_none() && separator == "." && is_closed { end.next() } else { end };
     let date = |month, day| Some((Draft::day(DraftDay::Date { year, month, day }), end));
-    // Dotted dates put the day first wherever they are in use, once they are written in full.
+    // Fully written dates with dots put the day first everywhere.
     let is_day_first = separator == "." && (year.is_some() || is_closed);
     match (one, two) {
         (1..=31, 1..=12) if one > 12 || one == two || is_day_first => date(two, one),
@@ -409,7 +409,7 @@ fn read_numeric(start: Cursor<'_>) -> Read<'_> {
     }
 }
 
-/// A number word, for years in words, which aren't read: "nineteen eighty-six" behind a date asks.
+/// Returns true for a number word. Years in words aren't supported: "nineteen eighty-six" after a date becomes a question.
 pub(super) fn is_spoken_number(word: &str) -> bool {
     number_word(word).is_some() || matches!(word, "hundred" | "thousand")
 }

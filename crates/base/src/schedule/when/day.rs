@@ -1,4 +1,4 @@
-//! Days by word: "tomorrow", "next Friday", "Friday after next", "the weekend", "tonight".
+//! Days as words: "tomorrow", "next Friday", "Friday after next", "the weekend", "tonight".
 
 use super::{
     super::words::Cursor,
@@ -33,7 +33,7 @@ const DAY_WORDS: &[(&str, DraftDay)] = &[
     ("last night", DraftDay::FromToday(-1)),
 ];
 
-/// A day said by word, with the part of the day that may follow: "tomorrow morning".
+/// Parses a day as a word, with a following part of the day: "tomorrow morning".
 pub(super) fn read_day(start: Cursor<'_>) -> Read<'_> {
     if let Some(end) = start.phrase("?later tonight|tonite|2nite") {
         return Some((Draft { part: Some(DraftPart::Tonight), ..Draft::day(DraftDay::FromToday(0)) }, end));
@@ -51,7 +51,7 @@ pub(super) fn read_day(start: Cursor<'_>) -> Read<'_> {
     Some(with_part(draft, end))
 }
 
-/// A part of the day right behind a day. "Early" and "late" need an hour beside them, which is seen later.
+/// Adds a part of the day that follows a day. "Early" and "late" need an hour, which is checked later.
 pub(super) fn with_part(draft: Draft, end: Cursor<'_>) -> (Draft, Cursor<'_>) {
     let (plain, here) = (end.skip("?in the"), end.skip("?early|late").skip("?in the").skip("?early|late"));
     let is_vague = draft.is_vague || here.index > plain.index;
@@ -108,7 +108,7 @@ fn read_weekday(start: Cursor<'_>) -> Read<'_> {
     Some((Draft { days: weekdays, ..Draft::default() }, end))
 }
 
-/// "Fri at 8", "thu 14:00": short forms count where nothing but a time can follow. "Sat" and "sun" are words of their own.
+/// Parses a short form before a time: "Fri at 8", "thu 14:00". Some short forms are words of their own ("sat", "sun").
 fn short_weekday(start: Cursor<'_>) -> Option<(chrono::Weekday, Cursor<'_>)> {
     let (weekday, end) = start.weekday_or_short()?;
     let end_dot = end.skip("?.");

@@ -9,7 +9,7 @@ use super::{
     pieces::Read,
 };
 
-/// A unit of time and how many of its smaller ones it holds.
+/// A unit of time with its number of base units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds(u32),
@@ -38,7 +38,7 @@ pub(super) fn unit_of_time(start: Cursor<'_>) -> Option<(Unit, Cursor<'_>)> {
     ends.then(|| (unit, end.skip("?' s").skip("?'|’|'s")))
 }
 
-/// A distance from now, or from a day or time that is named behind it.
+/// Parses a distance from now, or from a day or time after it.
 pub(super) fn read_distance(start: Cursor<'_>) -> Read<'_> {
     if let Some(found) = week_on(start) {
         return Some(found);
@@ -65,7 +65,7 @@ pub(super) fn read_distance(start: Cursor<'_>) -> Read<'_> {
     Some((Draft::distance(total), end))
 }
 
-/// "3 days after 12 January", "2 weeks from tomorrow", "half an hour before noon", "4 months from today".
+/// Parses the anchor: "3 days after 12 January", "2 weeks from tomorrow", "half an hour before noon", "4 months from today".
 fn from_named(total: Distance, end: Cursor<'_>) -> Read<'_> {
     let (is_back, after) =
         end.lookup(&[("from|after|past", false), ("before", true), ("prior to", true), ("ahead of", true)])?;
@@ -84,14 +84,14 @@ fn from_named(total: Distance, end: Cursor<'_>) -> Read<'_> {
     Some((draft, end))
 }
 
-/// "From the 12th": the preposition is already read.
+/// Parses "the 12th" after an already parsed preposition.
 fn read_date_after(after: Cursor<'_>) -> Read<'_> {
     let the = after.phrase("the")?;
     let (day, end) = the.ordinal()?;
     Some((Draft::day(DraftDay::OfMonth(i32::try_from(day).ok()?, super::draft::Month::Any)), end))
 }
 
-/// "A week on Friday", "two weeks from Monday", "a week tomorrow", "Friday week".
+/// Parses weeks from a day: "a week on Friday", "two weeks from Monday", "a week tomorrow", "Friday week".
 fn week_on(start: Cursor<'_>) -> Read<'_> {
     if let Some((weekday, after)) = start.skip("?on").weekday()
         && let Some(end) = after.phrase("week").filter(|end| end.phrase("on|from|of").is_none())
@@ -115,7 +115,7 @@ fn week_on(start: Cursor<'_>) -> Read<'_> {
     Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::WeeksAfter(days / 7))), end))
 }
 
-/// "2 hours", "an hour and a half", "half an hour", "1h", "1:30 hours", "1h30".
+/// Parses an amount: "2 hours", "an hour and a half", "half an hour", "1h", "1:30 hours", "1h30".
 pub(super) fn read_amount(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     if let Some(found) = hours_and_minutes(start) {
         return Some(found);
@@ -129,7 +129,7 @@ pub(super) fn read_amount(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     Some((multiply(unit, count)?, end))
 }
 
-/// `1:30 hours`, `1h30`, `2 h 15`.
+/// Parses `1:30 hours`, `1h30`, `2 h 15`.
 fn hours_and_minutes(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     let (hours, after) = start.number().filter(|_| start.text().bytes().all(|b| b.is_ascii_digit()))?;
     let minutes = |at: Cursor<'_>| {
@@ -151,7 +151,7 @@ fn hours_and_minutes(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     None
 }
 
-/// How many, in quarters: "half an" is 2, "a couple of" 8, "1.5" 6.
+/// Parses a count in quarters: "half an" is 2, "a couple of" 8, "1.5" 6.
 pub(super) fn read_quarters(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     const FIXED: &[(&str, u32)] = &[
         ("half of ?a|an", 2),

@@ -1,23 +1,23 @@
-//! The parts of an expression as they were said, before they are held against the present.
+//! The parts of a time expression as said, before they are resolved against the present.
 
 use chrono::{NaiveDate, NaiveTime, Weekday, WeekdaySet};
 
 use super::{TimeTrouble, zones::SaidZone};
 
-/// Each field is one thing that was said. [`Draft::merge`] refuses to say the same thing twice.
+/// A draft of a time. Each field is a part that was said. [`Draft::merge`] refuses to set a part twice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Draft {
-    /// The days named; several mean each of them.
+    /// The named days; several days mean each of them.
     pub(super) days: Vec<DraftDay>,
-    /// A weekday named beside a date, which must agree with it.
+    /// A weekday next to a date, which must match the date.
     pub(super) weekday: Option<Weekday>,
     /// The times of day; several mean each of them.
     pub(super) clocks: Vec<DraftClock>,
     pub(super) part: Option<DraftPart>,
-    /// "Early" or "late" was said of the part, which an hour has to settle.
+    /// True if the part was "early" or "late", which requires an hour.
     pub(super) is_vague: bool,
     pub(super) zone: Option<SaidZone>,
-    /// A distance from now, or from the day and time that stand beside it.
+    /// A distance from now, or from the adjacent day and time.
     pub(super) distance: Option<Distance>,
     pub(super) every: Option<Every>,
     pub(super) bounds: Bounds,
@@ -33,9 +33,9 @@ pub(super) struct Bounds {
     pub(super) span: Option<Distance>,
     pub(super) except: Vec<DraftDay>,
     pub(super) except_on: WeekdaySet,
-    /// The weekdays on which hours or minutes are repeated.
+    /// The weekdays for repeated hours or minutes.
     pub(super) only_on: WeekdaySet,
-    /// The first and last hour of the day between which something is repeated.
+    /// The first and last hour of the day for a repetition.
     pub(super) hours: Option<(DraftClock, DraftClock)>,
 }
 
@@ -50,28 +50,28 @@ pub(super) enum DraftDay {
         month: u32,
         day: u32,
     },
-    /// Two dates that the same figures can mean, such as `5/12`.
+    /// Two possible dates for the same figures, such as `5/12`.
     EitherDate {
         year: Option<i32>,
         one: u32,
         two: u32,
     },
-    /// A day of a month; negative days count from its end.
+    /// A day of a month; negative numbers count from its end.
     OfMonth(i32, Month),
     /// A weekday with a day of the month, such as "Sunday 6th".
     WeekdayOfMonth(Weekday, u32),
-    /// The nth such weekday of a month; negative ones count from its end.
+    /// The nth weekday of a month; negative numbers count from its end.
     NthWeekday(i32, Weekday, Month),
-    /// A day that falls on another date each year.
+    /// A holiday with a different date each year.
     Feast(Feast, Option<i32>),
     NextWeek,
     NextMonth,
     NextYear,
-    /// A date that was written in full.
+    /// A fully written date.
     Exact(NaiveDate),
 }
 
-/// A holiday whose date moves.
+/// A holiday with a moving date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feast {
     /// Days from Easter Sunday.
@@ -84,19 +84,19 @@ pub(super) enum Feast {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DraftWhich {
-    /// The next one after today.
+    /// The next such day after today.
     Coming,
-    /// That of the next calendar week.
+    /// The day of the next calendar week.
     Next,
-    /// "Next Friday": the next one that comes, or the one of the week after this.
+    /// "Next Friday": the coming one, or that of next week.
     ComingOrNext,
-    /// That of the week after the next.
+    /// The day of the week after next.
     AfterNext,
-    /// So many weeks after the coming one: "a week on Friday".
+    /// A number of weeks after the coming one: "a week on Friday".
     WeeksAfter(u32),
-    /// That of this calendar week, which may lie behind.
+    /// The day of this calendar week, which may be past.
     ThisWeek,
-    /// One that lies behind.
+    /// A past day.
     Last,
 }
 
@@ -111,9 +111,9 @@ pub(super) enum Month {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DraftClock {
-    /// As it stands.
+    /// A definite time.
     Literal(NaiveTime),
-    /// An hour from 1 to 12 without its half of the day.
+    /// An hour from 1 to 12 without am or pm.
     Open { hour: u32, minute: u32 },
     /// The beginning or the end of a day.
     Midnight,
@@ -128,15 +128,15 @@ pub(super) enum DraftPart {
     Tonight,
 }
 
-/// Months and days move the date and keep the wall time, seconds elapse.
+/// A distance in time. Months and days move the date and keep the local time; seconds elapse.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Distance {
     pub(super) months: u32,
     pub(super) days: u32,
     pub(super) seconds: u32,
-    /// Counted backwards: "an hour before".
+    /// True if counted backwards: "an hour before".
     pub(super) is_back: bool,
-    /// Counted from the day and time that are said beside it, and not from now.
+    /// True if counted from the adjacent day and time instead of now.
     pub(super) is_from_said: bool,
 }
 
@@ -144,10 +144,10 @@ pub(super) struct Distance {
 pub(super) enum Every {
     Minutes(u32),
     Days(u32),
-    /// Without days: on a day that another part names, or today's.
+    /// Without weekdays: on a day named elsewhere, or today's.
     Weeks(u32, WeekdaySet),
     Months(u32),
-    /// Such weekdays of each so many months.
+    /// The nth weekdays of each so many months.
     Nth(u32, Vec<(i32, Weekday)>),
     /// The nth working day of each so many months.
     Workday(u32, i32),
@@ -183,9 +183,9 @@ impl Draft {
         !self.clocks.is_empty()
     }
 
-    /// Both together, or `None` if they say the same thing twice or don't go together.
+    /// Merges two drafts. `None` if they set the same part twice or don't fit together.
     pub(super) fn merge(&self, other: &Self) -> Option<Self> {
-        // "Every 2 hours on weekdays": both are said as recurrences.
+        // "Every 2 hours on weekdays": both parts are recurrences.
         for (hours, days) in [(self, other), (other, self)] {
             if let (Some(Every::Minutes(_)), Some(Every::Weeks(1, on))) = (&hours.every, &days.every) {
                 let rest = Self { every: None, bounds: Bounds { only_on: *on, ..days.bounds.clone() }, ..days.clone() };
@@ -211,8 +211,8 @@ impl Draft {
         Some(merged).filter(Self::is_sound)
     }
 
-    /// "In 3 days on Friday", "tomorrow, Sunday": a weekday beside another day only confirms it. `None` if it isn't that; the inner
-    /// `None` if two weekdays were named.
+    /// Merges a weekday that only confirms another day: "in 3 days on Friday", "tomorrow, Sunday". The outer `None` means another
+    /// case; the inner `None` means two different weekdays.
     fn confirm(&self, weekday: &Self) -> Option<Option<Self>> {
         let [DraftDay::Weekday(named, DraftWhich::Coming)] = weekday.days[..] else { return None };
         if !matches!(self.days[..], [DraftDay::FromToday(_)])
@@ -253,7 +253,7 @@ impl Bounds {
     }
 }
 
-/// Days that a recurrence can be said to come on.
+/// Returns true if a recurrence can come on such a day.
 fn goes_with(every: &Every, day: DraftDay) -> bool {
     match (every, day) {
         (Every::Weeks(_, on), DraftDay::Weekday(_, DraftWhich::Coming)) => on.is_empty(),
@@ -264,7 +264,7 @@ fn goes_with(every: &Every, day: DraftDay) -> bool {
     }
 }
 
-/// The one that is there; `None` if both are.
+/// The present value of two; `None` if both are present.
 fn one_of<T>(one: Option<T>, two: Option<T>) -> Option<Option<T>> {
     match (one, two) {
         (Some(_), Some(_)) => None,
@@ -287,7 +287,7 @@ fn one_list<T: Copy>(one: &[T], two: &[T]) -> Option<Vec<T>> {
     }
 }
 
-/// "This evening … tonight" may be said twice, "in the morning … tonight" may not.
+/// Merges parts of the day. "This evening … tonight" may repeat, "in the morning … tonight" may not.
 fn merge_parts(one: &Draft, two: &Draft) -> Option<Option<DraftPart>> {
     match (one.part, two.part) {
         (Some(DraftPart::Night), Some(DraftPart::Tonight)) | (Some(DraftPart::Tonight), Some(DraftPart::Night)) => {
@@ -305,7 +305,7 @@ fn merge_days(one: &Draft, two: &Draft) -> Option<Vec<DraftDay>> {
     }
 }
 
-/// "Next week on Friday", "Tuesday of next week", "tomorrow, 25 December".
+/// Joins two days: "next week on Friday", "Tuesday of next week", "tomorrow, 25 December".
 fn join_days(one: DraftDay, two: DraftDay) -> Option<DraftDay> {
     match (one, two) {
         (DraftDay::NextWeek, DraftDay::Weekday(day, DraftWhich::Coming))

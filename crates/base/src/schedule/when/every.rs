@@ -41,7 +41,7 @@ const ADVERBS: &[(&str, Every)] = &[
     ("once a|per|every|each year", Every::Years(1)),
 ];
 
-/// Words that people use for two different rhythms.
+/// Words with two common meanings.
 const TWO_RHYTHMS: &str = "biweekly|bi-weekly|bimonthly|bi-monthly|biannually|bi-annually|biannual|semiweekly|semi-weekly|semimonthly|semi-monthly";
 
 const SETS: &[(&str, WeekdaySet)] = &[("weekday|workday", WORKDAYS), ("working|work|week|business day", WORKDAYS)];
@@ -77,13 +77,13 @@ fn after_every(after: Cursor<'_>) -> Read<'_> {
         .or_else(|| stepped(after))
 }
 
-/// "Every morning", "every weekday morning".
+/// Parses "every morning", "every weekday morning".
 fn each_part(after: Cursor<'_>) -> Read<'_> {
     let (part, end) = after.lookup(PARTS)?;
     Some((Draft { part: Some(part), ..Draft::every(Every::Days(1)) }, end))
 }
 
-/// "Every day", "every 2 hours", "every other Friday", "every Monday and Thursday", "every hour and a half".
+/// Parses "every day", "every 2 hours", "every other Friday", "every Monday and Thursday", "every hour and a half".
 fn stepped(after: Cursor<'_>) -> Read<'_> {
     const PARTS_OF_HOUR: &[(&str, u32)] =
         &[("half ?an hour|half-hour", 30), ("half-hour", 30), ("quarter ?of ?an hour", 15), ("quarter-hour", 15)];
@@ -109,7 +109,7 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
         return Some((Draft::trouble(TimeTrouble::WhichDays), end));
     }
     let (unit, end) = unit_of_time(after)?;
-    // "Every quarter day" is no quarter of a year.
+    // "Every quarter day" doesn't mean a quarter of a year.
     if let Some((_, end)) = unit_of_time(end) {
         return Some((Draft::trouble(TimeTrouble::Unsupported), end));
     }
@@ -134,7 +134,7 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
     Some((Draft::every(every), end))
 }
 
-/// "90 minutes", "hour and a half", "1.5 hours", "2 hours and 30 minutes".
+/// Parses "90 minutes", "hour and a half", "1.5 hours", "2 hours and 30 minutes".
 fn read_minutes(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     let (mut seconds, mut end) = read_seconds(start)?;
     if let Some((more, after)) = end.phrase("?and").and_then(read_seconds) {
@@ -143,7 +143,7 @@ fn read_minutes(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     (seconds >= 60 && seconds % 60 == 0).then_some((seconds / 60, end))
 }
 
-/// After "every 2 weeks": "on Monday and Thursday", "on weekdays".
+/// Parses weekdays after "every 2 weeks": "on Monday and Thursday", "on weekdays".
 fn on_weekdays(end: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
     let days = end.phrase("?, on")?;
     days.lookup(SETS).or_else(|| days.lookup(PLURAL_SETS)).or_else(|| weekday_list(days)).or_else(|| plural_list(days))
@@ -158,7 +158,7 @@ fn read_step(after: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     })
 }
 
-/// Weekdays joined by commas, slashes and "and", or a range of them.
+/// Parses weekdays joined by commas, slashes and "and", or a range of weekdays.
 pub(super) fn weekday_list(start: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
     read_list(start, Cursor::weekday_or_short)
 }
@@ -196,7 +196,7 @@ fn joined(end: Cursor<'_>) -> Option<Cursor<'_>> {
     (after.index > end.index).then_some(after)
 }
 
-/// "On Mondays and Thursdays", "weekdays", "Friday evenings", "mornings".
+/// Parses "on Mondays and Thursdays", "weekdays", "Friday evenings", "mornings".
 fn plural_days(start: Cursor<'_>) -> Read<'_> {
     let on = start.skip("?on");
     if let Some((part, end)) = start.skip("?in ?the").lookup(PLURAL_PARTS) {
@@ -211,7 +211,7 @@ fn plural_days(start: Cursor<'_>) -> Read<'_> {
     Some((Draft { part: Some(part), ..Draft::every(Every::Weeks(1, days)) }, end))
 }
 
-/// A list whose first or last day is a plural: "Mondays and Thursdays", "Tuesday/Thursdays".
+/// Parses a list with a plural in it: "Mondays and Thursdays", "Tuesday/Thursdays".
 fn plural_first(on: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
     let (days, end) = plural_list(on)?;
     let is_plural = (on.index..end.index).any(|index| Cursor::weekdays(on.to(index)).is_some());
@@ -220,7 +220,7 @@ fn plural_first(on: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
 
 const OF_EVERY_MONTH: &str = "?of every|each month";
 
-/// "On the last Friday of every month", "on the 1st and 15th of each month", "on the 19th of every other month".
+/// Parses "on the last Friday of every month", "on the 1st and 15th of each month", "on the 19th of every other month".
 fn of_every_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.phrase("on ?the").or_else(|| start.phrase("the")).unwrap_or(start);
     if let Some((draft, end)) = nth_weekdays(the) {
@@ -232,7 +232,7 @@ fn of_every_month(start: Cursor<'_>) -> Read<'_> {
     Some((Draft { days, ..Draft::every(Every::Months(months)) }, end))
 }
 
-/// "Of every month", "of every 2nd month", "each quarter", "of every January" isn't.
+/// Parses "of every month", "of every 2nd month", "each quarter", but not "of every January".
 fn every_months(end: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     if let Some(end) = end
         .phrase(OF_EVERY_MONTH)
@@ -258,7 +258,7 @@ fn with_months(draft: Draft, months: u32) -> Option<Draft> {
     Some(Draft::every(every))
 }
 
-/// After "every": "first Monday of the month", "first Monday"; "second Friday" alone is every other one.
+/// Parses after "every": "first Monday of the month", "first Monday". A lone "second Friday" means every other Friday.
 fn nth_of_month(after: Cursor<'_>) -> Read<'_> {
     let (draft, end) = nth_weekdays(after)?;
     let of_month = end.phrase("of|in the|every|each month").or_else(|| end.phrase("of|in a month"));
@@ -283,7 +283,7 @@ fn nth_of_month(after: Cursor<'_>) -> Read<'_> {
     stands_alone.then_some((draft, end))
 }
 
-/// "First Monday", "first and third Tuesday", "last working day".
+/// Parses "first Monday", "first and third Tuesday", "last working day".
 fn nth_weekdays(start: Cursor<'_>) -> Read<'_> {
     let (first, mut end) = read_nth(start)?;
     let mut counts = vec![first];
@@ -303,7 +303,7 @@ fn nth_weekdays(start: Cursor<'_>) -> Read<'_> {
     Some((Draft::every(Every::Nth(1, which)), end))
 }
 
-/// "Every 3 March", "every Christmas".
+/// Parses "every 3 March", "every Christmas".
 fn yearly_date(after: Cursor<'_>) -> Read<'_> {
     if let Some((day, end)) = read_feast(after) {
         return Some(with_part(Draft { every: Some(Every::Years(1)), ..Draft::day(day) }, end));
@@ -313,7 +313,7 @@ fn yearly_date(after: Cursor<'_>) -> Read<'_> {
         .then(|| (Draft { every: Some(Every::Years(1)), ..draft }, end))
 }
 
-/// "Every 1st of the month", "every 15th", "every 1st and 15th of the month".
+/// Parses "every 1st of the month", "every 15th", "every 1st and 15th of the month".
 fn days_of_every_month(after: Cursor<'_>) -> Read<'_> {
     let (days, end) = month_days(after)?;
     let of_month = end.phrase("of|in the|every|each month");
@@ -324,7 +324,7 @@ fn days_of_every_month(after: Cursor<'_>) -> Read<'_> {
     Some((Draft { days, ..Draft::every(Every::Months(1)) }, end))
 }
 
-/// "1st and 15th", "last day", "first, tenth and twentieth".
+/// Parses "1st and 15th", "last day", "first, tenth and twentieth".
 fn month_days(start: Cursor<'_>) -> Option<(Vec<DraftDay>, Cursor<'_>)> {
     let (first, mut end) = read_month_day(start)?;
     let mut days = vec![DraftDay::OfMonth(first, Month::Any)];
@@ -335,7 +335,7 @@ fn month_days(start: Cursor<'_>) -> Option<(Vec<DraftDay>, Cursor<'_>)> {
     Some((days, end))
 }
 
-/// "Twice a day", "three times a week", "twice daily": the times are missing.
+/// Finds a number of times without the times: "twice a day", "three times a week", "twice daily".
 fn several_times(start: Cursor<'_>) -> Option<Cursor<'_>> {
     let times =
         start.phrase("twice").or_else(|| start.phrase("thrice")).or_else(|| start.number()?.1.phrase("times|x"))?;
@@ -344,8 +344,8 @@ fn several_times(start: Cursor<'_>) -> Option<Cursor<'_>> {
         .or_else(|| times.phrase("daily|weekly|monthly|yearly|annually"))
 }
 
-/// "Every full moon", "every 30 seconds": better asked about than taken for the "at 9" that follows. Elsewhere in a sentence
-/// "every" may belong to a thing ("greet every guest").
+/// Asks about an unsupported recurrence ("every full moon", "every 30 seconds"), because a following "at 9" would be misread as the
+/// whole time. Elsewhere in a sentence "every" may belong to a thing ("greet every guest").
 fn not_understood<'t>(start: Cursor<'t>, after: Cursor<'t>) -> Read<'t> {
     let stepped =
         after.phrase("other|second").is_some() || after.number().is_some() || after.phrase("half|few|couple").is_some();
@@ -362,7 +362,7 @@ fn read_seconds(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     Some((seconds.checked_mul(quarters)?.checked_div(4)?, end))
 }
 
-/// "First", "the third", "last": a place counted from either end.
+/// Parses a position from either end: "first", "the third", "last".
 fn read_nth(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     let the = start.skip("?the");
     count_from_end(the).or_else(|| {

@@ -1,4 +1,4 @@
-//! Days that people name: Christmas, Easter Monday, Thanksgiving.
+//! Named days: Christmas, Easter Monday, Thanksgiving.
 
 use chrono::Weekday;
 
@@ -7,7 +7,7 @@ use super::{
     draft::{DraftDay, Feast},
 };
 
-/// Days of a fixed date: month and day.
+/// Holidays with a fixed date: month and day.
 const FIXED: &[(&str, u32, u32)] = &[
     ("new year's|years eve", 12, 31),
     ("new year eve", 12, 31),
@@ -97,10 +97,10 @@ const MOVING: &[(&str, Feast)] = &[
     ("fourth advent", Feast::Advent(4)),
 ];
 
-/// Words that may follow a holiday that says when, and not what kind of thing something is.
+/// Words that may follow a holiday used as a date, as opposed to a holiday that describes a thing.
 const BEHIND_A_DAY: &str = "to|,|.|!|?|;|at|on|in|of|and|or|morning|evening|afternoon|night|early|late|around|this|next|until|till|that|(|-|noon|midnight|every";
 
-/// Whether a holiday says when: "on Christmas", "Easter at 10"; but not "Christmas presents".
+/// Returns true if a holiday is used as a date: "on Christmas", "Easter at 10", but not "Christmas presents".
 fn is_said_as_day(start: Cursor<'_>, end: Cursor<'_>) -> bool {
     const BEFORE: &str =
         "on|at|of|over|around|about|until|till|before|after|from|by|for|every|each|next|this|coming|upcoming|following";
@@ -111,7 +111,7 @@ fn is_said_as_day(start: Cursor<'_>, end: Cursor<'_>) -> bool {
     ends && (is_led || end.is_end())
 }
 
-/// Reads a named day, with a year or "this" and "next" beside it.
+/// Parses a named day, with a year or "this" and "next".
 pub(super) fn read_feast(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
     let named = start.skip("?the").skip("?next|this|coming|upcoming|following");
     let moving = named.lookup(MOVING).map(|(feast, end)| (DraftDay::Feast(feast, None), end));
@@ -124,7 +124,7 @@ pub(super) fn read_feast(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
     if !is_said_as_day(start, end) {
         return None;
     }
-    // "The Christmas party", "Easter eggs", "New Year's resolutions": the day belongs to a thing unless a preposition says otherwise.
+    // A year may follow: "Christmas 2027".
     let year = end.skip("?of|in|,").text().parse::<i32>().ok().filter(|year| (1900..=2999).contains(year));
     let (day, end) = match (day, year) {
         (DraftDay::Feast(feast, _), Some(year)) => (DraftDay::Feast(feast, Some(year)), end.skip("?of|in|,").next()),

@@ -1,4 +1,4 @@
-//! Tokens to drafts: the longest run of parts that say one time together.
+//! Tokens to drafts: finds the longest run of parts that form one time.
 
 use super::{
     super::words::Cursor,
@@ -15,11 +15,11 @@ use super::{
 
 pub(super) type Read<'t> = Option<(Draft, Cursor<'t>)>;
 
-/// Tried in this order: "in the morning" before "in 5 hours", "5 December" before "5 pm".
+/// The parsers in order: "in the morning" before "in 5 hours", "5 December" before "5 pm".
 const PARTS: [for<'t> fn(Cursor<'t>) -> Read<'t>; 6] =
     [read_every, read_distance, read_date, read_day, read_part, read_clocks];
 
-/// Reads one time. Words right behind it that would change it make it a question.
+/// Parses one time. Following words that would change it make it a question.
 pub(super) fn read_expression(start: Cursor<'_>) -> Read<'_> {
     let (mut draft, mut end) = read_run(start)?;
     if let Some(after) = read_change(&draft, end)
@@ -30,7 +30,7 @@ pub(super) fn read_expression(start: Cursor<'_>) -> Read<'_> {
     Some((draft, end))
 }
 
-/// Reads the parts that go together, and stops before anything else.
+/// Parses the parts that fit together, and stops before anything else.
 pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
     let (mut draft, mut end) = read_one(start, true).or_else(|| bound_first(start))?;
     end = end.phrase("or so").filter(|_| draft.distance.is_some()).unwrap_or(end);
@@ -60,12 +60,12 @@ pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
 
 fn read_one(start: Cursor<'_>, is_first: bool) -> Read<'_> {
     PARTS.iter().find_map(|read| read(start)).filter(|(_, end)| end.index > start.index).filter(|(draft, _)| {
-        // A bare part of the day or feast inside a sentence says when only beside a day.
+        // Inside a sentence, a bare part of the day or feast counts only next to a day.
         !is_first || draft != &Draft::default()
     })
 }
 
-/// "Tomorrow and Monday", "on 5 December and on the 12th": another day for the same time.
+/// Parses another day for the same time: "tomorrow and Monday", "on 5 December and on the 12th".
 fn joined_day<'t>(draft: &Draft, end: Cursor<'t>) -> Option<(DraftDay, Cursor<'t>)> {
     let is_day =
         |draft: &Draft| Draft { days: Vec::new(), ..draft.clone() } == Draft::default() && !draft.days.is_empty();
@@ -83,20 +83,20 @@ fn joined_day<'t>(draft: &Draft, end: Cursor<'t>) -> Option<(DraftDay, Cursor<'t
     }
 }
 
-/// "From Monday every day at 9": a limit that stands before its recurrence.
+/// Parses a limit before its recurrence: "from Monday every day at 9".
 fn bound_first(start: Cursor<'_>) -> Read<'_> {
     let (bound, end) = read_bound(start)?;
     let (every, end) = read_every(end.skip("?,"))?;
     Some((bound.merge(&every)?, end))
 }
 
-/// "October 14 for 8:00am": a clock in figures is no span.
+/// Parses "October 14 for 8:00am": a clock in figures can't be a span.
 fn clock_behind_for<'t>(draft: &Draft, end: Cursor<'t>) -> Read<'t> {
     let (clock, after) = read_clocks(end.phrase("for")?)?;
     (!draft.days.is_empty() && !draft.has_clock()).then_some((clock, after))
 }
 
-/// After a day an hour may stand alone: "tomorrow 10", "Friday 1430", "25 December, 18".
+/// Parses a lone hour after a day: "tomorrow 10", "Friday 1430", "25 December, 18".
 fn bare_clock<'t>(draft: &Draft, start: Cursor<'t>) -> Read<'t> {
     if draft.days.is_empty() && draft.every.is_none() || draft.has_clock() || draft.distance.is_some() {
         return None;
@@ -129,11 +129,11 @@ fn bare_clock<'t>(draft: &Draft, start: Cursor<'t>) -> Read<'t> {
     super::clock::hour_in_figures(figures).map(|clock| (Draft::clock(clock), end))
 }
 
-/// Words right behind a time that would change it and weren't understood: "or at 10", "until Friday", another number.
+/// Finds words after a time that would change it: "or at 10", "until Friday", another number.
 fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
     let here = end.skip("?,");
     let is_apart = here.index > end.index;
-    // "Tomorrow at 9, on Friday I travel" says another time, too.
+    // "Tomorrow at 9, on Friday I travel" contains a second time.
     let second = ["and|or|&|/|-|–", "?, and|or ?at|on", "?,"]
         .iter()
         .filter_map(|joint| end.phrase(joint))
@@ -167,7 +167,7 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
     is_timely.then(|| here.next())
 }
 
-/// `8` after "at 7 and".
+/// Parses `8` after "at 7 and".
 fn bare_number(start: Cursor<'_>) -> Read<'_> {
     let (hour, end) = start.number()?;
     let is_joined =

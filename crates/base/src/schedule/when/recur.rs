@@ -1,4 +1,4 @@
-//! Recurrences held against the present: which rule a draft means, with its limits and exceptions.
+//! Recurrences resolved against the present: the rule of a draft, with its limits and exceptions.
 
 use chrono::{Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, WeekdaySet};
 
@@ -14,15 +14,15 @@ use super::{
     zones::SaidZone,
 };
 
-/// Repetitions that a limit may count.
+/// The maximum count of repetitions.
 const MAX_COUNT: u32 = 1_000;
-/// Times of day that a repetition within hours may come to.
+/// The maximum number of times of day for repeated hours.
 const MAX_TIMES: usize = 96;
 
-/// Settles what comes again and again.
+/// Resolves a recurrence.
 pub(super) fn settle_rule(draft: &Draft, present: &Present) -> Result<Rule, TimeTrouble> {
     let Some(every) = &draft.every else { return Err(TimeTrouble::Unsupported) };
-    // A rule keeps the person's own wall time.
+    // A rule keeps the person's local time.
     if draft.zone.is_some() && !is_own_zone(draft.zone, present) {
         return Err(TimeTrouble::Unsupported);
     }
@@ -50,7 +50,7 @@ fn is_own_zone(zone: Option<SaidZone>, present: &Present) -> bool {
     matches!(zone, Some(SaidZone::Region(tz)) if tz == present.now.timezone())
 }
 
-/// Several days or times that come once: "on Monday and Thursday at 7", "tomorrow at 8 and at 18".
+/// Resolves several days or times that come once: "on Monday and Thursday at 7", "tomorrow at 8 and at 18".
 pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, TimeTrouble> {
     if draft.distance.is_some() || draft.bounds != Bounds::default() || draft.weekday.is_some() {
         return Err(TimeTrouble::Unsupported);
@@ -75,7 +75,7 @@ pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, T
     dates.dedup();
     times.sort();
     times.dedup();
-    // "At 8 and 10", said at 9, would be tomorrow and today: not each time on each day.
+    // "At 8 and 10", said at 9, means tomorrow and today: not each time on each day.
     if dates.len() * times.len() != slots.len() {
         return Err(TimeTrouble::Unsupported);
     }
@@ -88,7 +88,7 @@ pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, T
     })))
 }
 
-/// The times of day of a rule. Midnight, and an hour after it, belong to the day itself: a rule has no "end of every day".
+/// The times of day of a rule. Midnight and the hours after it belong to the named day: a rule can't express "end of every day".
 fn rule_times(draft: &Draft) -> Result<Vec<NaiveTime>, TimeTrouble> {
     if draft.clocks.is_empty() {
         let times = times_of_day(None, draft.part)?;
@@ -114,7 +114,7 @@ fn rule_time(clock: DraftClock, draft: &Draft) -> Result<NaiveTime, TimeTrouble>
     }
 }
 
-/// "Every 2 hours": of elapsed time, or at hours of the day between two of them.
+/// Resolves "every 2 hours": elapsed time, or hours of the day within a range.
 fn settle_minutes(minutes: u32, draft: &Draft, present: &Present) -> Result<Rule, TimeTrouble> {
     let bounds = &draft.bounds;
     let is_timed = draft.has_clock() || draft.part.is_some() || !draft.days.is_empty();
@@ -154,7 +154,7 @@ fn settle_minutes(minutes: u32, draft: &Draft, present: &Present) -> Result<Rule
     Ok(Rule::Interval { minutes, anchor })
 }
 
-/// The beginning of a day's hours: 1 to 6 could be either half of the day.
+/// The start of a day's hours; an hour from 1 to 6 is ambiguous.
 fn hours_start(clock: DraftClock) -> Result<NaiveTime, TimeTrouble> {
     match times_of_day(Some(clock), None)?[..] {
         [one] => Ok(one.time),
@@ -163,7 +163,7 @@ fn hours_start(clock: DraftClock) -> Result<NaiveTime, TimeTrouble> {
     }
 }
 
-/// Their end, which is later than their beginning: "from 9 to 5" ends at 17:00.
+/// The end of a day's hours, which is after their start: "from 9 to 5" ends at 17:00.
 fn hours_end(clock: DraftClock, first: NaiveTime) -> Result<NaiveTime, TimeTrouble> {
     let end = match clock {
         DraftClock::Literal(time) => time,
@@ -177,7 +177,7 @@ fn hours_end(clock: DraftClock, first: NaiveTime) -> Result<NaiveTime, TimeTroub
     if end > first { Ok(end) } else { Err(TimeTrouble::Unsupported) }
 }
 
-/// One of the plain rules, where it says all of the draft.
+/// The plain rule that covers the whole draft, if any.
 fn plain_rule(
     every: &Every,
     draft: &Draft,
@@ -223,7 +223,7 @@ fn first_day_of(rule: &Rule, present: &Present) -> NaiveDate {
     rule.next_after(present.now.to_utc(), present.now.timezone()).map_or(present.today, |slot| slot.civil.date())
 }
 
-/// The days that a recurrence comes on.
+/// The days of a recurrence.
 fn calendar_days(every: &Every, draft: &Draft, present: &Present) -> Result<CalendarDays, TimeTrouble> {
     let anchor = present.today;
     Ok(match every {
@@ -269,7 +269,7 @@ fn month_days(draft: &Draft, present: &Present) -> Result<Vec<i32>, TimeTrouble>
 }
 
 fn yearly(n: u32, draft: &Draft, present: &Present) -> Result<CalendarDays, TimeTrouble> {
-    /// Any leap year has every date that a year can have.
+    /// Any leap year, which has every possible date.
     const LEAP_YEAR: i32 = 2028;
     let anchor = present.today;
     Ok(match draft.days[..] {
@@ -291,7 +291,7 @@ fn yearly(n: u32, draft: &Draft, present: &Present) -> Result<CalendarDays, Time
     })
 }
 
-/// The rule within its limits: a count or a span becomes the last time that still counts.
+/// Applies the limits to a rule: a count or a span becomes the last allowed time.
 fn bounded(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rule, TimeTrouble> {
     let own = present.now.timezone();
     let on = |day: DraftDay| -> Result<NaiveDate, TimeTrouble> {
@@ -338,7 +338,7 @@ fn bounded(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rul
     rule.next_after(present.now.to_utc(), own).map(|_| rule).ok_or(TimeTrouble::Past)
 }
 
-/// "For the next 10 days" holds ten days from the first one on which it comes.
+/// The end of a span. "For the next 10 days" means ten days from the first occurrence.
 fn last_moment_of(
     span: super::draft::Distance,
     start: NaiveDate,

@@ -1,5 +1,5 @@
-//! Times that are named by a thing that has one: "15 minutes before the meeting", "the day before the dentist". The thing is looked up
-//! by whoever knows it; here is what its words are, and the arithmetic.
+//! Times relative to a thing: "15 minutes before the meeting", "the day before the dentist". The caller looks the thing up; this
+//! module finds its words and does the arithmetic.
 
 use std::ops::Range;
 
@@ -15,30 +15,30 @@ use super::{
 };
 use crate::zone::Tz;
 
-/// So far from the time of a thing.
+/// A distance from the time of a thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelativeTime {
     distance: Distance,
-    /// The thing, in the person's words.
+    /// The thing in the person's words.
     pub thing: String,
-    /// Where the expression stands in the text, in bytes; up to its end, or up to " to …".
+    /// The position of the expression in bytes, up to its end or up to " to …".
     pub span: Range<usize>,
 }
 
 impl RelativeTime {
-    /// Counted from a time.
+    /// Counts from the slot of the thing.
     ///
     /// # Errors
-    /// It lies behind, or too far ahead.
+    /// Fails if the result has passed or is too far ahead.
     pub fn from_slot(&self, slot: Slot, now: DateTime<Tz>) -> Result<Slot, TimeTrouble> {
         let present = Present::at(now);
         settle::one_of(vec![settle::moved(slot, self.distance, &present)?], &present)
     }
 
-    /// Counted from a day, whose time isn't known: whole days are, hours aren't.
+    /// Counts from the day of a thing without a known time. Only whole days work.
     ///
     /// # Errors
-    /// As [`Self::from_slot`]; or it takes an hour.
+    /// As [`Self::from_slot`]; or [`TimeTrouble::NeedsTime`] if hours are involved.
     pub fn from_day(&self, day: NaiveDate, now: DateTime<Tz>) -> Result<Slot, TimeTrouble> {
         if self.distance.seconds > 0 {
             return Err(TimeTrouble::NeedsTime);
@@ -47,7 +47,7 @@ impl RelativeTime {
     }
 }
 
-/// Finds such an expression. What is counted from a day or a time ("half an hour before noon") is none: it needs nobody to look it up.
+/// Finds a relative expression. Distances from a day or time ("half an hour before noon") don't count, as they need no lookup.
 pub fn parse_relative(text: &str, now: DateTime<Tz>) -> Option<RelativeTime> {
     let tokens = tokens_of(text);
     (0..tokens.len()).find_map(|index| {
@@ -56,7 +56,7 @@ pub fn parse_relative(text: &str, now: DateTime<Tz>) -> Option<RelativeTime> {
         let (is_back, after) =
             end.lookup(&[("before", true), ("ahead of", true), ("prior to", true), ("after", false)])?;
         let from = after.token()?.span.start;
-        // "Before the meeting to print the slides": what stands before the thing to do is its name.
+        // "Before the meeting to print the slides": the words before " to " name the thing.
         let rest = text.get(from..)?;
         let named = if index == 0 { rest.split(" to ").next().unwrap_or(rest) } else { rest };
         let named = named.trim_end_matches(|c: char| c.is_whitespace() || ".,;:!?".contains(c));
@@ -72,7 +72,7 @@ pub fn parse_relative(text: &str, now: DateTime<Tz>) -> Option<RelativeTime> {
     })
 }
 
-/// "15 minutes", "an hour and a half", "the day".
+/// Parses a total distance: "15 minutes", "an hour and a half", "the day".
 fn read_total(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     if let Some((unit, end)) = start.phrase("the").and_then(unit_of_time) {
         return Some((super::distance::multiply(unit, 4)?, end));
@@ -84,7 +84,7 @@ fn read_total(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     Some((total, end))
 }
 
-/// Whether a text is a distance and nothing else: "1 hour", "in 20 minutes", "for 2 days".
+/// Returns true if a text is a distance alone: "1 hour", "in 20 minutes", "for 2 days".
 pub fn is_distance(text: &str) -> bool {
     let tokens = tokens_of(text);
     read_total(Cursor::at(&tokens, 0).skip("?in|for|by")).is_some_and(|(_, end)| end.skip("?later|more").is_end())

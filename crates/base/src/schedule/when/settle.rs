@@ -1,4 +1,4 @@
-//! A draft held against the present: the instant or the rule that it means, or the question that it leaves open.
+//! Resolves a draft against the present: to an instant, a rule, or a question.
 
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, TimeDelta, Timelike as _};
 
@@ -12,9 +12,9 @@ use super::{
 };
 use crate::zone::Tz;
 
-/// An hour that is said without its half of the day is meant to be so near, if it comes so soon.
+/// The distance within which an hour without am or pm means its nearest reading.
 const SOON: TimeDelta = TimeDelta::hours(3);
-/// Before this hour "tonight" still means the night that is under way.
+/// The hour before which "tonight" means the present night.
 const NIGHT_ENDS: u32 = 5;
 
 pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, TimeTrouble> {
@@ -37,7 +37,7 @@ pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, TimeTroub
     one_of(moments(draft, &present)?, &present).map(When::At)
 }
 
-/// The one moment that is ahead. Two are a question, none was in the past.
+/// Picks the only moment ahead. Two are a question; without any, the time has passed.
 pub(super) fn one_of(mut moments: Vec<Slot>, present: &Present) -> Result<Slot, TimeTrouble> {
     moments.retain(|slot| slot.at > present.now);
     moments.sort();
@@ -51,7 +51,7 @@ pub(super) fn one_of(mut moments: Vec<Slot>, present: &Present) -> Result<Slot, 
     }
 }
 
-/// A time of day, and how many days after the named one it falls ("tonight at 1").
+/// A time of day, possibly on a later day than the named one ("tonight at 1").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TimeOfDay {
     pub(super) time: NaiveTime,
@@ -64,7 +64,7 @@ impl TimeOfDay {
     }
 }
 
-/// The times of day that clock and part can mean together; none if neither was said.
+/// The possible times of day of a clock and a part of the day; empty if neither was said.
 pub(super) fn times_of_day(clock: Option<DraftClock>, part: Option<DraftPart>) -> Result<Vec<TimeOfDay>, TimeTrouble> {
     let same_day = |time| vec![TimeOfDay::same_day(time)];
     let is_dark = matches!(part, Some(DraftPart::Night | DraftPart::Tonight));
@@ -93,7 +93,7 @@ pub(super) fn times_of_day(clock: Option<DraftClock>, part: Option<DraftPart>) -
     })
 }
 
-/// An hour from 1 to 12 whose half of the day the part of the day tells, if there is one.
+/// The readings of an hour from 1 to 12. The part of the day decides between am and pm.
 fn open_times(hour: u32, minute: u32, part: Option<DraftPart>) -> Result<Vec<TimeOfDay>, TimeTrouble> {
     let at = |hour: u32, days_later| {
         let time = NaiveTime::from_hms_opt(hour % 24, minute, 0).ok_or(TimeTrouble::NoSuchTime)?;
@@ -108,7 +108,7 @@ fn open_times(hour: u32, minute: u32, part: Option<DraftPart>) -> Result<Vec<Tim
         }
         (Some(DraftPart::Afternoon), 12) => at(12, 0)?,
         (Some(_), _) => at(hour + 12, 0)?,
-        // Nobody has to be asked about the working day.
+        // The working day needs no question.
         (None, 7..) => at(hour, 0)?,
         (None, _) => return Ok(vec![at(hour, 0)?, at(hour + 12, 0)?]),
     }])
@@ -123,9 +123,9 @@ fn part_time(part: DraftPart) -> NaiveTime {
     }
 }
 
-/// Every moment that a draft of one day and one time can mean, those that lie behind among them.
+/// All possible moments of a draft with one day and one time, including past ones.
 pub(super) fn moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
-    // "EST" in July: its own offset, or what the clocks there show then?
+    // "EST" in July: its own offset, or the local time there?
     if let Some(SaidZone::Half(minutes, region)) = draft.zone {
         let mut both = moments(&Draft { zone: Some(SaidZone::Offset(minutes)), ..draft.clone() }, present)?;
         both.extend(moments(&Draft { zone: Some(SaidZone::Region(region)), ..draft.clone() }, present)?);
@@ -165,7 +165,7 @@ fn said_moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTroub
     }
 }
 
-/// "Monday, 5 December" must be a Monday.
+/// Keeps the dates that match the weekday: "Monday, 5 December" must be a Monday.
 fn confirmed(mut dates: Vec<NaiveDate>, draft: &Draft, _present: &Present) -> Result<Vec<NaiveDate>, TimeTrouble> {
     if let Some(weekday) = draft.weekday.filter(|_| draft.distance.is_none()) {
         dates.retain(|date| date.weekday() == weekday);
@@ -176,7 +176,7 @@ fn confirmed(mut dates: Vec<NaiveDate>, draft: &Draft, _present: &Present) -> Re
     Ok(dates)
 }
 
-/// The slot of a wall time on a day, read in the zone that was said.
+/// The slot of a local time on a day, in the stated zone.
 pub(super) fn slot(date: NaiveDate, at: TimeOfDay, draft: &Draft, present: &Present) -> Option<Slot> {
     let civil = date.checked_add_days(Days::new(at.days_later))?.and_time(at.time);
     let own = present.now.timezone();
@@ -191,7 +191,7 @@ pub(super) fn slot(date: NaiveDate, at: TimeOfDay, draft: &Draft, present: &Pres
     Some(Slot::of_instant(instant, own))
 }
 
-/// A time without a day: the next such time. Of an hour without its half of the day the nearer one, where that comes soon.
+/// The next occurrence of a time without a day. An hour without am or pm means the nearer reading if that comes soon.
 fn without_day(
     clock: Option<DraftClock>,
     draft: &Draft,
@@ -218,14 +218,14 @@ fn without_day(
         }
     }
     let times = match draft.part {
-        // "At midnight" is the next one.
+        // "At midnight" means the next midnight.
         None if clock == Some(DraftClock::Midnight) => times.get(..1).unwrap_or(times),
         _ => times,
     };
     Ok(times.iter().filter_map(|at| next(*at)).collect())
 }
 
-/// Today. "Today at 9", said at noon, is the evening; "tonight at 2", said at 00:30, is in an hour and a half.
+/// Moments today. "Today at 9", said at noon, is the evening; "tonight at 2", said at 00:30, is in an hour and a half.
 fn on_today(clock: Option<DraftClock>, draft: &Draft, times: &[TimeOfDay], present: &Present) -> Vec<Slot> {
     let is_night = present.now.hour() < NIGHT_ENDS && draft.part == Some(DraftPart::Tonight);
     let times: Vec<TimeOfDay> = if times.is_empty() { vec![TimeOfDay::same_day(DEFAULT_TIME)] } else { times.to_vec() };
@@ -253,7 +253,7 @@ fn on_today(clock: Option<DraftClock>, draft: &Draft, times: &[TimeOfDay], prese
     slots
 }
 
-/// A distance from now: minutes elapse, days and months keep the wall time.
+/// Moments at a distance from now: minutes elapse, days and months keep the local time.
 fn after_now(distance: Distance, draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
     let elapsed = TimeDelta::seconds(distance.seconds.into());
     let date = present.after(distance)?;
@@ -278,7 +278,7 @@ fn after_now(distance: Distance, draft: &Draft, present: &Present) -> Result<Vec
     Ok(slots.map(|slot| if elapsed.is_zero() { slot } else { Slot::of_instant(slot.at + elapsed, own) }).collect())
 }
 
-/// "Monday two weeks from now", said on a Wednesday: the Monday before that day, or the one after it.
+/// Asks about "Monday two weeks from now", said on a Wednesday: the Monday before that day, or the next.
 fn other_weekday(date: NaiveDate, weekday: chrono::Weekday, draft: &Draft, present: &Present) -> TimeTrouble {
     let times = times_of_day(draft.clocks.first().copied(), draft.part).unwrap_or_default();
     let at = times.first().copied().unwrap_or(TimeOfDay::same_day(DEFAULT_TIME));
@@ -294,7 +294,7 @@ fn other_weekday(date: NaiveDate, weekday: chrono::Weekday, draft: &Draft, prese
     }
 }
 
-/// A slot moved by a distance: "3 days after 12 January", "half an hour before noon".
+/// Moves a slot by a distance: "3 days after 12 January", "half an hour before noon".
 pub(super) fn moved(slot: Slot, distance: Distance, present: &Present) -> Result<Slot, TimeTrouble> {
     let own = present.now.timezone();
     let date = Present::shift(slot.civil.date(), distance).ok_or(TimeTrouble::TooFar)?;

@@ -1,22 +1,22 @@
-//! Time zones as people say them: "GMT", "EST", "UTC+2", "Berlin time".
+//! Time zones in speech: "GMT", "EST", "UTC+2", "Berlin time".
 
 use super::super::words::Cursor;
 use crate::zone::Tz;
 
-/// The zone that a time of day was said in.
+/// The zone stated with a time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SaidZone {
     /// Minutes east of UTC.
     Offset(i32),
-    /// A region's own time, with daylight saving.
+    /// A region's local time, with daylight saving.
     Region(Tz),
-    /// An abbreviation for one half of the year, with the region that uses it: in the other half it could mean either.
+    /// An abbreviation for one half of the year, with its region: ambiguous in the other half.
     Half(i32, Tz),
-    /// A name that several regions use for different times.
+    /// A name used by several regions for different times.
     Unsure,
 }
 
-/// Abbreviations with their minutes east of UTC, and the region where daylight saving changes them.
+/// Abbreviations with their minutes east of UTC, and the region if daylight saving changes them.
 const ABBREVIATIONS: &[(&str, i32, &str)] = &[
     ("utc", 0, ""),
     ("gmt", 0, ""),
@@ -57,7 +57,7 @@ const ABBREVIATIONS: &[(&str, i32, &str)] = &[
     ("nzdt", 780, "Pacific/Auckland"),
 ];
 
-/// Names of a region's time, with or without "time" behind them.
+/// Names of a region's time, some without "time" after them.
 const REGIONS: &[(&str, &str)] = &[
     ("eastern standard|daylight time", "America/New_York"),
     ("central standard|daylight time", "America/Chicago"),
@@ -83,13 +83,13 @@ const REGIONS: &[(&str, &str)] = &[
     ("pt", "America/Los_Angeles"),
 ];
 
-/// "China Standard Time" and "Central Standard Time"; India, Israel and Ireland.
+/// Ambiguous names: "China Standard Time" and "Central Standard Time"; India, Israel and Ireland.
 const UNSURE: &str = "cst|ist|ast|amt|gst|ect|wib";
 
-/// Hours that a zone may differ from UTC by.
+/// The maximum difference of a zone from UTC in hours.
 const MAX_HOURS: u32 = 14;
 
-/// Reads a zone that follows a time of day.
+/// Parses a zone after a time of day.
 pub(super) fn read_zone(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
     let start = start
         .phrase("in the")
@@ -122,7 +122,7 @@ fn read_named(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
     read_city(start)
 }
 
-/// "Berlin time", "New York time".
+/// Parses "Berlin time", "New York time".
 fn read_city(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
     let mut name = String::new();
     let mut end = start;
@@ -137,7 +137,7 @@ fn read_city(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
     None
 }
 
-/// `+01:00`, `+0100`, `+2`, glued to a time or behind "UTC".
+/// Parses `+01:00`, `+0100` or `+2`, glued to a time or after "UTC".
 fn read_offset(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
     let sign = match start.text() {
         "+" => 1,

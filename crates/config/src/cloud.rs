@@ -1,46 +1,46 @@
-//! What Claude needs on Amazon Bedrock and on Google Cloud.
+//! Settings for Claude on Amazon Bedrock and on Google Cloud.
 
 use std::path::{Path, PathBuf};
 
 use reveille_base::redact::Secret;
 
-/// Where `gcloud auth application-default login` keeps a person's login, below their home.
+/// The login file of `gcloud auth application-default login`, relative to the home directory.
 const GCLOUD_LOGIN: &str = ".config/gcloud/application_default_credentials.json";
 
-/// How Bedrock is reached.
+/// The settings for Bedrock.
 #[derive(Debug, Clone, Default)]
 pub struct BedrockSettings {
-    /// Such as `us-east-1` (`AWS_REGION`).
+    /// The region, such as `us-east-1` (`AWS_REGION`).
     pub region: Option<String>,
-    /// In place of the region's own server, without a slash at the end (`BEDROCK_BASE_URL`).
+    /// A server in place of the region's own, without a trailing slash (`BEDROCK_BASE_URL`).
     pub base_url: Option<String>,
-    /// A key for Bedrock alone (`AWS_BEARER_TOKEN_BEDROCK`). It goes before the access key.
+    /// A key for Bedrock alone (`AWS_BEARER_TOKEN_BEDROCK`), preferred to the access key.
     pub bearer_token: Option<Secret>,
-    /// Which access key signs (`AWS_ACCESS_KEY_ID`).
+    /// The id of the signing access key (`AWS_ACCESS_KEY_ID`).
     pub access_key_id: Option<String>,
-    /// That key (`AWS_SECRET_ACCESS_KEY`).
+    /// The secret of the access key (`AWS_SECRET_ACCESS_KEY`).
     pub secret_access_key: Option<Secret>,
-    /// What temporary keys are accompanied by (`AWS_SESSION_TOKEN`).
+    /// The session token of temporary keys (`AWS_SESSION_TOKEN`).
     pub session_token: Option<Secret>,
 }
 
-/// How Google Cloud is reached.
+/// The settings for Google Cloud.
 #[derive(Debug, Clone, Default)]
 pub struct VertexSettings {
     /// The project that pays (`GOOGLE_CLOUD_PROJECT`).
     pub project: Option<String>,
-    /// Such as `global` or `europe-west1` (`GOOGLE_CLOUD_LOCATION`).
+    /// The location, such as `global` or `europe-west1` (`GOOGLE_CLOUD_LOCATION`).
     pub location: String,
-    /// The file with a service account's key or a person's own login (`GOOGLE_APPLICATION_CREDENTIALS`).
+    /// The file with a service account's key or a person's login (`GOOGLE_APPLICATION_CREDENTIALS`).
     pub login: Option<PathBuf>,
-    /// The workspace, where Anthropic runs the models; none: Google does (`VERTEX_WORKSPACE`).
+    /// The workspace if Anthropic runs the models; `None` if Google does (`VERTEX_WORKSPACE`).
     pub workspace: Option<String>,
-    /// In place of the location's own server, without a slash at the end (`VERTEX_BASE_URL`).
+    /// A server in place of the location's own, without a trailing slash (`VERTEX_BASE_URL`).
     pub base_url: Option<String>,
 }
 
 impl BedrockSettings {
-    /// What isn't set and has to be, in words; none: it can be asked.
+    /// Describes the missing settings; `None` if complete.
     pub fn lack(&self) -> Option<&'static str> {
         if self.region.is_none() {
             return Some("there is no AWS_REGION");
@@ -51,14 +51,13 @@ impl BedrockSettings {
             .then_some("there is neither AWS_BEARER_TOKEN_BEDROCK nor AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY")
     }
 
-    /// Its keys.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.bearer_token.iter().chain(&self.secret_access_key).chain(&self.session_token)
     }
 }
 
 impl VertexSettings {
-    /// What isn't set and has to be, in words; none: it can be asked.
+    /// Describes the missing settings; `None` if complete.
     pub fn lack(&self) -> Option<&'static str> {
         match (&self.project, &self.login) {
             (None, _) => Some("there is no GOOGLE_CLOUD_PROJECT"),
@@ -70,7 +69,7 @@ impl VertexSettings {
     }
 }
 
-/// The login that Google's own tool has made, if it has.
+/// The login file of Google's own tool, if present.
 pub(super) fn gcloud_login(home: Option<&Path>) -> Option<PathBuf> {
     home.map(|home| home.join(GCLOUD_LOGIN)).filter(|path| path.exists())
 }

@@ -1,38 +1,38 @@
-//! The lines of an `.env` file. A value is what stands there, letter by letter: nothing is expanded and nothing is escaped, so
-//! that a password or an amount with `$`, `#` or `\` in it is what its person typed.
+//! The lines of an `.env` file. Values are literal, without expansion or escapes, so that a password or an amount with `$`, `#` or
+//! `\` is read exactly as typed.
 //!
-//! That is also why the grammar is our own: the readers on crates.io put variables and escapes in the place of what was typed.
-//! To keep them from it would take more than these lines.
+//! The grammar is our own for this reason: parsers on crates.io expand variables and escapes, and preventing this would take more
+//! code than these lines.
 
 use super::said::SettingChanges;
 
-/// Why a file of settings can't be changed. Nothing was written.
+/// The reason for a failed change of the settings file. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// It isn't known where the file would be.
+    /// The place of the file is unknown.
     #[error("it isn't known where the workspace is: HOME isn't set")]
     NoPlace,
-    /// The file is there, and isn't believed or can't be read.
+    /// The file exists but isn't trusted or can't be read.
     #[error("{0}")]
     Unreadable(String),
-    /// A value that this file's grammar has no way to write.
+    /// The grammar can't express the value.
     #[error("{0} can't be written to the file: it holds a line break, or both kinds of quotation marks")]
     Unwritable(&'static str),
 }
 
-/// What a line says.
+/// A parsed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EnvLine<'a> {
-    /// Nothing: it is blank, or a comment.
+    /// A blank line or a comment.
     Nothing,
-    /// `NAME=value`.
+    /// A setting, `NAME=value`.
     Said(&'a str, &'a str),
-    /// What can't be understood.
+    /// An invalid line.
     Unreadable,
 }
 
-/// Reads one line: `NAME=value`, perhaps with `export` before it. A value that begins with a quotation mark goes to the next one
-/// of the same kind; any other goes to the end of the line, or to a `#` that follows a blank.
+/// Parses one line: `NAME=value`, optionally after `export`. A value that begins with a quotation mark ends at the next one of the
+/// same kind. Any other value ends at the end of the line, or at a `#` after a blank.
 pub(super) fn read(line: &str) -> EnvLine<'_> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
@@ -59,7 +59,7 @@ fn literal(text: &str) -> Option<&str> {
     Some(without_comment(text))
 }
 
-/// A text up to the first `#` that follows a blank, without the blanks around it.
+/// Cuts a text at the first `#` after a blank and trims it.
 fn without_comment(text: &str) -> &str {
     let is_comment =
         |(at, _): &(usize, &str)| text.get(..*at).is_some_and(|before| before.ends_with(char::is_whitespace));
@@ -67,8 +67,8 @@ fn without_comment(text: &str) -> &str {
     text.get(..end).unwrap_or(text).trim()
 }
 
-/// A file's text after a change: each setting in its own line, which stays where it is. A new one comes after the comment that shows
-/// its default, else at the end. Every other line keeps its bytes.
+/// Applies changes to a file's text. An existing setting keeps its place; a new one follows the comment with its default, else the
+/// end. Every other line keeps its bytes.
 pub(super) fn edited(text: &str, changes: &SettingChanges) -> Result<String, EditError> {
     let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
     let mut lines: Vec<String> = body.split('\n').map(str::to_owned).collect();
@@ -103,7 +103,7 @@ fn change(lines: &mut Vec<String>, name: &str, mut new: Option<&str>) {
     }
 }
 
-/// The comment at the end of a line that says something.
+/// The comment at the end of a setting's line.
 fn comment(line: &str) -> &str {
     let EnvLine::Said(_, value) = read(line) else { return "" };
     let behind = line.split_once('=').and_then(|(_, rest)| rest.split_once(value)).map_or("", |(_, behind)| behind);
@@ -111,7 +111,7 @@ fn comment(line: &str) -> &str {
     if behind.starts_with('#') { behind } else { "" }
 }
 
-/// A setting as a line, with quotation marks where the value needs them; it is read back to be sure.
+/// Formats a setting as a line, quoted if necessary, and verifies it by parsing.
 fn written(name: &'static str, value: &str) -> Result<String, EditError> {
     let ways = ["", "'", "\""].map(|quote| format!("{name}={quote}{value}{quote}"));
     let is_right = |line: &String| !value.contains(['\n', '\r']) && read(line) == EnvLine::Said(name, value);

@@ -1,23 +1,23 @@
-//! What is wrong with the settings, said so that a person can correct it: the name, what was expected, what was given.
+//! Problems with the settings, with all that a person needs for a correction: name, expected value, given value.
 
 use super::raw::Source;
 
-/// All that is wrong with the settings.
+/// All problems with the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", list(problems))]
 pub struct ConfigError {
-    /// Each wrong setting; at least one.
+    /// The wrong settings, at least one.
     pub problems: Vec<SettingProblem>,
 }
 
-/// One wrong setting.
+/// A wrong setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingProblem {
-    /// The variable, or the file that can't be used.
+    /// The variable, or the unusable file.
     pub subject: String,
-    /// Where it was said, unless that is plain or nothing was said.
+    /// The source of the value; `None` if obvious or missing.
     pub source: Option<Source>,
-    /// What was expected and what was given; never the value of a secret.
+    /// The expected and the given value; never the value of a secret.
     pub what: String,
 }
 

@@ -1,14 +1,14 @@
-//! Reading files that hold secrets. Whoever can write such a file decides what we connect to, so its owner and mode
-//! are looked at, on the opened file and not on its path: what is checked is what is read.
+//! Reads files with secrets. A writer of such a file decides on our connections, so owner and mode are checked on the opened
+//! file rather than the path: the checked file is the one read.
 
 use std::{fs::File, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 
 use rustix::fs::{Mode, OFlags};
 
-/// The largest file read here, in bytes.
+/// The maximum size of a file in bytes.
 pub const MAX_BYTES: u64 = 64 * 1024;
 
-/// A file's text, and whether other users could read it too.
+/// The text of a file, and true if other users could read it.
 #[derive(Debug)]
 pub struct Private {
     pub text: String,
@@ -17,17 +17,17 @@ pub struct Private {
 
 /// Reads a small text file that only we or root can have written.
 ///
-/// A symbolic link is followed if it is ours or root's, and then its target must pass as well.
+/// A symbolic link is followed if we or root own it; its target must pass the same checks.
 ///
 /// # Errors
-/// A sentence that says why the file isn't used.
+/// Returns the reason for refusing the file as a sentence.
 pub fn read_private(path: &Path) -> Result<Private, String> {
     let us = rustix::process::geteuid().as_raw();
     let link = std::fs::symlink_metadata(path).map_err(cannot_read)?;
     if link.is_symlink() && !trusted_owner(link.uid(), us) {
         return Err(format!("refused: it is a link made by another user (uid {})", link.uid()));
     }
-    // Non-blocking, so that a pipe in its place can't hold us up.
+    // Non-blocking, so that a pipe in place of the file can't block us.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(cannot_read)?);
     let meta = file.metadata().map_err(cannot_read)?;
@@ -50,7 +50,7 @@ fn trusted_owner(owner: u32, us: u32) -> bool {
     owner == us || owner == 0
 }
 
-/// Whether an opened file's kind, owner and mode let us believe it.
+/// Checks kind, owner and mode of an opened file.
 fn judge(is_file: bool, owner: u32, mode: u32, us: u32) -> Result<(), String> {
     if !is_file {
         return Err("refused: it isn't a regular file".to_owned());

@@ -1,6 +1,6 @@
-//! How much it does without being asked for anything: `INITIATIVE`.
+//! The amount of unrequested work: `INITIATIVE`.
 
-/// How often it may take a look at what is worth doing, of its own accord.
+/// The frequency of searches for useful unrequested work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InitiativeLevel {
     /// Never.
@@ -13,10 +13,10 @@ pub enum InitiativeLevel {
 }
 
 impl InitiativeLevel {
-    /// All of them, the quietest first.
+    /// All levels, quietest first.
     pub const ALL: [Self; 3] = [Self::Off, Self::Low, Self::High];
 
-    /// As `INITIATIVE` names it.
+    /// The value of `INITIATIVE`.
     pub fn level(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -25,7 +25,7 @@ impl InitiativeLevel {
         }
     }
 
-    /// As a person chooses it.
+    /// Describes the level for a choice.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Off => "nothing that you didn't ask for",

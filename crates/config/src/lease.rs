@@ -1,50 +1,50 @@
-//! Who works when several machines share one memory: `LEASE` and what goes with it.
+//! The sharing of work among several machines with one memory: `LEASE` and related settings.
 
 use std::time::Duration;
 
-/// The longest term, in seconds: for so long others wait at most for a machine that is gone.
+/// The maximum term in seconds, during which other machines wait for a lost one.
 pub const MAX_TERM_S: u64 = 3_600;
-/// The default term, in seconds. A term is renewed three times: a push every 100 seconds while a bot polls.
+/// The default term in seconds. Each term is renewed three times: a push every 100 seconds while a bot polls.
 const DEFAULT_TERM_S: u64 = 300;
-/// The default reference. Below it stand `bot` and `wake`.
+/// The default reference, with `bot` and `wake` below it.
 const DEFAULT_REFERENCE: &str = "refs/reveille/lease";
-/// The longest name of a machine, in characters.
+/// The maximum length of a machine's name in characters.
 pub const MAX_NAME_CHARS: usize = 40;
 
-/// Where it is settled who works (`LEASE`).
+/// The place of the lease (`LEASE`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LeaseHome {
-    /// On this machine alone, by a lock on a file.
+    /// A lock file on this machine.
     #[default]
     Local,
-    /// On the memory's remote, among several machines.
+    /// The memory's remote, among several machines.
     Remote,
 }
 
-/// What comes by itself is done by the machine on duty (`LEASE_DUTY`).
+/// The choice of the machine for background jobs (`LEASE_DUTY`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Duty {
-    /// This one, while its bot holds the bot's lease.
+    /// This machine, while its bot holds the bot's lease.
     #[default]
     Bot,
-    /// This one, whatever happens.
+    /// Always this machine.
     Always,
-    /// Another one.
+    /// Another machine.
     Never,
 }
 
-/// Who works when several machines share one memory.
+/// The sharing of work among several machines with one memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseSettings {
-    /// Where that is settled (`LEASE`).
+    /// The place of the lease (`LEASE`).
     pub home: LeaseHome,
     /// The reference on the remote (`LEASE_REF`).
     pub reference: String,
-    /// What this machine is called; none: its host name (`LEASE_NAME`).
+    /// The name of this machine; `None` for its host name (`LEASE_NAME`).
     pub name: Option<String>,
-    /// How long a machine holds the lease without renewing it (`LEASE_TERM_S`).
+    /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`).
     pub term: Duration,
-    /// Whether this machine does what comes by itself (`LEASE_DUTY`).
+    /// The choice of the machine for background jobs (`LEASE_DUTY`).
     pub duty: Duty,
 }
 
@@ -61,14 +61,14 @@ impl Default for LeaseSettings {
 }
 
 impl LeaseSettings {
-    /// Whether other machines may work with the same memory.
+    /// Returns true if other machines may work with the same memory.
     pub fn is_shared(&self) -> bool {
         self.home == LeaseHome::Remote
     }
 }
 
 impl LeaseHome {
-    /// As it is set.
+    /// The value of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -78,7 +78,7 @@ impl LeaseHome {
 }
 
 impl Duty {
-    /// As it is set.
+    /// The value of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bot => "bot",
@@ -99,7 +99,7 @@ pub(super) fn duty(value: &str) -> Result<Duty, String> {
     all.into_iter().find(|duty| duty.as_str() == value).ok_or_else(|| "bot, always or never".to_owned())
 }
 
-/// As git allows them, and a little less.
+/// Parses a git reference, slightly stricter than git itself.
 pub(super) fn reference(value: &str) -> Result<String, String> {
     let is_fine = |part: &str| {
         !part.is_empty()

@@ -1,9 +1,8 @@
-//! The only place that reads the environment.
+//! The settings: the only crate that reads the environment.
 //!
-//! Settings are read in two stages: `raw` gathers what was said, and where (the environment, `.env`, a secret's own
-//! file); `resolve` turns it into the typed [`Config`] that the rest of the program is handed. Every problem is
-//! collected, so that a person corrects all of them at once. Nothing here changes while the program runs: state lives
-//! in the workspace.
+//! Settings are read in two stages. `raw` gathers the given values with their sources (the environment, `.env`, a secret's own
+//! file); `resolve` turns them into the typed [`Config`]. All problems are collected, so that a person corrects them at once.
+//! Nothing here changes while the program runs: state lives in the workspace.
 
 mod cloud;
 mod env_file;
@@ -59,138 +58,138 @@ pub use {
     values::{is_loopback, is_passed_on, server_url as safe_server_url, works_here},
 };
 
-/// The name of the model that needs no key and no network.
+/// The name of the fallback grammar, which needs no key and no network.
 pub const OFFLINE_MODEL: &str = "offline";
 
-/// The name of the model that is the Claude Code command.
+/// The name of the Claude Code command as a model.
 pub const CLAUDE_CODE: &str = "claude-code";
 
 /// The settings of one run, checked and resolved.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Everything that Reveille keeps is below this absolute path (`WORKSPACE_DIR`), but for what other settings name a place for.
+    /// The absolute path of the workspace, which holds all files without a place of their own in other settings (`WORKSPACE_DIR`).
     pub workspace_dir: PathBuf,
-    /// The plain name of the git repository's directory in the workspace (`REPO_NAME`).
+    /// The name of the repository's directory in the workspace (`REPO_NAME`).
     pub repo_name: String,
-    /// Where the repository is cloned from at the first run, and what `origin` must then be (`REPO_URL`).
+    /// The remote to clone the repository from, and the required `origin` afterwards (`REPO_URL`).
     pub repo_url: Option<RepoUrl>,
-    /// A PostgreSQL that several machines share, in place of the workspace's own database (`DATABASE_URL`).
+    /// A PostgreSQL database shared by several machines, in place of the workspace's SQLite file (`DATABASE_URL`).
     pub database_url: Option<String>,
-    /// The password to it (`DATABASE_PASSWORD`).
+    /// The password of this database (`DATABASE_PASSWORD`).
     pub database_password: Option<Secret>,
-    /// Where the files that come with messages are kept (`MEDIA_DIR`): the workspace, or a folder that all machines of one database see.
+    /// The folder for files from messages: the workspace, or a folder shared by all machines of one database (`MEDIA_DIR`).
     pub media_dir: PathBuf,
-    /// Who works when several machines share this memory (`LEASE` and its like).
+    /// The sharing of work among several machines with one memory (`LEASE` and related settings).
     pub lease: LeaseSettings,
-    /// The bot's token, shaped `<bot id>:<secret>` (`TELEGRAM_BOT_TOKEN`).
+    /// The bot's token in the form `<bot id>:<secret>` (`TELEGRAM_BOT_TOKEN`).
     pub telegram_token: Option<Secret>,
-    /// Telegram's server, without a slash at the end (`TELEGRAM_API_URL`).
+    /// Telegram's server, without a trailing slash (`TELEGRAM_API_URL`).
     pub telegram_api_url: String,
-    /// The chats, and in groups the people, who are listened to; each once, in the order given (`ALLOWED_CHAT_IDS`). Those who
-    /// paired are joined by `reveille_store::access::admitted`.
+    /// The allowed chats, and in groups the allowed people, without duplicates in the given order (`ALLOWED_CHAT_IDS`).
+    /// `reveille_store::access::admitted` adds paired people.
     pub allowed_chats: Vec<ChatRef>,
-    /// The one chat that is spoken to unasked; [`ChatRef::TERMINAL`] when nobody is allowed yet (`OWNER_CHAT_ID`).
+    /// The only chat that gets unasked messages; [`ChatRef::TERMINAL`] if the list of allowed chats is empty (`OWNER_CHAT_ID`).
     pub owner_chat: ChatRef,
-    /// Whether `OWNER_CHAT_ID` says so: nobody who pairs becomes the owner then.
+    /// True if `OWNER_CHAT_ID` is set. Then pairing can't make another owner.
     pub is_owner_chosen: bool,
-    /// The key to the Messages API (`ANTHROPIC_API_KEY`).
+    /// The key for the Messages API (`ANTHROPIC_API_KEY`).
     pub anthropic_key: Option<Secret>,
-    /// The Messages API's server, without a slash at the end (`ANTHROPIC_BASE_URL`).
+    /// The Messages API's server, without a trailing slash (`ANTHROPIC_BASE_URL`).
     pub anthropic_base_url: String,
     /// Claude on Amazon Bedrock.
     pub bedrock: BedrockSettings,
     /// Claude on Google Cloud.
     pub vertex: VertexSettings,
-    /// The models that were asked for, the preferred one first, with commas between (`MODEL`); what is used is [`Config::chain`].
+    /// The requested models, separated by commas, preferred first (`MODEL`). [`Config::chain`] lists the usable ones.
     pub model: String,
-    /// The model that begins what somebody asks, and keeps what its plan calls quick (`MODEL_SIMPLE`).
+    /// The model for the first turns of a request and for plans called quick (`MODEL_SIMPLE`).
     pub model_simple: Option<String>,
-    /// The model that looks back at days (`MODEL_REFLECT`).
+    /// The model for reflection (`MODEL_REFLECT`).
     pub model_reflect: Option<String>,
-    /// The model that the owner has chosen in a chat in its place; see `reveille_store::in_force`.
+    /// The model that the owner chose in a chat, which goes before `model`; see `reveille_store::in_force`.
     pub chosen_model: Option<String>,
-    /// The Claude Code command, by its path or its name (`CLAUDE_CODE`).
+    /// The Claude Code command, by path or name (`CLAUDE_CODE`).
     pub claude_code: PathBuf,
-    /// How many pictures one conversation begins with, the newest (`IMAGES_MAX`).
+    /// The maximum number of pictures in the opening of a conversation, newest first (`IMAGES_MAX`).
     pub images_max: usize,
-    /// The model that Claude Code asks (`CLAUDE_CODE_MODEL`).
+    /// The model that Claude Code uses (`CLAUDE_CODE_MODEL`).
     pub claude_code_model: String,
-    /// The long-lived token of a subscription, as `claude setup-token` gives it (`CLAUDE_CODE_OAUTH_TOKEN`).
+    /// The long-lived subscription token from `claude setup-token` (`CLAUDE_CODE_OAUTH_TOKEN`).
     pub claude_code_token: Option<Secret>,
-    /// The key to Brave's search; without one DuckDuckGo is asked (`BRAVE_API_KEY`).
+    /// The key for Brave's search; without a key, DuckDuckGo is used (`BRAVE_API_KEY`).
     pub brave_key: Option<Secret>,
-    /// What makes vectors of what is searched; none: keywords alone serve (`EMBED_MODEL`).
+    /// The model that embeds searched texts; `None` for search by keywords alone (`EMBED_MODEL`).
     pub embed_model: Option<EmbedModel>,
-    /// An OpenAI-compatible API, without a slash at the end (`OPENAI_BASE_URL`).
+    /// An OpenAI-compatible API, without a trailing slash (`OPENAI_BASE_URL`).
     pub openai_base_url: String,
-    /// The key to it, which nobody else gets; servers on this machine need none (`OPENAI_API_KEY`).
+    /// The key for this API, sent only there; servers on this machine need none (`OPENAI_API_KEY`).
     pub openai_key: Option<Secret>,
-    /// What that server's models cost, in US dollars for a million tokens in and out; none: it isn't known (`OPENAI_PRICE`).
+    /// The price of this API's models in US dollars per million tokens, input and output; `None` if unknown (`OPENAI_PRICE`).
     pub openai_price: Option<(f64, f64)>,
-    /// The Gemini API's server, without a slash at the end (`GEMINI_BASE_URL`).
+    /// The Gemini API's server, without a trailing slash (`GEMINI_BASE_URL`).
     pub gemini_base_url: String,
-    /// The key to it (`GEMINI_API_KEY`).
+    /// The key for the Gemini API (`GEMINI_API_KEY`).
     pub gemini_key: Option<Secret>,
-    /// Passwords in the addresses of proxies (`HTTPS_PROXY` and the like). They are for the programs that dial, and masked elsewhere.
+    /// Passwords from proxy URLs (`HTTPS_PROXY` and the like). Programs that connect get them; elsewhere they are masked.
     pub proxy_secrets: Vec<Secret>,
-    /// The zone in which the person lives (`TIMEZONE`).
+    /// The person's time zone (`TIMEZONE`).
     pub timezone: Tz,
-    /// How much may be done without asking (`AUTONOMY`).
+    /// The risk up to which acts need no approval (`AUTONOMY`).
     pub autonomy: Autonomy,
-    /// What model calls may cost a day, in US dollars (`DAILY_BUDGET_USD`).
+    /// The daily budget for model calls in US dollars (`DAILY_BUDGET_USD`).
     pub daily_budget_usd: f64,
-    /// What model calls may cost in a civil month, in US dollars; `None`: no bound (`MONTHLY_BUDGET_USD`).
+    /// The budget for model calls in a civil month in US dollars; `None` for no limit (`MONTHLY_BUDGET_USD`).
     pub monthly_budget_usd: Option<f64>,
-    /// The longest that one wake may take (`WAKE_TIMEOUT_MIN`).
+    /// The time-out of one wake (`WAKE_TIMEOUT_MIN`).
     pub wake_timeout: Duration,
-    /// A wake that shows no life for so long is replaced by the next one. Health tells of one that outlives its time-out by
-    /// as much, and of a cycle or a reply that lies about for as long (`STALE_LOCK_MIN`).
+    /// The silence after which the next wake replaces a wake. Health reports a wake that outlives its time-out by this long, and a
+    /// cycle or a reply that waits this long (`STALE_LOCK_MIN`).
     pub stale_lock: Duration,
-    /// The shortest time between two fetches without another reason (`PULL_EVERY_MIN`).
+    /// The minimum time between two routine fetches (`PULL_EVERY_MIN`).
     pub pull_every: Duration,
-    /// The room on the workspace's disk that is left for answering what is queued (`DISK_RESERVE_MB`).
+    /// The free disk space reserved for answering queued messages (`DISK_RESERVE_MB`).
     pub disk_reserve: Reserve,
-    /// For how long what is only looked back at is kept; `None`: for ever (`KEEP_DAYS`).
+    /// The time for which history is kept; `None` for ever (`KEEP_DAYS`).
     pub keep: Option<Duration>,
     /// The file of the speech model (`WHISPER_MODEL`).
     pub whisper_model: Option<PathBuf>,
-    /// When nobody is spoken to unasked; `None` if there is no such time (`QUIET_HOURS`).
+    /// The hours without unasked messages; `None` for no such hours (`QUIET_HOURS`).
     pub quiet_hours: Option<QuietHours>,
-    /// From when on in the day it looks back at the days before; `None`: never (`REFLECT_AT`).
+    /// The time of day from which the program reflects on the days before; `None` for never (`REFLECT_AT`).
     pub reflect_at: Option<NaiveTime>,
-    /// How often it looks for something worth doing that nobody asked for (`INITIATIVE`).
+    /// The frequency of searches for useful unrequested work (`INITIATIVE`).
     pub initiative: InitiativeLevel,
-    /// How often a day the person may be spoken to unasked (`TELL_PER_DAY`).
+    /// The maximum number of unasked messages a day (`TELL_PER_DAY`).
     pub tell_per_day: u32,
-    /// The time at which this process's clock stands still (`REVEILLE_NOW`).
+    /// The fixed time of this process's clock (`REVEILLE_NOW`).
     pub fixed_now: Option<DateTime<Utc>>,
-    /// What is logged (`REVEILLE_LOG`); none: whatever suits the program.
+    /// The level of the log; `None` for the program's default (`REVEILLE_LOG`).
     pub log_level: Option<tracing::Level>,
-    /// The same by module, and before it (`RUST_LOG`).
+    /// Log levels by module, which go before `log_level` (`RUST_LOG`).
     pub log_targets: Option<Targets>,
-    /// In which form the files of the log are kept (`LOG_FORMAT`).
+    /// The format of log files (`LOG_FORMAT`).
     pub log_format: LogFormat,
-    /// Whether this process can reach a desktop that shows notifications.
+    /// True if this process can reach a desktop for notifications.
     pub has_desktop: bool,
-    /// Whether `NO_COLOR` asks for plain output, or the terminal shows nothing else (`TERM=dumb`).
+    /// True if `NO_COLOR` asks for plain output, or the terminal supports only that (`TERM=dumb`).
     pub no_color: bool,
-    /// The `.env` that was read, if any.
+    /// The `.env` file in use, if any.
     pub env_file: Option<PathBuf>,
-    /// The same, if `--env-file` named it: what we start has to be given it, too.
+    /// The same file if `--env-file` named it, to be passed on to our own child programs.
     pub named_env_file: Option<PathBuf>,
-    /// The files that hold keys, as `TELEGRAM_BOT_TOKEN_FILE` and its like name them.
+    /// The files with keys, named by `TELEGRAM_BOT_TOKEN_FILE` and the like.
     pub key_files: Vec<PathBuf>,
-    /// The person's home directory, for `~/` in their policy.
+    /// The person's home directory, for `~/` in the policy.
     pub home: Option<PathBuf>,
-    /// What a person may want to know although it isn't wrong, a sentence each.
+    /// Remarks on valid but surprising settings, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl Config {
-    /// Reads the settings of this process; `env_file` is read in place of the workspace's `.env`.
+    /// Reads the settings of this process. `env_file` replaces the workspace's `.env`.
     ///
     /// # Errors
-    /// Every setting that is wrong, by name. Binaries print it and exit with `cli::EXIT_CONFIG`.
+    /// Lists every wrong setting by name. Binaries print the list and exit with `cli::EXIT_CONFIG`.
     pub fn load(env_file: Option<&Path>) -> Result<Self, ConfigError> {
         let absolute = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         let zone = iana_time_zone::get_timezone().ok();
@@ -201,11 +200,11 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads the settings from a given environment, a file that is read in place of the workspace's `.env`, and the name of the
-    /// system's time zone.
+    /// Reads the settings from a given environment, a file in place of the workspace's `.env`, and the name of the system's time
+    /// zone.
     ///
     /// # Errors
-    /// Every setting that is wrong, by name.
+    /// Lists every wrong setting by name.
     pub fn from_sources(
         env: &BTreeMap<String, String>,
         env_file: Option<&Path>,
@@ -216,8 +215,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Tells of an `.env` in the current directory, which counted once where the workspace has none. What a folder from elsewhere
-    /// says must choose neither where the key and the memory are sent nor whether we start.
+    /// Adds a note about an ignored `.env` in the current directory, which earlier versions read. A folder from elsewhere must not choose
+    /// the destination of the key and the memory, or prevent a start.
     fn pass_over(&mut self, cwd: &Path) {
         let Some((path, names)) = raw::passed_over(cwd).filter(|_| self.env_file.is_none()) else { return };
         let own = self.workspace_dir.join(".env");
@@ -232,37 +231,37 @@ impl Config {
             path.display(),
             own.display(),
         ));
-        // It may hold keys: it stays as hidden from programs as if it counted.
+        // The file may hold keys, so programs of the model must not read it either.
         self.key_files.push(path);
     }
 
-    /// What the bot can't do without: a token. Whom it listens to can be settled by pairing.
+    /// The bot's token. The people it listens to can be settled by pairing.
     ///
     /// # Errors
-    /// Names what is missing.
+    /// Names the missing setting.
     pub fn require_telegram(&self) -> Result<&Secret, ConfigError> {
         let what = "the bot needs a token: ask @BotFather on Telegram for one";
         let missing = || ConfigError { problems: vec![SettingProblem::new("TELEGRAM_BOT_TOKEN", what)] };
         self.telegram_token.as_ref().ok_or_else(missing)
     }
 
-    /// The bot's own numeric id, which its token begins with.
+    /// The bot's numeric id, from its token.
     pub fn bot_id(&self) -> Option<i64> {
         self.telegram_token.as_ref().and_then(|token| values::bot_id(token.expose()))
     }
 
-    /// The models that were asked for, in their order.
+    /// The requested models in order.
     pub fn said_models(&self) -> impl Iterator<Item = &str> {
         self.model.split(',').map(str::trim)
     }
 
-    /// The models that are wanted: the one chosen, then those asked for.
+    /// The wanted models: the chosen one, then the requested ones.
     fn wanted_models(&self) -> impl Iterator<Item = &str> {
         self.chosen_model.as_deref().into_iter().chain(self.said_models())
     }
 
-    /// The models that may be asked, the preferred one first: those wanted, without any whose needs aren't set. Where that leaves none, or
-    /// [`OFFLINE_MODEL`] is reached, which always answers, the chain ends with that. Each once, never empty.
+    /// The usable models, preferred first and without duplicates. The chain ends at [`OFFLINE_MODEL`], which always answers; without any
+    /// usable model the chain is [`OFFLINE_MODEL`] alone.
     pub fn chain(&self) -> Vec<&str> {
         let mut chain: Vec<&str> = Vec::new();
         for name in self.wanted_models().filter(|name| self.can_use(name)) {
@@ -276,12 +275,12 @@ impl Config {
         if chain.is_empty() { vec![OFFLINE_MODEL] } else { chain }
     }
 
-    /// The model that is asked first.
+    /// The first model of the chain.
     pub fn effective_model(&self) -> &str {
         self.wanted_models().find(|name| self.can_use(name)).unwrap_or(OFFLINE_MODEL)
     }
 
-    /// Whether the model of this name works on this machine, costs nothing and sends nothing elsewhere.
+    /// Returns true if the model runs on this machine, costs nothing and sends nothing elsewhere.
     pub fn is_local(&self, name: &str) -> bool {
         match Provider::of(name) {
             Provider::Offline => true,
@@ -290,21 +289,21 @@ impl Config {
         }
     }
 
-    /// Whether nothing is paid for the model of this name: it works here, or its price is none.
+    /// Returns true if the model costs nothing: local, or with a price of zero.
     pub fn is_free(&self, name: &str) -> bool {
         self.is_local(name) || Provider::of(name) == Provider::OpenAi && self.openai_price == Some((0.0, 0.0))
     }
 
-    /// Whether what the model of this name needs is set. [`CLAUDE_CODE`] may have a login of its own.
+    /// Returns true if the model's required settings are present. [`CLAUDE_CODE`] may have a login of its own.
     pub fn can_use(&self, name: &str) -> bool {
         self.lack(name).is_none()
     }
 
-    /// What the model of this name needs and isn't set, in words; none: it can be used.
+    /// Describes the missing settings of a model; `None` if the model can be used.
     pub fn lack(&self, name: &str) -> Option<&'static str> {
         match Provider::of(name) {
             Provider::Anthropic if self.anthropic_key.is_none() => Some("there is no ANTHROPIC_API_KEY"),
-            // OpenAI itself wants a key; another server may not.
+            // OpenAI itself needs a key; another server may not.
             Provider::OpenAi
                 if self.openai_key.is_none() && self.openai_base_url == resolve::DEFAULT_OPENAI_BASE_URL =>
             {
@@ -316,7 +315,7 @@ impl Config {
         }
     }
 
-    /// The clock of this process: the machine's, or one that stands still at `REVEILLE_NOW`.
+    /// The clock of this process: the machine's, or a fixed one at `REVEILLE_NOW`.
     pub fn clock(&self) -> Box<dyn Clock> {
         match self.fixed_now {
             Some(now) => Box::new(FixedClock(now)),
@@ -324,12 +323,12 @@ impl Config {
         }
     }
 
-    /// What a program of ours has to be started with so that it reads the settings that we read.
+    /// The arguments with which a child program of ours reads the same settings.
     pub fn settings_arguments(&self) -> Vec<OsString> {
         self.named_env_file.iter().flat_map(|path| ["--env-file".into(), path.clone().into_os_string()]).collect()
     }
 
-    /// Everything that must not reach a log, a message, a prompt or a commit.
+    /// All secrets, which must stay out of logs, messages, prompts and commits.
     pub fn secrets(&self) -> Vec<Secret> {
         let passwords = self.repo_url.iter().flat_map(RepoUrl::secrets);
         let keys = self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.claude_code_token);
@@ -338,137 +337,137 @@ impl Config {
         keys.chain(&self.proxy_secrets).cloned().chain(passwords).collect()
     }
 
-    /// The queue, the journal, the ledger: one SQLite file, unless [`Config::database_url`] names a database.
+    /// The SQLite file for queue, journal and ledger, unless [`Config::database_url`] names a database.
     pub fn db_path(&self) -> PathBuf {
         self.workspace_dir.join("messages.db")
     }
 
-    /// The index of the memory: derived, and made anew when it is gone.
+    /// The index of the memory, which can be rebuilt.
     pub fn index_path(&self) -> PathBuf {
         self.workspace_dir.join("index.db")
     }
 
-    /// Locked while a wake runs; never unlinked.
+    /// The lock file of a running wake; never unlinked.
     pub fn lock_path(&self) -> PathBuf {
         self.workspace_dir.join(".wake-lock")
     }
 
-    /// Locked while a bot runs: one poller per workspace.
+    /// The lock file of a running bot, which allows one poller per workspace.
     pub fn bot_lock_path(&self) -> PathBuf {
         self.workspace_dir.join(".bot-lock")
     }
 
-    /// What this machine knows of the leases that it shares with others.
+    /// The local state of leases shared with other machines.
     pub fn lease_dir(&self) -> PathBuf {
         self.workspace_dir.join("lease")
     }
 
-    /// Empty, and touched whenever a program has a wake look (`cycle::waker`).
+    /// An empty file, touched by programs that ask for a wake (`cycle::waker`).
     pub fn look_path(&self) -> PathBuf {
         self.workspace_dir.join(".last-look")
     }
 
-    /// What `health check --quiet` has told.
+    /// The last report of `health check --quiet`.
     pub fn health_told_path(&self) -> PathBuf {
         self.workspace_dir.join(".health-told")
     }
 
-    /// The git repository: the memory and the standing orders.
+    /// The git repository with the memory and the standing orders.
     pub fn repo_dir(&self) -> PathBuf {
         self.workspace_dir.join(&self.repo_name)
     }
 
-    /// The folder in which histories are kept as they were before a purge.
+    /// The folder of backups made before a purge.
     pub fn purged_dir(&self) -> PathBuf {
         self.workspace_dir.join("purged")
     }
 
-    /// Where logs go.
+    /// The folder of logs.
     pub fn logs_dir(&self) -> PathBuf {
         self.workspace_dir.join("logs")
     }
 
-    /// Where a webhook leaves updates, for the next turn.
+    /// The folder in which a webhook leaves updates.
     pub fn inbox_dir(&self) -> PathBuf {
         self.workspace_dir.join("inbox")
     }
 
-    /// Where voice messages are kept.
+    /// The folder of voice messages.
     pub fn voice_dir(&self) -> PathBuf {
         self.media_dir.join("voice")
     }
 
-    /// Where other files that came with messages are kept.
+    /// The folder of other files from messages.
     pub fn files_dir(&self) -> PathBuf {
         self.media_dir.join("files")
     }
 
-    /// Locked while recordings are listened to: one at a time, it takes memory.
+    /// The lock file for transcription, which needs much memory and runs once at a time.
     pub fn voice_lock_path(&self) -> PathBuf {
         self.workspace_dir.join(".voice-lock")
     }
 
-    /// What a run of the Claude Code command is given; there while one runs.
+    /// The folder with the input of a running Claude Code command.
     pub fn claude_code_dir(&self) -> PathBuf {
         self.workspace_dir.join("claude-code")
     }
 
-    /// What programs that the model runs may write to.
+    /// The folder that programs of the model may write to.
     pub fn scratch_dir(&self) -> PathBuf {
         self.workspace_dir.join("scratch")
     }
 
-    /// Copies of what a command could change in granted folders, for undoing it.
+    /// Copies of files that a command could change in granted folders, for undo.
     pub fn copies_dir(&self) -> PathBuf {
         self.workspace_dir.join("copies")
     }
 
-    /// Files as they were when a yes was asked for, while the command runs that it allows.
+    /// Files as they were at the time of approval, kept while the approved command runs.
     pub fn snapshots_dir(&self) -> PathBuf {
         self.workspace_dir.join("snapshots")
     }
 
-    /// The MCP servers whose tools may be used, written by a person alone.
+    /// The list of allowed MCP servers, written only by a person.
     pub fn mcp_path(&self) -> PathBuf {
         self.workspace_dir.join("mcp.toml")
     }
 
-    /// Where those servers that are commands run, a folder each: apart from the scratch, where a command could plant what they load.
+    /// The working folders of MCP servers that are commands. They lie outside the scratch, so that other commands can't plant files there.
     pub fn mcp_dir(&self) -> PathBuf {
         // fault: servers-folder-lies-commands
         self.workspace_dir.join("mcp")
     }
 
-    /// What was accepted of those servers.
+    /// The accepted versions of MCP servers' tools.
     pub fn mcp_pins_dir(&self) -> PathBuf {
         self.workspace_dir.join("mcp-pins")
     }
 
-    /// Whoever knows what stands here may use our own MCP server.
+    /// The token that grants use of our own MCP server.
     pub fn mcp_token_path(&self) -> PathBuf {
         self.workspace_dir.join("mcp-token")
     }
 
-    /// What a running page is found by: its lock and its socket.
+    /// The folder with the lock and the socket of a running page.
     pub fn page_dir(&self) -> PathBuf {
         self.workspace_dir.join("page")
     }
 
-    /// Locked while the page is served.
+    /// The lock file of the served page.
     pub fn page_lock_path(&self) -> PathBuf {
         self.page_dir().join("lock")
     }
 
-    /// What Reveille may do, written by a person alone.
+    /// The policy, written only by a person.
     pub fn policy_path(&self) -> PathBuf {
         self.workspace_dir.join("policy.toml")
     }
 }
 
-/// The whole environment as text. What isn't UTF-8 becomes replacement characters, which `raw` refuses in a setting.
+/// The whole environment as text. Invalid UTF-8 becomes replacement characters, which `raw` refuses in a setting.
 fn environment() -> BTreeMap<String, String> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
-    // Without a HOME there is the one that the system has for the user: the keys in it are to be hidden all the same.
+    // Without HOME, use the user's home from the system, whose keys must be hidden as well.
     let home = std::env::home_dir().map(|home| ("HOME".to_owned(), text(home.into_os_string())));
     home.into_iter().chain(std::env::vars_os().map(|(name, value)| (text(name), text(value)))).collect()
 }

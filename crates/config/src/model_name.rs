@@ -1,26 +1,26 @@
-//! Names of models as `MODEL` takes them, and who serves each.
+//! Model names in `MODEL`, and their providers.
 
 use super::{CLAUDE_CODE, OFFLINE_MODEL};
 
-/// Who serves a model.
+/// The provider of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
-    /// The Messages API, by its key.
+    /// The Messages API, with its key.
     Anthropic,
     /// Claude on Amazon Bedrock: `bedrock:NAME`.
     Bedrock,
     /// Claude on Google Cloud: `vertex:NAME`.
     Vertex,
-    /// The Claude Code command, by its own login or a key.
+    /// The Claude Code command, with its own login or a key.
     ClaudeCode,
-    /// An OpenAI-compatible server, by its key or without one.
+    /// An OpenAI-compatible server, with or without a key.
     OpenAi,
-    /// This program's grammar: no network, no key, no cost.
+    /// The fallback grammar in this program: no network, no key, no cost.
     Offline,
 }
 
 impl Provider {
-    /// Who serves the model of this name. What no other provider's name is, is one of the Messages API's.
+    /// Finds the provider of a model. A name without a known prefix belongs to the Messages API.
     pub fn of(name: &str) -> Self {
         match (name, name.split_once(':')) {
             (OFFLINE_MODEL, _) => Self::Offline,

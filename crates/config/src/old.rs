@@ -1,4 +1,4 @@
-//! An older assistant's `.env`: what it says, for the person to look at. Nothing of it is taken over, and no secret is shown.
+//! Reads an older assistant's `.env` for viewing. Nothing is imported, and no secret is shown.
 
 use reveille_base::redact::Secret;
 
@@ -9,25 +9,25 @@ use super::{
     values::looks_secret,
 };
 
-/// Words in names of settings whose values are secrets.
+/// Words in the names of secret settings.
 const SECRET_WORDS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
-/// A setting of an older assistant. It can't be printed with its value.
+/// A setting of an older assistant. Its value can't be printed by accident.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OldSetting {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its value.
+    /// The value.
     value: Secret,
 }
 
 impl OldSetting {
-    /// As it stands there.
+    /// Creates a setting from its name and value.
     pub fn new(name: &str, value: &str) -> Self {
         Self { name: name.to_owned(), value: Secret::new(value) }
     }
 
-    /// Reads a file of settings; and how many lines aren't understood.
+    /// Parses a file of settings. Also returns the number of invalid lines.
     pub fn read(text: &str) -> (Vec<Self>, usize) {
         let (mut settings, mut unreadable) = (Vec::new(), 0);
         for line in text.lines() {
@@ -40,12 +40,12 @@ impl OldSetting {
         (settings, unreadable)
     }
 
-    /// Whether there is a setting of this name here.
+    /// Returns true if Reveille has a setting of this name.
     pub fn is_known(&self) -> bool {
         VARIABLES.contains(&self.name.as_str())
     }
 
-    /// Whether its value is a secret, by its name or its look.
+    /// Returns true if the value is a secret, judged by name or look.
     pub fn is_secret(&self) -> bool {
         let name = self.name.to_uppercase();
         SECRETS.iter().any(|(secret, _)| *secret == name)
@@ -53,12 +53,12 @@ impl OldSetting {
             || looks_secret(self.value.expose())
     }
 
-    /// The value, to be masked wherever else it stands.
+    /// The secret value, to be masked elsewhere.
     pub fn secret(&self) -> Option<Secret> {
         self.is_secret().then(|| self.value.clone())
     }
 
-    /// The value, where it may be shown: that of a setting that is known here and no secret.
+    /// The value if it may be shown: a known setting that isn't secret.
     pub fn shown(&self) -> Option<String> {
         let is_shown = self.is_known() && !self.is_secret() && !self.value.expose().is_empty();
         is_shown.then(|| without_userinfo(self.value.expose()))

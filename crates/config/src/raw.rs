@@ -1,5 +1,5 @@
-//! The first stage: what was said about each setting, and where. Nothing is interpreted here but what is needed to find
-//! the rest: the workspace (for its `.env`) and a secret's own file.
+//! The first stage: collects the value and the source of each setting. Only settings needed to find others are interpreted: the
+//! workspace (for its `.env`) and a secret's own file.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,8 +21,8 @@ use super::{
     values,
 };
 
-/// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG`, which
-/// belong to everyone, are read from the environment alone.
+/// All settings of Reveille, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG` are shared with
+/// other programs and come from the environment alone.
 pub const VARIABLES: [&str; 69] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
@@ -95,7 +95,7 @@ pub const VARIABLES: [&str; 69] = [
     "REVEILLE_NOW",
 ];
 
-/// The settings that are never shown, each with the variable that names a file holding it.
+/// The secret settings, each with the variable that names its file.
 pub(super) const SECRETS: [(&str, &str); 10] = [
     ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
     ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
@@ -109,18 +109,18 @@ pub(super) const SECRETS: [(&str, &str); 10] = [
     ("DATABASE_PASSWORD", "DATABASE_PASSWORD_FILE"),
 ];
 
-/// Where the addresses of proxies stand, for us and for the programs that we start.
+/// The variables with proxy addresses, for us and our child programs.
 const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
-/// Where the way to a desktop's session stands. macOS has no such variable, and one session.
+/// The variables that lead to a desktop session. macOS has no such variable, and always one session.
 const DESKTOPS: [&str; 3] = ["DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY"];
 
-/// Where a setting was said.
+/// The source of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The process's environment.
+    /// The environment of the process.
     Environment,
-    /// A file: `.env`, or the one that a `…_FILE` names.
+    /// A file: `.env`, or one named by a `…_FILE` variable.
     File(PathBuf),
 }
 
@@ -133,31 +133,31 @@ impl fmt::Display for Source {
     }
 }
 
-/// One setting as it was said. Not `Debug`: it may be a secret.
+/// A setting as given. Not `Debug`, because it may be a secret.
 pub(super) struct RawSetting {
     pub(super) value: String,
     pub(super) source: Source,
 }
 
-/// What was said, before any of it is understood.
+/// The given settings before parsing.
 #[derive(Default)]
 pub(super) struct Raw {
     said: BTreeMap<&'static str, RawSetting>,
     empty: BTreeSet<&'static str>,
-    /// What the file says of these doesn't count.
+    /// Settings with a pending change, whose values in the file are ignored.
     changed: BTreeSet<&'static str>,
     pub(super) home: Option<PathBuf>,
     data_home: Option<PathBuf>,
     pub(super) no_color: bool,
-    /// `RUST_LOG`, as it was said.
+    /// The raw value of `RUST_LOG`.
     pub(super) rust_log: Option<String>,
-    /// Whether a desktop's session can be reached.
+    /// True if a desktop session can be reached.
     pub(super) has_desktop: bool,
-    /// Passwords in the addresses of proxies, which belong to everyone too: ours to keep, not to read.
+    /// Passwords in proxy addresses, to be masked.
     pub(super) proxy_secrets: Vec<Secret>,
-    /// The files that settings name for secrets.
+    /// The files named for secrets.
     pub(super) key_files: Vec<PathBuf>,
-    /// Missing only if there is a problem that says why.
+    /// `None` only together with a problem that explains it.
     pub(super) workspace_dir: Option<PathBuf>,
     pub(super) env_file: Option<PathBuf>,
     pub(super) notes: Vec<String>,
@@ -169,7 +169,7 @@ impl Raw {
         Self::gather_changed(env, env_file, &SettingChanges::new())
     }
 
-    /// The same as if these changes stood in the file already.
+    /// Gathers the settings as if these changes were already in the file.
     pub(super) fn gather_changed(
         env: &BTreeMap<String, String>,
         env_file: Option<&Path>,
@@ -194,7 +194,7 @@ impl Raw {
                 raw.say(name, value, Source::Environment);
             }
         }
-        // The workspace is known by where the file is.
+        // The place of the file determines the workspace.
         for (&name, value) in changes.iter().filter(|(name, _)| **name != "WORKSPACE_DIR") {
             raw.changed.insert(name);
             if let Some(value) = value {
@@ -208,17 +208,17 @@ impl Raw {
         raw
     }
 
-    /// Nothing said, in some workspace: for looking at one setting by itself.
+    /// Creates an empty set of settings in some workspace, to check a single value.
     pub(super) fn silent(home: Option<&Path>) -> Self {
         Self { home: home.map(Path::to_owned), workspace_dir: Some("/".into()), ..Self::default() }
     }
 
-    /// What was said of a setting. Empty means that nothing was.
+    /// The value of a setting; `None` if missing or empty.
     pub(super) fn get(&self, name: &str) -> Option<&RawSetting> {
         self.said.get(name)
     }
 
-    /// A given value, fit to be printed: bounded, and without what may be secret.
+    /// Formats a value for printing: shortened and without secrets.
     pub(super) fn shown(name: &str, value: &str) -> String {
         let secret = SECRETS.iter().any(|(secret, _)| *secret == name);
         if secret || values::looks_secret(value) {
@@ -232,7 +232,7 @@ impl Raw {
         if short.len() < value.len() { format!("{short:?}…") } else { format!("{short:?}") }
     }
 
-    /// The first that speaks is heard; empty is silence.
+    /// Records a value. The first source wins, and an empty value counts as missing.
     pub(super) fn say(&mut self, name: &'static str, value: &str, source: Source) {
         let value = value.trim();
         if value.contains(char::REPLACEMENT_CHARACTER) {
@@ -248,19 +248,19 @@ impl Raw {
         }
     }
 
-    /// Takes back what was said of a setting, and what was wrong with it.
+    /// Removes a setting's value and its problems.
     pub(super) fn unsay(&mut self, name: &str) {
         self.said.remove(name);
         self.empty.remove(name);
         self.problems.retain(|problem| problem.subject != name);
     }
 
-    /// Whether a setting is there and says nothing.
+    /// Returns true if a setting is present but empty.
     pub(super) fn is_empty(&self, name: &str) -> bool {
         self.empty.contains(name) && self.get(name).is_none()
     }
 
-    /// Finds the workspace and the one file that counts: the one that was named, else the workspace's `.env`.
+    /// Finds the workspace and reads the only settings file: the named one, else the workspace's `.env`.
     fn read_env_file(&mut self, named: Option<&Path>) {
         let told = self.said.contains_key("WORKSPACE_DIR");
         if let Some(path) = named {
@@ -315,7 +315,7 @@ impl Raw {
             match env_file::read(line) {
                 EnvLine::Nothing => {}
                 EnvLine::Said(name, value) => self.take_line(path, &mut seen, name, value),
-                // The line itself isn't shown: it may hold a secret.
+                // Don't show the line, which may hold a secret.
                 EnvLine::Unreadable => {
                     let what = format!(
                         "line {number} can't be read; expected NAME=value, and an end to each quotation mark that a value begins with"
@@ -379,7 +379,7 @@ impl Raw {
     }
 }
 
-/// A directory's `.env`, if there is anything of that name.
+/// The `.env` of a directory, if any file has this name.
 fn env_file_in(dir: &Path) -> Option<PathBuf> {
     let path = dir.join(".env");
     match std::fs::symlink_metadata(&path) {
@@ -388,13 +388,13 @@ fn env_file_in(dir: &Path) -> Option<PathBuf> {
     }
 }
 
-/// A file's lines, each with its number.
+/// The lines of a file with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.strip_prefix('\u{feff}').unwrap_or(text).lines())
 }
 
-/// The settings of ours that a directory's `.env` names, with its path. Their values aren't looked at: whoever put it there isn't
-/// known to be our person.
+/// The path of an ignored `.env` in a directory, with the names of our settings in it. Their values aren't used, because the file's
+/// author is unknown.
 pub(super) fn passed_over(dir: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
     let path = env_file_in(dir)?;
     let text = read_private(&path).ok()?.text;

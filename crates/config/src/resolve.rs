@@ -1,5 +1,5 @@
-//! The second stage: what was said becomes values, defaults fill the rest, and what depends on several settings is
-//! looked at. No setting is read before all are: the errors come together.
+//! The second stage: turns raw values into typed ones, adds defaults, and checks settings against each other. All errors are
+//! collected.
 
 use std::{path::Path, time::Duration};
 
@@ -16,10 +16,10 @@ const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
 const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
 const DEFAULT_CLAUDE_CODE: &str = "claude";
-/// Where OpenAI itself answers.
+/// OpenAI's own server.
 pub const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 const DEFAULT_GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com";
-/// Wherever Google has room.
+/// Google's choice of location.
 const DEFAULT_LOCATION: &str = "global";
 const DEFAULT_REPO_NAME: &str = "brain";
 const DEFAULT_BUDGET_USD: f64 = 5.0;
@@ -81,7 +81,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let images_max = settings.read("IMAGES_MAX", values::images_max).unwrap_or(DEFAULT_IMAGES_MAX);
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let log_format = settings.read("LOG_FORMAT", values::log_format).unwrap_or(LogFormat::Text);
-    // Everyone's, and no setting of ours: what isn't understood is no reason to fail.
+    // RUST_LOG belongs to all programs, so a bad value must not fail the start.
     let log_targets = settings.0.rust_log.take().and_then(|said| match values::log_targets(&said) {
         Ok(targets) => Some(targets),
         Err(expected) => {
@@ -100,7 +100,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         Provider::Vertex => vertex.lack(),
         Provider::Anthropic | Provider::OpenAi | Provider::ClaudeCode | Provider::Offline => None,
     };
-    // Who says nothing of a model wants none yet.
+    // Without MODEL, no model is wanted yet.
     let said = if settings.0.get("MODEL").is_some() { model.as_str() } else { OFFLINE_MODEL };
     let is_chain = said.contains(',');
     let mut notes: Vec<String> = said
@@ -201,17 +201,17 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     })
 }
 
-/// 22:00 to 07:00.
+/// The default quiet hours: 22:00 to 07:00.
 fn default_quiet_hours() -> Option<QuietHours> {
     let (from, until) = (NaiveTime::from_hms_opt(22, 0, 0)?, NaiveTime::from_hms_opt(7, 0, 0)?);
     Some(QuietHours { from, until })
 }
 
-/// What was said, being read; what can't be read is kept as a problem.
+/// Raw settings being parsed. Wrong values are kept as problems.
 struct Settings(Raw);
 
 impl Settings {
-    /// A setting's value, or `None` if nothing was said or what was said is wrong.
+    /// Parses a setting; `None` if the value is missing or wrong.
     fn read<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         let said = self.0.get(name)?;
         match parse(&said.value) {
@@ -239,7 +239,7 @@ impl Settings {
     fn vertex(&mut self, home: Option<&Path>) -> VertexSettings {
         let location = self.read("GOOGLE_CLOUD_LOCATION", values::google_location);
         let login = self.read("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
-        // Programs that the model runs don't see it. Where Google's own tool keeps one they see nothing at all.
+        // Hide the file from programs of the model. The folder of Google's own tool is hidden from them anyway.
         self.0.key_files.extend(login.clone());
         let login = login.or_else(|| cloud::gcloud_login(home));
         VertexSettings {
@@ -251,7 +251,7 @@ impl Settings {
         }
     }
 
-    /// Several machines meet at the remote: without one there is nothing to be settled.
+    /// Parses the lease settings. Several machines meet at the remote, so `LEASE=remote` requires one.
     fn lease(&mut self, has_remote: bool) -> LeaseSettings {
         let default = LeaseSettings::default();
         let needs_remote = "local, or REPO_URL beside it, the remote that the machines share".to_owned();
@@ -268,7 +268,7 @@ impl Settings {
         }
     }
 
-    /// Who is spoken to unasked: never a chat that isn't allowed.
+    /// Chooses the chat for unasked messages, always an allowed one.
     fn owner(&mut self, allowed: &[ChatRef]) -> ChatRef {
         let first_person = allowed.iter().copied().find(|chat| !chat.is_group()).unwrap_or(ChatRef::TERMINAL);
         let chosen = self.read("OWNER_CHAT_ID", |value| {
@@ -282,7 +282,7 @@ impl Settings {
         chosen.unwrap_or(first_person)
     }
 
-    /// The system's zone, or UTC with a note when it has no name that we know.
+    /// The system's zone, or UTC with a note if the system's zone is unknown.
     fn zone(&mut self, system_zone: Option<&str>) -> Tz {
         system_zone.and_then(|name| name.parse().ok()).unwrap_or_else(|| {
             let note = "The system's time zone isn't known; times are in UTC until TIMEZONE is set.";

@@ -1,5 +1,5 @@
-//! Settings as they were said, for who looks at them and changes them (`setup`). What is wrong is a value here, so that a person
-//! who corrects their settings can be shown them first.
+//! Settings as given, for viewing and changing them (`setup`). Problems are values here, so that the program can show wrong settings to
+//! a person who corrects them.
 
 use std::{
     collections::BTreeMap,
@@ -17,19 +17,19 @@ use super::{
     resolve, values,
 };
 
-/// What a person wants to be different: a setting's new value, or none to take it out.
+/// The wanted changes: a setting's new value, or `None` to remove the setting.
 pub type SettingChanges = BTreeMap<&'static str, Option<String>>;
 
-/// The zone that `TZ` names for this process, if it is one by name: `Europe/Berlin`, `:Europe/Berlin`.
+/// The zone that `TZ` names for this process, if known: `Europe/Berlin`, `:Europe/Berlin`.
 fn zone_of_process(env: &BTreeMap<String, String>) -> Option<String> {
     let named = env.get("TZ")?.trim_start_matches(':');
     named.parse::<Tz>().is_ok().then(|| named.to_owned())
 }
 
-/// What was said of each setting, and where. It holds secrets, and so it can't be printed.
+/// The given value and the source of each setting. Not printable, because it holds secrets.
 pub struct SaidSettings {
     env: BTreeMap<String, String>,
-    /// A workspace that was chosen since.
+    /// A workspace chosen in the meantime.
     workspace: Option<String>,
     named_file: Option<PathBuf>,
     system_zone: Option<String>,
@@ -37,7 +37,7 @@ pub struct SaidSettings {
 }
 
 impl SaidSettings {
-    /// What this process was told; `env_file` is read in place of the workspace's `.env`.
+    /// Gathers the settings of this process. `env_file` replaces the workspace's `.env`.
     pub fn gather(env_file: Option<&Path>) -> Self {
         let named = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         let env = environment();
@@ -45,7 +45,7 @@ impl SaidSettings {
         Self::from_sources(env, named, zone)
     }
 
-    /// The same from a given environment, file and name of the system's zone.
+    /// Gathers the settings from a given environment, file and system zone.
     pub fn from_sources(
         env: BTreeMap<String, String>,
         named_file: Option<PathBuf>,
@@ -62,7 +62,7 @@ impl SaidSettings {
         Raw::gather_changed(&env, self.named_file.as_deref().filter(|path| path.exists()), changes)
     }
 
-    /// The same in another workspace.
+    /// The same settings in another workspace.
     #[must_use]
     pub fn in_workspace(&self, workspace: &str) -> Self {
         let workspace = Some(workspace.to_owned());
@@ -77,17 +77,17 @@ impl SaidSettings {
         said
     }
 
-    /// A setting's value and where it was said. Secrets are among them.
+    /// The value of a setting, including secrets, and its source.
     pub fn get(&self, name: &str) -> Option<(&str, &Source)> {
         self.raw.get(name).map(|said| (said.value.as_str(), &said.source))
     }
 
-    /// Whether the environment says it: then it wins over what stands in the file.
+    /// Returns true if the environment sets this value, which overrides the file.
     pub fn is_from_environment(&self, name: &str) -> bool {
         self.env.get(name).is_some_and(|value| !value.trim().is_empty())
     }
 
-    /// Where everything is kept; none if what says so is wrong.
+    /// The workspace; `None` if its setting is wrong.
     pub fn workspace(&self) -> Option<&Path> {
         self.raw.workspace_dir.as_deref()
     }
@@ -97,45 +97,45 @@ impl SaidSettings {
         self.raw.home.as_deref()
     }
 
-    /// The zone that the system is set to, by its name.
+    /// The name of the system's zone.
     pub fn system_zone(&self) -> Option<&str> {
         self.system_zone.as_deref()
     }
 
-    /// The file that settings are read from, there or not.
+    /// The path of the settings file, which may not exist.
     pub fn file(&self) -> Option<PathBuf> {
         self.named_file.clone().or_else(|| Some(self.workspace()?.join(".env")))
     }
 
-    /// The file that `--env-file` named.
+    /// The file named by `--env-file`.
     pub fn named_file(&self) -> Option<&Path> {
         self.named_file.as_deref()
     }
 
-    /// What makes the file unreadable: nothing can be changed in it then.
+    /// The problem that makes the file unreadable and prevents changes.
     pub fn file_problem(&self) -> Option<&SettingProblem> {
         let file = self.file()?.display().to_string();
         self.raw.problems.iter().find(|problem| problem.subject == file)
     }
 
-    /// The settings after a change.
+    /// The settings after these changes.
     ///
     /// # Errors
-    /// Every setting that is wrong, by name.
+    /// Lists every wrong setting by name.
     pub fn with(&self, changes: &SettingChanges) -> Result<Config, ConfigError> {
         let mut config = resolve::resolve(self.gathered(changes), self.system_zone.as_deref())?;
         config.named_env_file = self.named_file.clone();
         Ok(config)
     }
 
-    /// The same without what is wrong, and what that was; no settings where nothing helps.
+    /// The settings after these changes without the wrong ones, and the problems. `None` if this doesn't help.
     pub fn with_what_is_right(&self, changes: &SettingChanges) -> (Option<Config>, Vec<SettingProblem>) {
         let mut raw = self.gathered(changes);
         let mut problems = std::mem::take(&mut raw.problems);
         for problem in &problems {
             raw.unsay(&problem.subject);
         }
-        // What depends on another setting can become wrong when that one goes.
+        // Removing one setting can make a dependent one wrong.
         for _ in 0..VARIABLES.len() {
             match resolve::resolve(raw, self.system_zone.as_deref()) {
                 Ok(config) => return (Some(config), problems),
@@ -150,10 +150,10 @@ impl SaidSettings {
         (None, problems)
     }
 
-    /// The file's text after a change.
+    /// The text of the file after these changes.
     ///
     /// # Errors
-    /// When the file can't be read, or a value can't be written in it.
+    /// Fails if the file can't be read, or a value can't be expressed in it.
     pub fn edited(&self, changes: &SettingChanges) -> Result<String, EditError> {
         let Some(file) = self.file() else { return Err(EditError::NoPlace) };
         let text = match std::fs::symlink_metadata(&file) {
@@ -164,7 +164,7 @@ impl SaidSettings {
     }
 }
 
-/// Whether a setting is never shown.
+/// Returns true for a setting that must not be shown.
 pub fn is_secret(name: &str) -> bool {
     SECRETS.iter().any(|(secret, _)| *secret == name)
 }
@@ -174,10 +174,10 @@ pub fn file_setting(name: &str) -> Option<&'static str> {
     SECRETS.iter().find(|(secret, _)| *secret == name).map(|(_, file)| *file)
 }
 
-/// Whether a setting can have this value.
+/// Checks a value for a setting.
 ///
 /// # Errors
-/// What was expected, and what was given; no secret.
+/// Describes the expected and the given value, without secrets.
 pub fn check_value(name: &'static str, value: &str, home: Option<&Path>) -> Result<(), String> {
     if name == "WORKSPACE_DIR" {
         return values::absolute_path(value, home).map(|_| ()).map_err(|expected| format!("expected {expected}"));

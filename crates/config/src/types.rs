@@ -1,4 +1,4 @@
-//! What single values are once they are read by [`super::values`].
+//! The types of single values, parsed by [`super::values`].
 
 use std::{fmt, path::PathBuf};
 
@@ -6,30 +6,30 @@ use chrono::NaiveTime;
 
 use reveille_base::redact::{self, Secret};
 
-/// What makes vectors of what is searched.
+/// The model that embeds searched texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EmbedModel {
-    /// A sentence encoder on this machine, by its folder.
+    /// The folder of a sentence encoder on this machine.
     Folder(PathBuf),
     /// A model of an OpenAI-compatible server.
     OpenAi(String),
-    /// A model of Google's.
+    /// A model of Google's Gemini API.
     Gemini(String),
 }
 
-/// How much is done without asking. What is destructive asks at every level.
+/// The level of autonomy. Destructive acts ask at every level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Autonomy {
-    /// 0: everything asks but planning, replying to the asking chat, notes and reading memory.
+    /// 0: everything asks except planning, replying to the asking chat, notes and reading memory.
     AskAll,
-    /// 1: what is safe is done, what is risky asks.
+    /// 1: safe acts run, risky acts ask.
     Smart,
-    /// 2: only what is destructive asks.
+    /// 2: only destructive acts ask.
     Full,
 }
 
 impl Autonomy {
-    /// As `AUTONOMY` names it.
+    /// The value of `AUTONOMY`.
     pub fn level(self) -> &'static str {
         match self {
             Self::AskAll => "0",
@@ -38,7 +38,7 @@ impl Autonomy {
         }
     }
 
-    /// As a person chooses it.
+    /// Describes the level for a choice.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::AskAll => "ask before everything but answering, taking notes and reading its memory",
@@ -48,17 +48,17 @@ impl Autonomy {
     }
 }
 
-/// The hours in which nobody is spoken to unasked, by the person's clock. They may cross midnight.
+/// The hours without unasked messages, by the person's clock. They may cross midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {
     /// The first quiet minute.
     pub from: NaiveTime,
-    /// The first minute that isn't quiet any more.
+    /// The first minute after the quiet hours.
     pub until: NaiveTime,
 }
 
 impl QuietHours {
-    /// Whether a local time of day lies in them.
+    /// Returns true if a local time of day is quiet.
     pub fn contains(&self, local: NaiveTime) -> bool {
         if self.from < self.until {
             self.from <= local && local < self.until
@@ -68,23 +68,23 @@ impl QuietHours {
     }
 }
 
-/// A git remote. It shows itself without its user name and password.
+/// A git remote, displayed without user name and password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RepoUrl(String);
 
 impl RepoUrl {
-    /// A remote's address, of whatever kind.
+    /// Wraps a remote's address of any kind.
     pub fn new(url: impl Into<String>) -> Self {
         Self(url.into())
     }
 
-    /// The remote as git needs it: it may hold a password.
+    /// The full address for git, which may include a password.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The passwords and tokens in it. The user name of ssh, such as `git`, is none; a long one is, also before a password: forges
-    /// take a token there.
+    /// The passwords and tokens in the address. An SSH user name such as `git` doesn't count. A long user name does, even before a
+    /// password, because forges accept tokens there.
     pub fn secrets(&self) -> Vec<Secret> {
         let lone = userinfo(&self.0).filter(|(scheme, user)| scheme.starts_with("http") && !user.contains(':'));
         let lone = lone.map(|(_, token)| token).filter(|token| !token.is_empty()).map(Secret::new);
@@ -106,14 +106,14 @@ impl fmt::Debug for RepoUrl {
     }
 }
 
-/// A URL's scheme and what stands before the `@`.
+/// Splits a URL into its scheme and the part before the `@`.
 pub(super) fn userinfo(url: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     Some((scheme, authority.rsplit_once('@')?.0))
 }
 
-/// A URL with `***` in place of its user name and password.
+/// Replaces user name and password of a URL by `***`.
 pub(super) fn without_userinfo(url: &str) -> String {
     match userinfo(url) {
         Some((scheme, user)) => url.replacen(&format!("{scheme}://{user}@"), &format!("{scheme}://***@"), 1),
@@ -121,19 +121,19 @@ pub(super) fn without_userinfo(url: &str) -> String {
     }
 }
 
-/// In which form the log's files are kept.
+/// The format of log files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// A line for people.
+    /// Lines for people.
     Text,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// No files: standard error alone, as for a journal that keeps it.
+    /// No files: standard error alone, for a service journal.
     Off,
 }
 
 impl LogFormat {
-    /// As it is set.
+    /// The value of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",

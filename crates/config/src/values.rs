@@ -1,5 +1,4 @@
-//! What a single value may look like. Each reader takes the text that was given and answers with the value or with what
-//! was expected in its place, to be read after "expected".
+//! Parsers for single values. Each returns the value, or a description of the expected one that fits after "expected".
 
 use std::{
     collections::BTreeSet,
@@ -13,21 +12,21 @@ use reveille_base::{disk::Reserve, types::ChatRef, zone::Tz};
 
 use super::types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl};
 
-/// At most so many chats can be listed.
+/// The maximum number of listed chats.
 const MAX_CHATS: usize = 256;
-/// The longest name of a model or repository, in bytes.
+/// The maximum length of a model or repository name in bytes.
 const MAX_NAME_BYTES: usize = 100;
-/// A day, in minutes: the longest of our intervals.
+/// A day in minutes, the longest of our intervals.
 const MAX_MINUTES: u64 = 24 * 60;
-/// What a day's budget can be at most, in US dollars: above it is a slip of the finger.
+/// The maximum daily budget in US dollars; a larger one is a typing error.
 const MAX_BUDGET_USD: f64 = 10_000.0;
 
-/// The largest reserve on a disk, in MiB: a TiB.
+/// The maximum disk reserve: 1 TiB in MiB.
 const MAX_RESERVE_MIB: u32 = 1 << 20;
-/// The longest that anything is kept, in days: some ten years.
+/// The maximum time that history is kept in days, about ten years.
 const MAX_KEEP_DAYS: u64 = 3_650;
 
-/// Whether a value has the shape of a key that was perhaps put in the wrong place.
+/// Returns true if a value looks like a misplaced key.
 pub(super) fn looks_secret(value: &str) -> bool {
     const SHORTEST_TOKEN: usize = 30;
     let token = value.split([',', ' ']).any(|part| {
@@ -48,7 +47,7 @@ pub(super) fn absolute_path(value: &str, home: Option<&Path>) -> Result<PathBuf,
     if plain && !value.contains('\0') { Ok(path) } else { Err(format!("{EXPECTED}, without ..")) }
 }
 
-/// A program by its path, or by the name that is looked for on `PATH`.
+/// Parses a program's path, or its name on `PATH`.
 pub(super) fn program(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     if value.contains('/') {
         return absolute_path(value, home);
@@ -67,7 +66,7 @@ pub(super) fn bot_token(value: &str) -> Result<String, String> {
     }
 }
 
-/// The numeric id before a token's colon.
+/// Parses the numeric id before a token's colon.
 pub(super) fn bot_id(token: &str) -> Option<i64> {
     let (id, _) = token.split_once(':')?;
     if id.bytes().all(|b| b.is_ascii_digit()) { id.parse().ok().filter(|id| *id > 0) } else { None }
@@ -105,7 +104,7 @@ pub(super) fn owner_chat(value: &str) -> Result<ChatRef, String> {
     value.parse().map_err(|_| "one numeric chat id, or 0 for the terminal".to_owned())
 }
 
-/// A server that is sent secrets: encrypted, or on this machine.
+/// Parses the URL of a server that receives secrets: encrypted, or on this machine.
 pub fn server_url(value: &str) -> Result<String, String> {
     let expected = || "a URL such as https://example.org, without user name, query or fragment".to_owned();
     let url = reqwest::Url::parse(value).map_err(|_| expected())?;
@@ -123,30 +122,30 @@ pub fn server_url(value: &str) -> Result<String, String> {
     Ok(value.trim_end_matches('/').to_owned())
 }
 
-/// Whether a server is on this machine.
+/// Returns true for a server on this machine.
 pub(super) fn is_loopback_url(url: &str) -> bool {
     reqwest::Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_loopback))
 }
 
-/// Whether a model of an OpenAI-compatible server works on this machine: then it costs nothing, and nothing leaves. An address alone
-/// doesn't tell: Ollama passes models of some names on to its cloud, and where a key is wanted there is perhaps a proxy to a paid one.
+/// Returns true if a model of an OpenAI-compatible server runs on this machine, free and private. The address alone isn't enough:
+/// Ollama forwards some models to its cloud, and a required key hints at a proxy to a paid service.
 pub fn works_here(base_url: &str, model: &str, has_key: bool) -> bool {
     is_loopback_url(base_url) && !is_passed_on(model) && !has_key
 }
 
-/// Whether a server on this machine passes a model of this name on to a cloud.
+/// Returns true if a local server forwards a model of this name to a cloud.
 pub fn is_passed_on(model: &str) -> bool {
     let model = model.to_ascii_lowercase();
     model.ends_with("-cloud") || model.ends_with(":cloud")
 }
 
-/// Whether a host is this machine.
+/// Returns true if a host is this machine.
 pub fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// A remote that git can clone and that can't be taken for an option or run a program.
+/// Parses a git remote that can't be mistaken for an option or run a program.
 pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
     let expected = || "a git remote: https://…, ssh://…, user@host:path, file:///… or an absolute path".to_owned();
     let clean = !value.starts_with('-') && !value.contains("::") && !value.contains(char::is_control);
@@ -165,7 +164,7 @@ pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
     if clean && known { Ok(RepoUrl::new(value)) } else { Err(expected()) }
 }
 
-/// An address without a password: that would be shown wherever settings are.
+/// Parses a database address without a password, because settings are shown.
 pub(super) fn database_url(value: &str) -> Result<String, String> {
     let expected = || "a PostgreSQL's address, such as postgres://reveille@db.example.org/reveille".to_owned();
     let rest =
@@ -180,7 +179,7 @@ pub(super) fn database_url(value: &str) -> Result<String, String> {
     }
 }
 
-/// A password may hold anything but line breaks and the like.
+/// Parses a password without control characters.
 pub(super) fn password(value: &str) -> Result<String, String> {
     match value.chars().any(char::is_control) {
         true => Err("a password in one line".to_owned()),
@@ -188,7 +187,7 @@ pub(super) fn password(value: &str) -> Result<String, String> {
     }
 }
 
-/// `host:path` or `user@host:path`, as ssh's copy program writes it.
+/// Returns true for scp-like addresses: `host:path` or `user@host:path`.
 fn is_scp_like(value: &str) -> bool {
     let Some((host, path)) = value.split_once(':') else {
         return false;
@@ -218,7 +217,7 @@ pub(super) fn repo_name(value: &str) -> Result<String, String> {
     if !plain || value.starts_with(['.', '-']) || value.len() > MAX_NAME_BYTES {
         return Err("a plain directory name: letters, digits, - _ and ., not first a dot or a dash".to_owned());
     }
-    // SQLite keeps files beside its database (`messages.db-wal`), and macOS doesn't tell upper from lower case.
+    // SQLite keeps files next to its database (`messages.db-wal`), and macOS ignores case.
     let lower = value.to_ascii_lowercase();
     let taken = TAKEN.contains(&lower.as_str()) || lower.starts_with("messages.db") || lower.starts_with("index.db");
     if taken || lower.starts_with("plan-") {
@@ -241,7 +240,7 @@ pub(super) fn model(value: &str) -> Result<String, String> {
     }
 }
 
-/// A chain of models, with commas between, as it is kept: without blanks.
+/// Parses a chain of models separated by commas, and removes blanks.
 pub(super) fn models(value: &str) -> Result<String, String> {
     let names = value.split(',').map(|name| model(name.trim())).collect::<Result<Vec<String>, String>>()?;
     if let Some(at) = names.iter().position(|name| name.is_empty()) {
@@ -259,10 +258,10 @@ pub(super) fn models(value: &str) -> Result<String, String> {
     }
     Ok(names.join(","))
 }
-/// More models than this in a chain are a mistake.
+/// The maximum length of a chain; a longer one is a mistake.
 const MAX_MODELS: usize = 8;
 
-/// It becomes part of a server's name.
+/// Parses a region, which becomes part of a server's name.
 pub(super) fn aws_region(value: &str) -> Result<String, String> {
     named(value, b"-", "a region of AWS such as us-east-1")
 }
@@ -275,7 +274,7 @@ pub(super) fn google_project(value: &str) -> Result<String, String> {
     named(value, b"-.:", "the id of a Google Cloud project such as my-project-123456")
 }
 
-/// It becomes part of a server's name.
+/// Parses a location, which becomes part of a server's name.
 pub(super) fn google_location(value: &str) -> Result<String, String> {
     named(value, b"-", "a location of Google Cloud such as global or europe-west1")
 }
@@ -284,7 +283,7 @@ pub(super) fn vertex_workspace(value: &str) -> Result<String, String> {
     named(value, b"-_", "the id of a workspace such as wrkspc_01AbC")
 }
 
-/// A name of letters, digits and a few more characters.
+/// Parses a name of letters, digits and the characters in `also`.
 fn named(value: &str, also: &[u8], expected: &str) -> Result<String, String> {
     let is_plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || also.contains(&b));
     if is_plain && value.len() <= MAX_NAME_BYTES { Ok(value.to_owned()) } else { Err(expected.to_owned()) }
@@ -295,7 +294,7 @@ pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel
         "the absolute path of a folder with a sentence encoder, openai:NAME or gemini:NAME, NAME being a model's"
             .to_owned()
     };
-    // A model's name becomes part of a path at Google's.
+    // A model's name becomes part of a path on Google's server.
     let named = |name: &str| {
         let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));
         if is_plain && !name.is_empty() && name.len() <= MAX_NAME_BYTES { Ok(name.to_owned()) } else { Err(expected()) }
@@ -326,7 +325,7 @@ pub(super) fn budget_usd(value: &str) -> Result<f64, String> {
     amount.map(f64::abs).ok_or_else(|| format!("an amount in US dollars from 0 to {MAX_BUDGET_USD}, such as 2.50"))
 }
 
-/// Of a million tokens, in and out.
+/// Parses the prices of a million tokens, input and output.
 pub(super) fn token_price(value: &str) -> Result<(f64, f64), String> {
     let usd =
         |usd: &str| usd.trim().parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd)).map(f64::abs);
@@ -345,7 +344,7 @@ pub(super) fn disk_reserve(value: &str) -> Result<Reserve, String> {
     mib.map(Reserve::of_mib).ok_or_else(|| format!("whole MiB from 0 (no reserve) to {MAX_RESERVE_MIB}"))
 }
 
-/// `None`: for ever.
+/// Parses days; `None` for ever.
 pub(super) fn keep(value: &str) -> Result<Option<Duration>, String> {
     let days = value.parse::<u64>().ok().filter(|days| *days <= MAX_KEEP_DAYS);
     let days = days.ok_or_else(|| format!("whole days from 0 (for ever) to {MAX_KEEP_DAYS}"))?;
@@ -371,7 +370,7 @@ pub(super) fn quiet_hours(value: &str) -> Result<Option<QuietHours>, String> {
     hours.map(Some).ok_or_else(|| "two different times such as 22:00-07:00, or none".to_owned())
 }
 
-/// `None`: never.
+/// Parses a time; `None` for never.
 pub(super) fn time_or_none(value: &str) -> Result<Option<NaiveTime>, String> {
     if value.eq_ignore_ascii_case("none") {
         return Ok(None);
@@ -394,7 +393,7 @@ pub(super) fn log_format(value: &str) -> Result<LogFormat, String> {
     all.into_iter().find(|format| format.as_str() == value).ok_or_else(|| "text, json or off".to_owned())
 }
 
-/// What `RUST_LOG` asks for: levels by module, as other Rust programs take it.
+/// Parses `RUST_LOG`: levels by module, in the format of other Rust programs.
 pub(super) fn log_targets(value: &str) -> Result<tracing_subscriber::filter::Targets, String> {
     value.parse().map_err(|_| "levels such as warn,reveille::bot=debug".to_owned())
 }

@@ -1,5 +1,5 @@
-//! What the models cost: in a day, in a month, by model, day, reason or tool, and where the month is heading. `wake cost` and `/cost`
-//! show the same value.
+//! The cost of model calls: by day and month, by model, reason or tool, with a forecast for the month. `wake cost` and `/cost` show
+//! the same report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +20,16 @@ use super::{
     units::{share, thousands, tokens, usd},
 };
 
-/// A forecast is made of so many full days, the last ones.
+/// The number of past full days that a forecast uses.
 pub(super) const FORECAST_DAYS: u64 = 7;
-/// With fewer days of use there is too little to tell.
+/// The minimum number of full days of use for a forecast.
 const MIN_FORECAST_DAYS: usize = 3;
-/// Days whose questions are told.
+/// The number of days whose questions are listed.
 const ASKED_DAYS: usize = 7;
-/// Wakes whose prompts are taken apart: the last ones that paid.
+/// The maximum number of wakes whose prompts are analysed, latest first.
 const MAX_TAKEN_APART: usize = 50;
 
-/// By what costs are told apart.
+/// The grouping of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum CostBy {
@@ -37,111 +37,111 @@ pub enum CostBy {
     Day,
     /// By model.
     Model,
-    /// By what the wake was for.
+    /// By the reason of the wake.
     Reason,
-    /// By the tools that were called: a turn's cost is shared among its calls.
+    /// By called tool: the cost of a turn is shared among its calls.
     Tool,
 }
 
-/// What is asked.
+/// A query for a cost report.
 #[derive(Debug, Clone, Copy)]
 pub struct CostQuery {
-    /// From when on; none: from the month's beginning.
+    /// The start of the report; `None` for the beginning of the month.
     pub since: Option<DateTime<Utc>>,
-    /// By what.
+    /// The grouping.
     pub by: CostBy,
-    /// Only of this chat: what a guest sees.
+    /// Only this chat, for a guest.
     pub chat: Option<ChatRef>,
-    /// Whether prompts are taken apart, which reads journals.
+    /// True to analyse prompts, which reads journals.
     pub with_parts: bool,
 }
 
-/// What was spent. As JSON the names are relied on.
+/// A cost report. The names in its JSON are stable.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CostReport {
-    /// Spent today, in US dollars, with what is set aside.
+    /// The cost of today in US dollars, including reserved amounts.
     pub today_usd: f64,
-    /// Spent this month, in US dollars, with what is set aside.
+    /// The cost of this month in US dollars, including reserved amounts.
     pub month_usd: f64,
-    /// The month's name.
+    /// The name of the month.
     pub month: String,
-    /// The budgets; none for who isn't the owner.
+    /// The budgets; `None` for guests.
     pub budget: Option<BudgetLeft>,
-    /// From when on the rows count.
+    /// The start of the period in `rows`.
     pub since: DateTime<Utc>,
-    /// By what they tell apart.
+    /// The grouping of `rows`.
     pub by: CostBy,
-    /// The rows: days in their order, else the dearest first.
+    /// The rows: days in order, other groups by falling cost.
     pub rows: Vec<CostRow>,
-    /// All rows together.
+    /// The sum of all rows.
     pub total: Spent,
-    /// Where the month is heading; none for who isn't the owner.
+    /// The forecast for the month; `None` for guests.
     pub forecast: Option<Forecast>,
-    /// What the last prompts were made of.
+    /// The parts of the latest prompts.
     pub prompts: Option<PromptParts>,
-    /// What is to be said of models whose price isn't known; none for who isn't the owner.
+    /// A remark on models with an unknown price; `None` for guests.
     pub unpriced: Option<String>,
-    /// How many questions were asked on which day; none for who isn't the owner.
+    /// The number of questions on each day; empty for guests.
     pub questions: Vec<AskedOnDay>,
 }
 
-/// Questions of a day.
+/// The questions of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct AskedOnDay {
     /// The person's day.
     pub day: NaiveDate,
-    /// How many were asked.
+    /// The number of questions.
     pub asked: usize,
 }
 
-/// What may still be spent.
+/// The remaining budgets.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct BudgetLeft {
     /// `DAILY_BUDGET_USD`.
     pub daily_usd: f64,
-    /// What is left of it today.
+    /// The rest of today's budget.
     pub left_today_usd: f64,
-    /// `MONTHLY_BUDGET_USD`; none: no bound.
+    /// `MONTHLY_BUDGET_USD`; `None` for no limit.
     pub monthly_usd: Option<f64>,
-    /// What is left of it.
+    /// The rest of this month's budget.
     pub left_this_month_usd: Option<f64>,
-    /// What of the month's is only set aside.
+    /// The part of this month's cost that is only reserved.
     pub reserved_usd: f64,
 }
 
-/// One row.
+/// A row of the report.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CostRow {
     /// The day, model, reason or tool.
     pub name: String,
-    /// Requests; by tool, calls.
+    /// The number of requests, or of calls if grouped by tool.
     pub requests: usize,
-    /// Tokens and money.
+    /// Tokens and cost.
     #[serde(flatten)]
     pub spent: Spent,
 }
 
-/// Where the month is heading.
+/// The forecast for the month.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Forecast {
-    /// There are fewer than three full days of use.
+    /// Too few full days of use.
     TooLittle {
-        /// How many there are.
+        /// The number of full days so far.
         days: usize,
     },
-    /// The mean of the last full days goes on.
+    /// A forecast at the average of the last full days.
     Heading {
-        /// Full days that the mean is of.
+        /// The number of days in the average.
         days: usize,
-        /// That mean, in US dollars a day.
+        /// The average in US dollars a day.
         mean_usd: f64,
-        /// Spent by the month's end, in US dollars.
+        /// The expected cost at the end of the month in US dollars.
         month_end_usd: f64,
     },
 }
 
-/// Looks.
+/// Computes a cost report.
 pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, query: CostQuery) -> Result<CostReport, StoreError> {
     store.reading(|| {
         let tz = config.timezone;
@@ -201,7 +201,7 @@ fn by_day(paid: &[PaidRequest], tz: Tz) -> BTreeMap<NaiveDate, f64> {
     days
 }
 
-/// The mean of the last seven full days goes on, idle ones among them, but none from before the first use.
+/// Forecasts with the average of the last seven full days, including idle days but no days before the first use.
 pub(super) fn forecast(
     days: &BTreeMap<NaiveDate, f64>,
     first: Option<NaiveDate>,
@@ -250,7 +250,7 @@ fn cycles_of(paid: &[PaidRequest]) -> Vec<String> {
     cycles.into_iter().cloned().collect()
 }
 
-/// Rows by name, in the names' order.
+/// Groups requests by name, in the order of names.
 fn grouped(paid: &[PaidRequest], name: impl Fn(&PaidRequest) -> String) -> Vec<CostRow> {
     let mut groups: BTreeMap<String, CostRow> = BTreeMap::new();
     for paid in paid {
@@ -266,7 +266,7 @@ fn add(groups: &mut BTreeMap<String, CostRow>, name: String, requests: usize, sp
     row.spent.cost_usd += spent.cost_usd;
 }
 
-/// What a wake was for, by the first of its reasons.
+/// The kind of a wake, judged by its first reason.
 fn reason_of(cycle_id: &str, reasons: Option<&Vec<String>>) -> String {
     let Some(first) = reasons.and_then(|reasons| reasons.first()) else {
         return if cycle_id.is_empty() { "searching by meaning" } else { "no longer known" }.to_owned();
@@ -282,7 +282,7 @@ fn reason_of(cycle_id: &str, reasons: Option<&Vec<String>>) -> String {
     kind.to_owned()
 }
 
-/// A turn's cost is shared evenly among its calls. A turn that calls nothing is an answer.
+/// Groups costs by tool. The cost of a turn is shared evenly among its calls; a turn without calls is an answer.
 fn by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, StoreError> {
     let mut groups = BTreeMap::new();
     let mut of_cycles: BTreeMap<&str, Vec<&PaidRequest>> = BTreeMap::new();
@@ -292,7 +292,7 @@ fn by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, StoreErr
     for (cycle, mut requests) in of_cycles {
         for turn in store.turns_of(cycle)? {
             let Entry::Turn { content, stop, usage } = turn else { continue };
-            // In order: an earlier turn of the same use is an earlier request.
+            // In order: of two turns with equal use, the earlier belongs to the earlier request.
             let Some(place) = requests.iter().position(|paid| paid.spent.tokens == usage && !paid.is_discarded) else {
                 continue;
             };
@@ -344,7 +344,7 @@ fn prompts(store: &Store, paid: &[PaidRequest]) -> Result<PromptParts, StoreErro
 }
 
 impl CostReport {
-    /// For a chat: Markdown, and short.
+    /// Renders the report as short Markdown for a chat.
     pub fn in_chat(&self) -> String {
         let mut lines = self.heads(|head| format!("**{head}**: "));
         lines.extend(
@@ -355,7 +355,7 @@ impl CostReport {
         lines.join("\n")
     }
 
-    /// For a terminal.
+    /// Renders the report for a terminal.
     pub fn on_terminal(&self, tz: Tz) -> String {
         let mut lines = self.heads(|head| format!("{head:<11}"));
         lines.extend(self.tail());
@@ -416,7 +416,7 @@ impl CostReport {
         lines
     }
 
-    /// The questions of the last days on which there were any.
+    /// Lists the questions of the last days with any.
     fn asked(&self) -> Option<String> {
         let all: usize = self.questions.iter().map(|day| day.asked).sum();
         let days = self
@@ -468,13 +468,13 @@ impl CostReport {
     }
 }
 
-/// A head shows whole cents: it stands beside a budget.
+/// Formats whole cents, to match the budget on the same line.
 fn two(usd: f64) -> String {
     format!("${usd:.2}")
 }
 
 impl CostBy {
-    /// Its name.
+    /// The name of the grouping.
     pub fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -486,7 +486,7 @@ impl CostBy {
 }
 
 impl Forecast {
-    /// As a sentence; `month` is the month's name.
+    /// Renders the forecast as a sentence; `month` is the name of the month.
     pub fn text(&self, month: &str) -> String {
         match self {
             Self::TooLittle { days } => format!(

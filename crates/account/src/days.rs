@@ -1,4 +1,4 @@
-//! What the last days held, day by day: money by model, tokens, how long turns took, and how wakes ended. The page draws it.
+//! Daily figures of the last days: cost by model, tokens, duration of turns, outcomes of wakes. The page draws charts of them.
 
 use std::collections::BTreeMap;
 
@@ -14,68 +14,68 @@ use super::{
     since::day_begin,
 };
 
-/// Models that are told apart; the cheaper ones are one.
+/// The maximum number of models in a chart; cheaper ones are merged.
 const MAX_MODELS: usize = 5;
-/// The name of those.
+/// The name for merged models.
 const OTHERS: &str = "others";
 
-/// The last days.
+/// The figures of the last days.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DaysReport {
-    /// A value each day, the oldest first; the last one is today.
+    /// The days, oldest first, ending today.
     pub days: Vec<DayFigures>,
-    /// The models, the dearest first.
+    /// The models by falling cost.
     pub models: Vec<String>,
     /// `DAILY_BUDGET_USD`.
     pub daily_budget_usd: f64,
-    /// Spent today, in US dollars, with what is set aside.
+    /// The cost of today in US dollars, including reserved amounts.
     pub today_usd: f64,
-    /// `MONTHLY_BUDGET_USD`; none: no bound.
+    /// `MONTHLY_BUDGET_USD`; `None` for no limit.
     pub monthly_budget_usd: Option<f64>,
-    /// Spent this month, in US dollars, with what is set aside.
+    /// The cost of this month in US dollars, including reserved amounts.
     pub month_usd: f64,
-    /// The month's name.
+    /// The name of the month.
     pub month: String,
-    /// Where the month is heading.
+    /// The forecast for the month.
     pub forecast: Forecast,
 }
 
-/// One day.
+/// The figures of one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DayFigures {
     /// The person's day.
     pub day: NaiveDate,
-    /// US dollars by model, in the order of [`DaysReport::models`].
+    /// The cost in US dollars by model, in the order of [`DaysReport::models`].
     pub cost_usd: Vec<f64>,
-    /// Tokens.
+    /// The tokens used.
     pub tokens: Usage,
-    /// How long turns took; none: there was none, or it isn't kept.
+    /// The durations of turns; `None` without turns, or if they are no longer kept.
     pub turns: Option<TurnTimes>,
-    /// Wakes by how they ended.
+    /// The outcomes of wakes.
     pub wakes: DayWakes,
 }
 
-/// The wakes of a day.
+/// The wakes of a day by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DayWakes {
-    /// Ended well.
+    /// Finished wakes.
     pub done: u32,
-    /// Failed.
+    /// Failed wakes.
     pub failed: u32,
-    /// Given up.
+    /// Abandoned wakes.
     pub given_up: u32,
-    /// Under way, or waiting for the model or for a person.
+    /// Wakes under way, or waiting for the model or for a person.
     pub open: u32,
 }
 
 impl DaysReport {
-    /// Whether nothing was done or spent in these days.
+    /// Returns true if these days had neither wakes nor costs.
     pub fn is_empty(&self) -> bool {
         self.days.iter().all(|day| day.wakes == DayWakes::default() && day.tokens == Usage::default())
     }
 }
 
-/// Looks at the last `n` days.
+/// Computes the figures of the last `n` days.
 pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Result<DaysReport, StoreError> {
     let tz = config.timezone;
     let today = now.with_timezone(&tz).date_naive();
@@ -116,7 +116,7 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Res
     })
 }
 
-/// What the database counted.
+/// The counts from the database.
 struct Kept {
     paid: Vec<ModelDay>,
     turns: Vec<TurnTimes>,
@@ -124,7 +124,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// The models, and each day with its values.
+    /// Computes the models and the figures of each day.
     fn figures(&self, days: &[NaiveDate]) -> (Vec<String>, Vec<DayFigures>) {
         let models = self.models();
         let figures = days.iter().zip(0_u32..).map(|(day, at)| {
@@ -152,7 +152,7 @@ impl Kept {
         (models, figures)
     }
 
-    /// The dearest first; what is too many is one, the last.
+    /// The models by falling cost. The last name stands for all that exceed the maximum.
     fn models(&self) -> Vec<String> {
         let mut usd: BTreeMap<&str, f64> = BTreeMap::new();
         for paid in &self.paid {

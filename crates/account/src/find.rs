@@ -1,21 +1,21 @@
-//! Which wake is meant: by its id, its commit's, the beginning of either, or the number of a message that it took up.
+//! Finds a wake by its id, its commit's id, the beginning of either, or the number of a message it handled.
 
 use reveille_base::types::ChatRef;
 use reveille_git::{Repo, RepoError};
 use reveille_store::{CycleRow, Store, StoreError};
 
-/// What was found under a name.
+/// The wake or commit found under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundWake {
     /// A cycle of this database.
     Cycle(Box<CycleRow>),
-    /// A commit of the memory that no cycle of this database made: a person's, or one from before it.
+    /// A commit of the memory without a cycle in this database: a person's, or an older one.
     Commit(String),
-    /// Nothing, and why, for people.
+    /// Nothing; holds the reason for people.
     Nothing(String),
 }
 
-/// Why it couldn't be looked up.
+/// The reason for a failed search.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// The database couldn't be read.
@@ -26,7 +26,7 @@ pub enum FindError {
     Repo(#[from] RepoError),
 }
 
-/// Finds it; without a name it is the cycle that began last.
+/// Finds a wake by name; without a name, the latest cycle.
 pub fn find(store: Option<&Store>, repo: Option<&Repo>, name: Option<&str>) -> Result<FoundWake, FindError> {
     let Some(name) = name else {
         let last = store.map(Store::last_cycle).transpose()?.flatten();
@@ -63,14 +63,14 @@ pub fn find(store: Option<&Store>, repo: Option<&Repo>, name: Option<&str>) -> R
     }
 }
 
-/// How the answer begins where nothing has that name.
+/// The beginning of the answer for an unknown name.
 const NO_SUCH: &str = "There is no";
 
 fn unknown(name: &str) -> FoundWake {
     FoundWake::Nothing(format!("{NO_SUCH} wake or commit {name:?}. `wake log` lists them."))
 }
 
-/// The cycle that took a message up last.
+/// Finds the cycle that last handled a message.
 fn of_message(store: Option<&Store>, number: i64) -> Result<FoundWake, FindError> {
     let Some(store) = store else { return Ok(unknown(&number.to_string())) };
     Ok(match store.cycle_of_message(number)? {

@@ -1,8 +1,8 @@
-//! What was done and what it cost, for people who look back.
+//! Reports on past work and its cost.
 //!
-//! Reading and telling are apart. `read`, `log` and `cost` make values of what the store keeps; `tell` and the values' own texts show
-//! them. The terminal, the chat and a page show the same values. Secrets are masked and the marks of [`reveille_memory::outside`] are
-//! taken out as a value is read; what others may have written is named beside their words.
+//! Reading and rendering are separate. `read`, `log` and `cost` turn stored rows into values; `tell` and the values' own methods
+//! render them. Terminal, chat and page show the same values. Secrets are masked and the marks of [`reveille_memory::outside`]
+//! removed when a value is read; untrusted text is labelled with its origin.
 
 pub mod cost;
 pub mod days;
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use reveille_base::redact::Redactor;
 use reveille_memory::outside;
 
-/// A text as it may be shown: without secrets and unseen marks.
+/// Prepares a text for display: without secrets and invisible marks.
 pub fn shown(redactor: &Redactor, text: &str) -> String {
     let text: Cow<'_, str> = outside::unmarked(text);
     redactor.redact(&text)

@@ -1,4 +1,4 @@
-//! What was done, line by line: wakes with what was asked of them, and people's commits. `wake log` and `/log` show the same lines.
+//! The log of past work: wakes with their requests, and people's commits. `wake log` and `/log` show the same lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,59 +14,59 @@ use reveille_store::{CycleRow, CycleState, Incoming, Store, StoreError};
 
 use super::story::AskedMessage;
 
-/// Wakes, or commits, that are looked through at most where lines are chosen.
+/// The maximum number of wakes or commits searched by a filter.
 const MAX_SEARCHED: usize = 10_000;
-/// Wakes whose messages are read in the first go, at most.
+/// The maximum number of wakes in the first chunk of messages read.
 const FIRST_CHUNK: usize = 500;
-/// Each further go reads so many times more: of old wakes, each go is a look through all messages.
+/// The growth of each further chunk. For old wakes, each chunk scans all messages.
 const CHUNK_GROWS: usize = 4;
-/// How much of a commit's id is shown.
+/// The number of shown characters of a commit's id.
 const ID_CHARS: usize = 8;
-/// How much of what was asked is quoted, in characters.
+/// The number of quoted characters of a request.
 const MAX_ASKED_CHARS: usize = 60;
-/// How much of what was done is shown in a chat, in characters.
+/// The number of shown characters of a subject in a chat.
 const MAX_CHAT_CHARS: usize = 120;
 
-/// Which lines are wanted.
+/// A query for log lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogQuery<'a> {
-    /// So many lines, the newest.
+    /// The maximum number of lines, newest first.
     pub lines: usize,
-    /// So many are passed over before.
+    /// The number of lines to skip first.
     pub skip: usize,
     /// Only wakes for this chat.
     pub chat: Option<ChatRef>,
-    /// Only from then on.
+    /// Only lines from this time on.
     pub since: Option<DateTime<Utc>>,
-    /// Only with these words, in what was done or what was asked; capitals don't matter.
+    /// Only lines with these words in subject or request, ignoring case.
     pub grep: Option<&'a str>,
 }
 
-/// A wake, or a person's commit. As JSON the names are relied on.
+/// A wake, or a person's commit. The names in its JSON are stable.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LogLine {
-    /// The commit; none: there is none, or none yet.
+    /// The commit; `None` if missing or still to come.
     pub commit: Option<String>,
-    /// When it was committed, or when the wake began that has no commit.
+    /// The time of the commit, or the start of a wake without a commit.
     pub at: Option<DateTime<Utc>>,
-    /// The wake's id; none: a person, or the program beside its wakes.
+    /// The id of the wake; `None` for a person, or for the program outside of a wake.
     pub wake_id: Option<String>,
-    /// Who committed.
+    /// The author of the commit.
     pub author: Option<String>,
-    /// What was done, in a line.
+    /// The work done, in one line.
     pub subject: String,
-    /// The wake's state, where the database knows it.
+    /// The state of the wake, if known to the database.
     pub state: Option<&'static str>,
     /// The chat that the wake answered.
     #[serde(rename = "chat_id")]
     pub chat: Option<ChatRef>,
-    /// Whether the wake was undone (`true`), or is about to be (`false`).
+    /// `true` if the wake was undone, `false` if the undo is pending.
     pub undone: Option<bool>,
-    /// What was asked.
+    /// The messages that the wake handled.
     pub asked: Vec<AskedMessage>,
 }
 
-/// Why the log couldn't be read.
+/// The reason for a failure to read the log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The database couldn't be read.
@@ -77,10 +77,10 @@ pub enum LogError {
     Repo(#[from] RepoError),
 }
 
-/// What the texts of lines go through before they are shown: it masks secrets.
+/// A function that prepares texts for display by masking secrets.
 pub type Shown<'a> = &'a dyn Fn(&str) -> String;
 
-/// The lines of wakes alone, newest first. `subject`: the first line of a commit's message.
+/// The lines of wakes alone, newest first. `subject` returns the first line of a commit's message.
 pub fn of_wakes(
     store: &Store,
     query: LogQuery<'_>,
@@ -103,7 +103,7 @@ pub fn of_wakes(
     )
 }
 
-/// The lines of wakes and of people's commits, newest first. A wake without a commit stands where it began.
+/// The lines of wakes and people's commits, newest first. A wake without a commit is placed at its start.
 pub fn of_memory(
     store: Option<&Store>,
     repo: &Repo,
@@ -152,13 +152,13 @@ fn searched(query: LogQuery<'_>) -> usize {
     if is_chosen { MAX_SEARCHED } else { query.skip.saturating_add(query.lines).min(MAX_SEARCHED) }
 }
 
-/// A line, and the wake that it is of.
+/// A line with its wake.
 struct Candidate {
     line: LogLine,
     row: Option<CycleRow>,
 }
 
-/// What may have a wake's row.
+/// Access to a wake's row, if present.
 trait OfWake {
     fn row(&self) -> Option<&CycleRow>;
 }
@@ -175,7 +175,7 @@ impl OfWake for CycleRow {
     }
 }
 
-/// The first lines that are wanted, with what was asked of each. What was asked is read by and by: most often the first lines do.
+/// Selects the wanted lines and adds their messages. Messages are read in chunks, because mostly the first lines suffice.
 fn chosen<T: OfWake>(
     store: &Store,
     query: LogQuery<'_>,
@@ -184,7 +184,7 @@ fn chosen<T: OfWake>(
     shown: Shown<'_>,
 ) -> Result<Vec<LogLine>, StoreError> {
     let mut lines = Vec::new();
-    // Where no words are looked for each candidate is a line: what is passed over needn't be read.
+    // Without a text filter each candidate is a line, so skipped ones need no reading.
     let (passed_over, mut to_skip) = if query.grep.is_none() { (query.skip, 0) } else { (0, query.skip) };
     let mut left = candidates.get(passed_over..).unwrap_or_default();
     let mut read_at_once = query.lines.clamp(1, FIRST_CHUNK);
@@ -252,7 +252,7 @@ impl LogLine {
         texts.into_iter().flatten().chain(asked).any(|text| text.to_lowercase().contains(&words))
     }
 
-    /// The line for a terminal.
+    /// Renders the line for a terminal.
     pub fn on_terminal(&self, now: DateTime<Utc>, tz: Tz) -> String {
         let id = self.short_id().unwrap_or_else(|| "-".repeat(ID_CHARS));
         let who = self.wake_id.as_deref().or(self.author.as_deref()).unwrap_or_default();
@@ -265,7 +265,7 @@ impl LogLine {
         )
     }
 
-    /// The line for a chat: Markdown, and short.
+    /// Renders the line as short Markdown for a chat.
     pub fn in_chat(&self, now: DateTime<Utc>, tz: Tz) -> String {
         let did = self.subject.strip_prefix("Wake: ").unwrap_or(&self.subject);
         let id = self.short_id().map(|id| format!(" ({id})")).unwrap_or_default();
@@ -294,7 +294,7 @@ impl LogLine {
         }
     }
 
-    /// What was asked, by its first words. Others' words aren't quoted: it is said whose they are.
+    /// Quotes the first words of the request. Untrusted text isn't quoted; its origin is named instead.
     fn quoted(&self) -> String {
         let Some((first, more)) = self.asked.split_first() else { return String::new() };
         let words = match &first.taint {

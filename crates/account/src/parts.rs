@@ -1,7 +1,7 @@
-//! What prompts are made of: orders, tools, the memory, the exchange. Pure.
+//! The parts of prompts: orders, tools, memory, conversation. Does no I/O.
 //!
-//! A journal has each byte of a prompt, and the answer told how many tokens they were together. Each part is given its share by
-//! its length. That is an estimate: of what was cached, and of which part has longer words, nothing is told.
+//! A journal has each byte of a prompt, but the answer gives only the total of tokens. Tokens are attributed by length, which is an
+//! estimate: neither the cached part nor the length of words is known for each part.
 
 use reveille_base::types::Usage;
 use reveille_model::{anthropic::price::message_bytes, conversation::SpokenMessage};
@@ -9,21 +9,21 @@ use reveille_store::Entry;
 
 use super::units::prompt;
 
-/// How the memory's blocks of an opening begin: its documents, what was found in it, and what was done for similar requests.
+/// The beginnings of memory blocks in an opening: documents, recalled facts, similar past work, reflection.
 const MEMORY: [&str; 4] = ["<memory>", "<recalled", "<similar_work", "<reflection>"];
 
-/// Tokens of prompts by part, as estimated.
+/// The estimated tokens of prompts by part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PromptParts {
     /// Ground rules, standing orders, and the list of skills.
     pub system: u64,
-    /// Definitions of tools.
+    /// Tool definitions.
     pub tools: u64,
-    /// What of the memory is put into a conversation's beginning.
+    /// Memory in the opening of a conversation.
     pub memory: u64,
-    /// What was asked and said before, turns, and what calls came to.
+    /// Messages, earlier turns, and results of calls.
     pub conversation: u64,
-    /// Prompts that this is of.
+    /// The number of prompts counted.
     pub requests: u64,
 }
 
@@ -38,13 +38,13 @@ impl std::ops::AddAssign for PromptParts {
 }
 
 impl PromptParts {
-    /// All parts.
+    /// The total of all parts.
     pub fn tokens(&self) -> u64 {
         self.system + self.tools + self.memory + self.conversation
     }
 }
 
-/// The parts of all prompts of a cycle with these fixed parts and this journal.
+/// Estimates the parts of all prompts of a cycle from its fixed parts and its journal.
 pub fn of_cycle<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item = &'a Entry>) -> PromptParts {
     let mut parts = PromptParts::default();
     let (mut memory, mut conversation) = (0, 0);
@@ -74,7 +74,7 @@ pub fn of_cycle<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item =
     parts
 }
 
-/// A prompt's tokens, shared out by length.
+/// Splits the tokens of a prompt in proportion to the lengths.
 fn shared(usage: &Usage, bytes: [usize; 4]) -> PromptParts {
     let tokens = u128::from(prompt(usage));
     let all: u128 = bytes.iter().map(|bytes| *bytes as u128).sum();
@@ -86,10 +86,10 @@ fn shared(usage: &Usage, bytes: [usize; 4]) -> PromptParts {
     PromptParts { system, tools, memory, conversation, requests: 1 }
 }
 
-/// How much of a raw user message is the memory's, in bytes.
+/// The bytes of memory blocks in a raw user message.
 fn memory_bytes(raw: &str) -> usize {
     let begins = |text: &str| MEMORY.iter().any(|start| text.starts_with(start));
-    // Most messages hold none: they needn't be read.
+    // Most messages have no such block and need no parsing.
     let message = MEMORY.iter().any(|start| raw.contains(start)).then(|| SpokenMessage::read(raw)).flatten();
     message.iter().flat_map(SpokenMessage::texts).filter(|text| begins(text)).map(str::len).sum()
 }

@@ -1,13 +1,13 @@
-//! The requests of a cycle, as they were journalled: the conversation's fixed part, then each message that a request added, in order.
-//! Request `n` is the first line and all lines before the `n`-th turn of the assistant's.
+//! The journalled requests of a cycle: the fixed part of the conversation, then each added message in order. Request `n` consists of the
+//! first line and all lines before the assistant's `n`-th turn.
 //!
-//! Secrets were masked before a message was journalled. A secret that was set since is masked here; all else stays to the byte.
+//! Secrets were masked before a message was journalled. Secrets set since then are masked here; all other bytes stay.
 
 use reveille_base::redact::Redactor;
 use reveille_model::content::assistant_message;
 use reveille_store::{CycleRow, Entry, JournalLine};
 
-/// The lines, each raw JSON. Empty: nothing of it is kept.
+/// The lines, each as raw JSON; empty if nothing is kept.
 pub fn requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redactor) -> Vec<String> {
     let entries: Vec<&Entry> = journal.iter().filter_map(|line| line.entry.as_ref()).collect();
     if entries.is_empty() || row.cycle.is_by_rule() {
@@ -30,10 +30,10 @@ pub fn requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redactor) ->
     std::iter::once(fixed).chain(messages).map(|line| on_one_line(redactor.redact_json(&line))).collect()
 }
 
-/// Stands where a new conversation begins: what is above is in no later request, but for the fixed part.
+/// Marks a new conversation after folding. Later requests contain none of the lines above, except the fixed part.
 const FOLDED: &str = r#"{"folded":"a new conversation begins"}"#;
 
-/// Stands where another model goes on: what is above, the fixed part too, is in no later request.
+/// Marks a new conversation with another model. Later requests contain none of the lines above, not even the fixed part.
 const HANDED: &str = r#"{"handed":"another model goes on in a new conversation"}"#;
 
 fn fixed_part(model: &str, system: &str, tools: &str) -> String {
@@ -41,7 +41,7 @@ fn fixed_part(model: &str, system: &str, tools: &str) -> String {
     format!(r#"{{"model":{name},"system":{system},"tools":{tools}}}"#)
 }
 
-/// A line break in JSON stands between tokens, where a blank says the same.
+/// Puts JSON on one line. Raw line breaks occur only between tokens, where a blank means the same.
 fn on_one_line(raw: String) -> String {
     if raw.contains(['\n', '\r']) { raw.replace(['\n', '\r'], " ") } else { raw }
 }

@@ -1,4 +1,4 @@
-//! Reads a cycle's story from the store. A journal is folded line by line, as the cycle itself folds it.
+//! Reads a cycle's story from the store. The journal is folded line by line, like in the cycle itself.
 
 use chrono::{DateTime, Utc};
 
@@ -20,7 +20,7 @@ use super::{
     },
 };
 
-/// The story of this cycle, as it stands.
+/// Reads the present story of a cycle.
 pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeStory, StoreError> {
     store.reading(|| {
         let id = &row.cycle.id;
@@ -74,7 +74,7 @@ pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeS
     })
 }
 
-/// What requests used and cost together.
+/// Sums the use and the cost of requests.
 pub(super) fn sum<'a>(requests: impl IntoIterator<Item = &'a PaidRequest>) -> Spent {
     let mut all = Spent::default();
     for paid in requests {
@@ -87,9 +87,9 @@ pub(super) fn sum<'a>(requests: impl IntoIterator<Item = &'a PaidRequest>) -> Sp
 struct StoryFold<'a> {
     masked: &'a dyn Fn(&str) -> String,
     approvals: Vec<Approval>,
-    /// Those that no turn was found for yet.
+    /// The requests without a matching turn so far.
     requests: Vec<PaidRequest>,
-    /// When the request was sent that has no end yet. The inner none: that can't be read.
+    /// The time of the pending request. The inner `None` means an unreadable time.
     asked_at: Option<Option<DateTime<Utc>>>,
 }
 
@@ -163,7 +163,7 @@ impl StoryFold<'_> {
         let asked_at = self.asked_at.take().flatten();
         let approvals = &self.approvals;
         let calls = tool_calls(content, &stop).into_iter().map(|call| {
-            // A call by way of `use_tool` is told as the call that it stands for.
+            // A call through `use_tool` is shown as the wrapped call.
             let (tool, input) = unwrapped(&call.name, call.input.get())
                 .unwrap_or_else(|| (call.name.clone(), call.input.get().to_owned()));
             StoryCall {
@@ -212,7 +212,7 @@ impl StoryFold<'_> {
         }
     }
 
-    /// What a request cost, in US dollars: the ledger's row of that time and that use. One that used nothing has none.
+    /// The cost of a request in US dollars, from the ledger's row with the same time and use. A request without any use has no row.
     fn paid(&mut self, usage: &Usage) -> Option<f64> {
         if *usage == Usage::default() {
             return Some(0.0);
@@ -232,12 +232,12 @@ impl StoryFold<'_> {
     }
 }
 
-/// Whether it stands for the question whether to continue, which is no tool's call.
+/// Returns true for the question about continuing at a limit, which isn't a tool call.
 fn is_limit(call: &str) -> bool {
     call.strip_prefix(GO_ON).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The call with this id that was made last.
+/// The latest call with this id.
 fn call_of<'a>(story: &'a mut WakeStory, id: &str) -> Option<&'a mut StoryCall> {
     let turns = story.steps.iter_mut().rev().filter_map(|step| match step {
         StoryStep::Turn(turn) => Some(turn),

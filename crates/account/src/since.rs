@@ -1,13 +1,13 @@
-//! A moment in the past as a person names it: a day, or how long ago. Pure.
+//! Past moments in a person's words: a day, or a time ago. Does no I/O.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 
 use reveille_base::{schedule, zone::Tz};
 
-/// What is understood, for who typed something else.
+/// The accepted forms, for an error message.
 pub const EXPECTED: &str = "today, yesterday, a day such as 2026-11-20, or how long ago: 90min, 12h, 7d, 2w";
 
-/// The moment: a day's beginning, or so long before `now`. None: it isn't understood.
+/// Parses a moment: the beginning of a day, or a time before `now`. `None` for other texts.
 pub fn since(text: &str, now: DateTime<Utc>, tz: Tz) -> Option<DateTime<Utc>> {
     let text = text.trim().to_lowercase();
     let today = now.with_timezone(&tz).date_naive();
@@ -31,7 +31,7 @@ pub fn since(text: &str, now: DateTime<Utc>, tz: Tz) -> Option<DateTime<Utc>> {
     now.checked_sub_signed(distance?)
 }
 
-/// When a day of the person's begins.
+/// The beginning of a day in the person's zone.
 pub fn day_begin(day: NaiveDate, tz: Tz) -> DateTime<Utc> {
     schedule::resolve(day.and_time(NaiveTime::MIN), tz).at
 }

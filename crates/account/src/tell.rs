@@ -1,4 +1,4 @@
-//! A cycle's story as text for a terminal. Pure. What a screen would hide or reorder in others' words is written out.
+//! Renders a cycle's story for a terminal. Does no I/O. Hidden and reordering characters in untrusted text are written out.
 
 use chrono::{DateTime, Utc};
 
@@ -16,23 +16,23 @@ use super::{
     units::{tokens, took, usd},
 };
 
-/// How much of a text is shown where it isn't shown whole, in characters.
+/// The default maximum length of a shortened text in characters.
 const MAX_CHARS: usize = 160;
-/// Of what the model says in a turn.
+/// The maximum length of the model's text in a turn.
 const MAX_SAID_CHARS: usize = 600;
-/// Of a message that was asked.
+/// The maximum length of a quoted message.
 const MAX_ASKED_CHARS: usize = 200;
 
-/// How a story is told.
+/// Options for rendering a story.
 #[derive(Debug, Clone, Copy)]
 pub struct StoryTelling {
     /// The person's zone.
     pub tz: Tz,
-    /// Whether texts are shown whole.
+    /// True to show texts in full.
     pub is_whole: bool,
 }
 
-/// The story, without its commit.
+/// Renders the story, without its commit.
 pub fn text(story: &WakeStory, how: StoryTelling) -> String {
     let teller = Teller { story, how };
     let parts = [teller.head(), teller.plan(), teller.steps(), teller.left_undone(), teller.said(), teller.kept()];
@@ -93,7 +93,7 @@ impl Teller<'_> {
     fn plan(&self) -> String {
         let Some(plan) = &self.story.plan else { return String::new() };
         let mut text = format!("Plan ({}): {}\n", plan.complexity.name(), self.line(&plan.understood, MAX_SAID_CHARS));
-        // A step that is planned twice can be undone once.
+        // A step planned twice can be undone once.
         let mut not_done = self.story.not_done.clone().unwrap_or_default();
         for (at, step) in plan.steps.iter().enumerate() {
             let place = not_done.iter().position(|what| *what == step.what);
@@ -191,7 +191,7 @@ impl Teller<'_> {
         text
     }
 
-    /// Whether it is the call that made the plan which is told above.
+    /// Returns true for the call that made the plan shown above.
     fn is_told_above(&self, call: &StoryCall) -> bool {
         call.tool == "plan" && self.story.plan.is_some() && serde_json::from_str(&call.input).ok() == self.story.plan
     }
@@ -259,7 +259,7 @@ impl Teller<'_> {
         text
     }
 
-    /// `15:00:04 `.
+    /// Formats a time of day: `15:00:04 `.
     fn clock(&self, at: Option<DateTime<Utc>>) -> String {
         at.map_or_else(
             || "at an unknown time, ".to_owned(),
@@ -276,7 +276,7 @@ impl Teller<'_> {
         format!("“{}”", self.line(text, max_chars))
     }
 
-    /// Line by line, each behind `indent`; cut where it isn't told whole.
+    /// Renders a text line by line behind `indent`, shortened unless texts are shown in full.
     fn block(&self, text: &str, max_chars: usize, indent: &str) -> String {
         let max_chars = if self.how.is_whole { usize::MAX } else { max_chars };
         let line = |line: &str| format!("{}\n", format!("{indent}{}", visible(line)).trim_end());
@@ -284,7 +284,7 @@ impl Teller<'_> {
     }
 }
 
-/// What the policy said of a call and a person decided, with `why` in the policy's words.
+/// Describes the policy's verdict and a person's decision on a call. `why` is the policy's reason.
 pub fn judged(decision: Decision, call: &StoryCall, why: &str) -> String {
     let question = call.question.map(|id| format!(" (question {id})")).unwrap_or_default();
     match (decision, &call.decided) {
@@ -295,7 +295,7 @@ pub fn judged(decision: Decision, call: &StoryCall, why: &str) -> String {
     }
 }
 
-/// What kind of text it is: `Answer`, `Question`, …
+/// The kind of a text: `Answer`, `Question`, …
 pub fn kind_of(text: &WrittenText) -> String {
     match text.kind.as_str() {
         "reply" => "Answer".to_owned(),
@@ -305,7 +305,7 @@ pub fn kind_of(text: &WrittenText) -> String {
     }
 }
 
-/// `1200 tokens in, 40 out, $0.0042`.
+/// Formats tokens and cost: `1200 tokens in, 40 out, $0.0042`.
 pub fn paid(usage: &Usage, cost_usd: Option<f64>) -> String {
     match cost_usd {
         Some(0.0) if *usage == Usage::default() => "free".to_owned(),
@@ -314,7 +314,7 @@ pub fn paid(usage: &Usage, cost_usd: Option<f64>) -> String {
     }
 }
 
-/// How a wake stands, for people.
+/// Describes the state of a wake for people.
 pub fn state(story: &WakeStory) -> &'static str {
     match (story.state, story.undone) {
         (_, Some(true)) => "undone",
@@ -327,7 +327,7 @@ pub fn state(story: &WakeStory) -> &'static str {
     }
 }
 
-/// What is said of a turn that ended in no ordinary way.
+/// Describes an unusual end of a turn; empty for an ordinary one.
 pub fn stopped(stop: &Stop) -> String {
     match stop {
         Stop::EndTurn | Stop::ToolUse | Stop::StopSequence => String::new(),
@@ -339,7 +339,7 @@ pub fn stopped(stop: &Stop) -> String {
     }
 }
 
-/// Who allowed or refused something, as a sentence.
+/// Names the person who allowed or refused something, as a sentence.
 pub fn who_decided(decision: &CallDecision, what: &str) -> String {
     let by = match decision.by.as_deref() {
         Some("console") => "You, at the terminal,".to_owned(),

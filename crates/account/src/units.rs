@@ -1,10 +1,10 @@
-//! Money, tokens and milliseconds as a person reads them.
+//! Formats money, tokens and milliseconds for people.
 
 use reveille_base::types::Usage;
 
 pub use reveille_base::words::{thousands, usd};
 
-/// `1200 tokens in (80 % from the cache), 40 out`.
+/// Formats tokens: `1200 tokens in (80 % from the cache), 40 out`.
 pub fn tokens(usage: &Usage) -> String {
     let read = prompt(usage);
     let cached = match usage.cache_read {
@@ -14,17 +14,17 @@ pub fn tokens(usage: &Usage) -> String {
     format!("{} tokens in{cached}, {} out", thousands(read), thousands(usage.output))
 }
 
-/// The tokens of prompts.
+/// The tokens of the prompts.
 pub fn prompt(usage: &Usage) -> u64 {
     usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write)
 }
 
-/// How much of the whole it is, in percent.
+/// The share of a part in percent.
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
 }
 
-/// `12 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`.
+/// Formats a duration: `12 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn took(ms: i64) -> String {
     match ms {
         ..1_000 => format!("{} ms", ms.max(0)),

@@ -1,4 +1,4 @@
-//! One wake with all that is kept of it: its story, its commit and its requests. The terminal and the page show the same.
+//! One wake in full: its story, its commit and its requests. Terminal and page show the same.
 
 use reveille_base::redact::Redactor;
 use reveille_git::{Commit, CommitInFull, Repo};
@@ -6,28 +6,28 @@ use reveille_store::{CycleRow, Store, StoreError};
 
 use super::{find::FindError, raw, read, shown, story::WakeStory};
 
-/// Where it is read from.
+/// The sources of a wake's data.
 #[derive(Clone, Copy)]
 pub struct WakeSources<'a> {
-    /// The database; none before the first wake.
+    /// The database; `None` before the first wake.
     pub store: Option<&'a Store>,
-    /// The memory; none where it can't be read.
+    /// The memory; `None` if unreadable.
     pub repo: Option<&'a Repo>,
     /// Masks secrets.
     pub redactor: &'a Redactor,
 }
 
-/// The requests of a wake as they were sent, or why there are none.
+/// The requests of a wake as sent, or the reason for their absence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptRequests {
-    /// Each raw JSON.
+    /// The requests, each as raw JSON.
     Lines(Vec<String>),
-    /// There are none, and why, for people.
+    /// No requests; holds the reason for people.
     None(&'static str),
 }
 
 impl WakeSources<'_> {
-    /// The story of a cycle and the changes of a commit, without secrets.
+    /// Reads the story of a cycle and the changes of a commit, without secrets.
     pub fn read(
         &self,
         row: Option<&CycleRow>,
@@ -44,7 +44,7 @@ impl WakeSources<'_> {
         Ok((story, commit.map(|commit| self.masked(commit))))
     }
 
-    /// The requests of a cycle; a commit of a person's has none.
+    /// Reads the requests of a cycle. A person's commit has none.
     pub fn requests(&self, row: Option<&CycleRow>) -> Result<KeptRequests, StoreError> {
         let (Some(store), Some(row)) = (self.store, row) else {
             return Ok(KeptRequests::None("A person's commit has no requests."));

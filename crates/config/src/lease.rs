@@ -21,7 +21,7 @@ pub enum LeaseHome {
     Remote,
 }
 
-/// The choice of the machine for background jobs (`LEASE_DUTY`).
+/// The choice of the machine for unrequested work, such as scheduled tasks and reflection (`LEASE_DUTY`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Duty {
     /// This machine, while its bot holds the bot's lease.
@@ -44,7 +44,7 @@ pub struct LeaseSettings {
     pub name: Option<String>,
     /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`).
     pub term: Duration,
-    /// The choice of the machine for background jobs (`LEASE_DUTY`).
+    /// The choice of the machine for unrequested work (`LEASE_DUTY`).
     pub duty: Duty,
 }
 

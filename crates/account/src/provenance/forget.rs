@@ -1,5 +1,5 @@
-//! `wake memory forget`: words that a person names go out of everything that is searched. First it is worked out and shown, then done:
-//! rows first, then one commit of the person's. Cut off in between, it is asked for once more, and finds the rest.
+//! `wake memory forget`: removes words from all searched data. The plan is shown first, then carried out: rows first, then one commit of
+//! the person's. After an interruption, a second request finds the rest.
 
 use std::collections::BTreeSet;
 
@@ -17,36 +17,36 @@ use super::{
     hand::{Hand, PersonsCommit},
 };
 
-/// What would be taken out, and what stands in the way.
+/// The planned removals, and the obstacles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forgetting {
-    /// Documents, with the lines that go.
+    /// The documents with the lines to remove.
     pub documents: Vec<ForgottenLines>,
-    /// What of the database holds the words.
+    /// The rows of the database with the words.
     pub rows: HeldInRows,
-    /// Messages that these lines come from and that say it in other words: they stay.
+    /// The source messages that state the same in other words: they stay.
     pub sources: Vec<Incoming>,
-    /// Documents that hold the words and can't be written.
+    /// The documents with the words that can't be written.
     pub unwritable: Vec<String>,
 }
 
-/// Lines of a document that go.
+/// The lines to remove from a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgottenLines {
-    /// The lines by number and text, as they stand now.
+    /// The lines by number and present text.
     pub lines: Vec<(usize, String)>,
-    /// The document without them.
+    /// The change of the document.
     pub change: FileChange,
 }
 
 impl Forgetting {
-    /// Whether nothing holds the words.
+    /// Returns true if nothing contains the words.
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty() && self.rows.is_empty()
     }
 }
 
-/// Works out what holds the words; nothing is written.
+/// Plans the removal without writing anything.
 pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<Forgetting, ProvenanceError> {
     let mut forgetting = Forgetting::default();
     let mut said = BTreeSet::new();
@@ -74,10 +74,10 @@ fn holds(sought: &SoughtWords) -> impl Fn(&str, bool) -> bool {
     |text, is_json| if is_json { sought.are_in_json(text) } else { sought.are_in(text) }
 }
 
-/// Takes out what was `shown`. With the commit, whether the database's file was written anew: else its free pages still hold the words.
+/// Removes the content in `shown`. The flag is true if the database file was rewritten; otherwise its free pages still hold the words.
 ///
 /// # Errors
-/// [`ProvenanceError::Refused`] while something isn't finished, or when by now it would be more or less than what was shown.
+/// [`ProvenanceError::Refused`] during unfinished work, or if the plan differs from the shown one by now.
 pub fn carry_out(
     hand: &mut Hand<'_>,
     sought: &SoughtWords,
@@ -96,14 +96,14 @@ pub fn carry_out(
     }
     let lines = now.documents.iter().map(|document| document.lines.len()).sum();
     let changes: Vec<FileChange> = now.documents.into_iter().map(|document| document.change).collect();
-    // The words themselves would stand in the history.
+    // The subject must not contain the words, as it stays in the history.
     let subject = format!("Forget {} of the memory", count(lines, "line"));
     let made = hand.commit(&changes, &subject)?;
     hand.scrub_index()?;
     Ok((Some(made), is_rewritten))
 }
 
-/// What git's history still holds, of the lines and of the messages of commits.
+/// Finds the commits whose lines or messages still contain the words.
 pub fn history(repo: &Repo, sought: &SoughtWords) -> Result<HoldingCommits, ProvenanceError> {
     Ok(repo.commits_holding(&|text| sought.are_in(text))?)
 }

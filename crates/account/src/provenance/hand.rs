@@ -1,4 +1,4 @@
-//! A person's hand in the memory and the database: nobody else writes meanwhile, and what is written is theirs.
+//! Changes of memory and database by a person, under the wake lock and in the person's name.
 
 use std::time::{Duration, Instant};
 
@@ -18,49 +18,49 @@ use reveille_store::{
 
 use super::ProvenanceError;
 
-/// How long a wake that is at work is waited for.
+/// The maximum wait for a running wake.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a person's command is given.
+/// The tools of a person's command.
 #[derive(Clone, Copy)]
 pub struct HandTools<'a> {
     /// The settings.
     pub config: &'a Config,
-    /// The time.
+    /// The clock.
     pub clock: &'a dyn Clock,
-    /// Masks secrets, and tells what must not be committed.
+    /// Masks secrets, and finds secrets that must not be committed.
     pub redactor: &'a Redactor,
 }
 
-/// The wake lock in a person's hand, with the memory and the database.
+/// The wake lock held for a person, with memory and database.
 pub struct Hand<'a> {
     tools: HandTools<'a>,
     /// The memory.
     pub repo: Repo,
     store: Store,
     fence: Fence,
-    /// Last, so that it is freed last.
+    /// Declared last, so that it is dropped last.
     _lock: WakeLock,
 }
 
-/// What was committed for a person.
+/// The result of a commit for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonsCommit {
     /// The commit.
     pub commit: Oid,
-    /// The files that were edited and not committed yet: a commit of their own, before it.
+    /// The uncommitted edits, which went into a commit of their own before.
     pub before: Vec<String>,
-    /// Files that were written and couldn't be committed.
+    /// Files that were written but couldn't be committed.
     pub left_alone: Vec<LeftAlone>,
 }
 
 impl<'a> Hand<'a> {
-    /// Takes the lock, waiting some seconds for a wake that is at work.
+    /// Takes the lock, waiting some seconds for a running wake.
     ///
     /// # Errors
-    /// [`ProvenanceError::Busy`] while one works longer.
+    /// [`ProvenanceError::Busy`] if the wake takes longer.
     pub fn take(tools: HandTools<'a>) -> Result<Self, ProvenanceError> {
         let config = tools.config;
         let lock = wait(config)?;
@@ -68,7 +68,7 @@ impl<'a> Hand<'a> {
         let mut store = workspace::open(config)?;
         let (me, now) = (Identity::current(), tools.clock.now());
         let fence = store.take_lease(&me, now)?;
-        // The line of a killed wake is the only witness of that.
+        // The lock file's line is the only trace of a killed wake.
         if let Some((left, cycle_id)) = lock.cut_off(&me) {
             let teller = Teller { owner_chat: config.owner_chat, redactor: tools.redactor };
             cycle::note_cut_off(&mut FencedStore::new(&mut store, fence, tools.clock), left, cycle_id, teller)?;
@@ -85,24 +85,24 @@ impl<'a> Hand<'a> {
         Ok(())
     }
 
-    /// The database, for reading.
+    /// The database for reading.
     pub fn rows(&self) -> &Store {
         &self.store
     }
 
-    /// The database, as the holder of the lock writes it.
+    /// The database for writing, fenced by the lease.
     pub fn store(&mut self) -> FencedStore<'_> {
         FencedStore::new(&mut self.store, self.fence, self.tools.clock)
     }
 
-    /// Commits what the person has edited and not committed: before anything is put in its place.
+    /// Commits the person's uncommitted edits before anything replaces them.
     pub fn commit_edits(&self) -> Result<PersonEdits, ProvenanceError> {
         let redactor = self.tools.redactor;
         let now = self.tools.clock.now();
         Ok(self.repo.commit_person_edits(now, &|text| redactor.contains_secret(text), &merge_texts)?)
     }
 
-    /// Commits these changes as the person's. They wake nobody: what the person had committed before stays a reason, this isn't one.
+    /// Commits these changes as the person's. They don't trigger a wake; earlier commits of the person's still do.
     pub fn commit(&mut self, changes: &[FileChange], subject: &str) -> Result<PersonsCommit, ProvenanceError> {
         let head_before = self.repo.head()?;
         let edits = self.commit_edits()?;
@@ -123,7 +123,7 @@ impl<'a> Hand<'a> {
         Ok(PersonsCommit { commit: published.commit, before: edits.files, left_alone: published.left_alone })
     }
 
-    /// The same as a step that undo takes back. `did`: in words, in the past tense.
+    /// Commits like [`Self::commit`], as a step that can be undone. `did` describes the step in the past tense.
     pub fn commit_step(
         &mut self,
         changes: &[FileChange],
@@ -137,23 +137,23 @@ impl<'a> Hand<'a> {
         Ok(made)
     }
 
-    /// Makes the index anew, without what is gone by now.
+    /// Rebuilds the index without removed content.
     pub fn scrub_index(&self) -> Result<(), ProvenanceError> {
         let config = self.tools.config;
         let sources = Sources { brain: self.repo.root(), store: Some(&self.store), zone: config.timezone };
         Index::scrub(&config.index_path(), &sources).map_err(ProvenanceError::Scrub)
     }
 
-    /// Frees the lease and the lock.
+    /// Releases the lease and the lock.
     pub fn put_down(mut self) -> Result<(), ProvenanceError> {
         Ok(self.store().release_lease()?)
     }
 }
 
-/// Makes the memory where there is none yet, as the first wake would: how it came about, or `None` where it was there.
+/// Creates the memory if missing, as the first wake would. `None` if it existed already.
 ///
 /// # Errors
-/// [`ProvenanceError::Busy`] while a wake works long, and what keeps it from being made.
+/// [`ProvenanceError::Busy`] if a wake takes long, or the reason for a failed creation.
 pub fn make_memory(config: &Config, now: DateTime<Utc>) -> Result<Option<Created>, ProvenanceError> {
     if config.repo_dir().join(".git").exists() {
         return Ok(None);

@@ -1,7 +1,7 @@
-//! Where what is remembered comes from, and a person's own hand in it: [`why`] walks from a line to who said it, [`changed`] tells what
-//! changed, [`restore`] gives back what was, and [`forget`] takes out of everything that is searched.
+//! The origin of remembered facts, and changes by a person. [`why`] traces a line to its message, [`changed`] lists changes, [`restore`]
+//! brings back old content, and [`forget`] removes words from all searched data.
 //!
-//! What writes does so as the person, under the wake lock ([`hand`]): one commit of theirs. Only they have it, at their own machine.
+//! Changes are made as the person, under the wake lock ([`hand`]), in one commit. Only the person at the machine can make them.
 
 pub mod changed;
 pub mod forget;
@@ -17,31 +17,31 @@ use reveille_store::{StoreError, wake_lock::LockError};
 
 use crate::provenance::point::PointError;
 
-/// Why a person's wish wasn't carried out, by what they can do. Nothing was changed.
+/// The reason for a refused request, by the person's next step. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvenanceError {
-    /// A wake is at work: try again when it is done.
+    /// A wake is at work: try again later.
     #[error("{0}")]
     Busy(String),
     /// The lock file can't be used.
     #[error(transparent)]
     Lock(LockError),
-    /// The memory.
+    /// The memory failed.
     #[error(transparent)]
     Repo(#[from] RepoError),
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The index couldn't be made anew: all else is done.
+    /// The index couldn't be rebuilt; all other work is done.
     #[error("the index couldn't be made anew: {0}. All else is done; `wake memory reindex` does that")]
     Scrub(IndexError),
     /// The index can't be searched.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// What was named as a time or a commit isn't one.
+    /// The named time or commit is invalid.
     #[error(transparent)]
     Point(#[from] PointError),
-    /// What was asked for can't be done as things are; in words for the person.
+    /// The request is impossible at present; holds the reason for the person.
     #[error("{0}")]
     Refused(String),
 }

@@ -1,26 +1,26 @@
-//! A point in the memory's past, as a person names it: a day, a time, a wake or a commit.
+//! A point in the memory's past, named by a person: a day, a time, a wake or a commit.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 use reveille_base::{schedule, words::local, zone::Tz};
 use reveille_git::{Commit, Repo, RepoError};
 
-/// What is taken as a point.
+/// The accepted forms, for an error message.
 const EXPECTED: &str =
     "today, yesterday, 2026-11-20, \"2026-11-20 14:00\", or the beginning of a wake's id or a commit's";
-/// How a time is written.
+/// The formats of a time.
 const TIMES: [&str; 2] = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
 
-/// Why nothing is meant by what was said.
+/// The reason for an invalid point.
 #[derive(Debug, thiserror::Error)]
 pub enum PointError {
-    /// It is neither a time nor a commit.
+    /// The text is neither a time nor a commit.
     #[error("{text:?} is no time, and no wake or commit begins so. I understand {EXPECTED}")]
     Unknown {
-        /// What was said.
+        /// The given text.
         text: String,
     },
-    /// The memory is younger.
+    /// The memory is younger than the point.
     #[error("the memory doesn't go back to {0}")]
     TooEarly(String),
     /// The memory couldn't be read.
@@ -28,34 +28,34 @@ pub enum PointError {
     Repo(#[from] RepoError),
 }
 
-/// A day counts from its beginning, or to its end.
+/// The edge of a day to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DayEdge {
-    /// What changed since that day began.
+    /// The beginning, for changes since that day.
     Begin,
-    /// As it was when that day was over.
+    /// The end, for the state after that day.
     End,
 }
 
-/// The commit that a person means.
+/// A point in the memory's past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
-    /// The commit; the memory as it left it is meant.
+    /// The commit that left the memory in this state.
     pub commit: Commit,
-    /// How it is called, for people.
+    /// The name for people.
     pub name: String,
 }
 
-/// The zone and the time that words such as `yesterday` are read in.
+/// The zone and the time for words such as `yesterday`.
 #[derive(Debug, Clone, Copy)]
 pub struct WallClock {
     /// The person's zone.
     pub tz: Tz,
-    /// Now.
+    /// The present time.
     pub now: DateTime<Utc>,
 }
 
-/// What is meant by a text.
+/// Finds the point that a text names.
 pub fn point(repo: &Repo, text: &str, edge: DayEdge, wall: WallClock) -> Result<Point, PointError> {
     let text = text.trim();
     if let Some(at) = time_of(text, edge, wall) {
@@ -73,7 +73,7 @@ pub fn point(repo: &Repo, text: &str, edge: DayEdge, wall: WallClock) -> Result<
     }
 }
 
-/// The instant that a text names.
+/// Parses a text as an instant.
 fn time_of(text: &str, edge: DayEdge, wall: WallClock) -> Option<DateTime<Utc>> {
     let today = wall.now.with_timezone(&wall.tz).date_naive();
     let at = |local: NaiveDateTime| schedule::resolve(local, wall.tz).at;
@@ -83,7 +83,7 @@ fn time_of(text: &str, edge: DayEdge, wall: WallClock) -> Option<DateTime<Utc>> 
         _ => NaiveDate::parse_from_str(text, "%Y-%m-%d").ok(),
     };
     if let Some(day) = day {
-        // A commit carries whole seconds: the last one of the day is still the day's.
+        // Commits have whole seconds: the last second still belongs to the day.
         return Some(match edge {
             DayEdge::Begin => at(day.and_time(NaiveTime::MIN)) - chrono::TimeDelta::seconds(1),
             DayEdge::End => {

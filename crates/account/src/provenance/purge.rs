@@ -1,7 +1,7 @@
-//! `wake memory forget --purge`: the words go out of git's history, too. What was is kept in a file of the workspace for some days.
+//! `wake memory forget --purge`: removes the words from git's history too. A file in the workspace keeps the old history for some days.
 //!
-//! The new history is written first, then noted with what each commit becomes, then put in force; the database and the remote follow,
-//! and the note goes last. Cut off in between, the next purge finds the note and does what is left.
+//! The order: write the new history, note the mapping of commits, put the history in force, update the database and the remote, delete
+//! the note. After an interruption, the next purge finds the note and does the rest.
 
 use std::{
     collections::BTreeMap,
@@ -24,25 +24,25 @@ use super::{
     hand::{Hand, HandTools},
 };
 
-/// How a backup's name ends, and a note's.
+/// The file endings of a backup and of a note.
 const BACKUP: &str = "bundle";
 const NOTE: &str = "json";
 
-/// What a purge came to.
+/// The result of a purge.
 #[derive(Debug)]
 pub struct PurgedHistory {
-    /// Commits that were made anew; 0: none held the words.
+    /// The number of rewritten commits; 0 if no commit held the words.
     pub commits: usize,
-    /// Where the history is kept as it was.
+    /// The backup of the old history.
     pub backup: Option<PathBuf>,
-    /// Whether the remote's history was replaced; none: there was nothing to replace.
+    /// The result of replacing the remote's history; `None` if there was nothing to replace.
     pub pushed: Option<Result<(), RemoteError>>,
 }
 
-/// Takes the words out of the history.
+/// Removes the words from the history.
 ///
 /// # Errors
-/// [`ProvenanceError::Refused`] where something isn't committed; nothing was changed then.
+/// [`ProvenanceError::Refused`] if changes can't be committed; nothing was changed then.
 pub fn purge(
     hand: &mut Hand<'_>,
     tools: HandTools<'_>,
@@ -60,13 +60,13 @@ pub fn purge(
         return Err(ProvenanceError::Refused(why));
     }
     let now = tools.clock.now();
-    // What is new there is made anew, too. Without an answer the push below is refused, and nothing is lost.
+    // Rewrite the remote's new commits too. If the fetch fails, the push below is refused and nothing is lost.
     if let Err(error) = hand.repo.fetch(REMOTE_TIMEOUT) {
         tracing::info!(%error, "the remote was not fetched before the purge");
     }
     let Some(planned) = hand.repo.plan_purge(&|text| sought.masked(text), now)? else {
         if !cut_off.is_empty() {
-            // Other words were purged then, and the remote still has them: that note is for the purge of those.
+            // An interrupted purge of other words left them on the remote. Its note stays for a purge of those words.
             let is_left = hand.repo.old_line()? == Some(OldLine::Remote);
             finish(hand, if is_left { &[] } else { &cut_off })?;
         }
@@ -91,13 +91,13 @@ pub fn purge(
         Ok(false) => None,
         Err(error) => Some(Err(error)),
     };
-    // The remote still has them: the note stays, for the next purge to go on.
+    // The remote still has the words: keep the note for the next purge.
     let done = if matches!(pushed, Some(Err(_))) { Vec::new() } else { [cut_off, vec![note]].concat() };
     finish(hand, &done)?;
     Ok(PurgedHistory { commits: commits.len(), backup: Some(backup), pushed })
 }
 
-/// The words that tell what a purge does beyond this machine.
+/// A warning about the consequences of a purge beyond this machine.
 pub fn warning(commits: usize) -> String {
     format!(
         "Every commit since the first of {} gets another id, and the remote's history is replaced by force. Other clones and forks still \
@@ -106,42 +106,42 @@ pub fn warning(commits: usize) -> String {
     )
 }
 
-/// Whether a purge was cut off here. Another one finishes it, though the history may hold the words no more.
+/// Returns true if a purge was interrupted. Another purge finishes it, even if the history no longer holds the words.
 pub fn was_cut_off(config: &Config) -> bool {
     !notes(&config.purged_dir()).is_empty()
 }
 
-/// A backup's path that neither one from the same second has, nor a note.
+/// A free path for a backup, unused by another backup or note of the same second.
 fn free_backup(dir: &Path, time: &str) -> PathBuf {
     let path = |n: u32| match n {
         1 => dir.join(format!("{time}.{BACKUP}")),
         n => dir.join(format!("{time}-{n}.{BACKUP}")),
     };
-    // Git leaves its lock behind where it is killed.
+    // A killed git leaves its lock behind.
     let traces = [BACKUP, NOTE, "bundle.lock"];
     let is_free = |path: &PathBuf| !traces.iter().any(|ending| path.with_extension(ending).exists());
     (1..).map(path).find(is_free).unwrap_or_else(|| path(1))
 }
 
-/// The notes of purges that were cut off.
+/// The notes of interrupted purges.
 fn notes(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == NOTE)).collect()
 }
 
-/// Clears away what still holds the words, and then the notes.
+/// Clears the remaining traces of the words, then deletes the notes.
 fn finish(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
     hand.repo.clear_purged()?;
     hand.scrub_index()?;
     notes.iter().try_for_each(|note| remove(note))
 }
 
-/// The database follows a history that was put in force before a purge was cut off.
+/// Updates the database after an interrupted purge whose history is in force.
 fn finish_interrupted(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
     for path in notes {
         let commits: Option<BTreeMap<String, String>> =
             fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        // Cut off before the references moved, it is in force nowhere.
+        // Interrupted before the references moved: not in force.
         let head = hand.repo.head()?;
         let in_force = |new: &String| match (head, Oid::from_str(new)) {
             (Some(head), Ok(new)) => hand.repo.contains(head, new).unwrap_or(false),

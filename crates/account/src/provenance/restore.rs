@@ -1,5 +1,5 @@
-//! `wake memory restore`: a document, some of its lines, or the whole memory as it was at a point in time, as a commit of the person's.
-//! What stands there now is committed first: it is never lost.
+//! `wake memory restore`: brings back a document, some of its lines, or the whole memory from a point in time, as a commit of the
+//! person's. The present content is committed first, so that nothing is lost.
 
 use reveille_base::words::local;
 use reveille_git::{FileChange, Repo};
@@ -11,37 +11,37 @@ use super::{
     point::{DayEdge, Point, WallClock, point},
 };
 
-/// What a person wants back.
+/// The content to restore.
 #[derive(Debug, Clone, Copy)]
 pub enum WantedBack<'a> {
     /// A document.
     Document {
-        /// Its path, or the end of it.
+        /// The path of the document, or the end of the path.
         path: &'a str,
-        /// As it was then; before its last change where nothing is said.
+        /// The point in time; `None` for the state before the last change.
         at: Option<&'a str>,
         /// Only the lines with these words.
         lines: Option<&'a SoughtWords>,
     },
-    /// The whole memory as it was then.
+    /// The whole memory.
     All {
-        /// When.
+        /// The point in time.
         at: &'a str,
     },
 }
 
-/// What would be given back.
+/// A planned restoration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivingBack {
-    /// As it was then.
+    /// The point in time.
     pub point: Point,
-    /// The documents that become another.
+    /// The changes of documents.
     pub changes: Vec<FileChange>,
-    /// Lines that are given back, where only some are wanted.
+    /// The restored lines, if only some are wanted.
     pub lines: Vec<String>,
 }
 
-/// Works out what would be given back; nothing is written.
+/// Plans a restoration without writing anything.
 pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<GivingBack, ProvenanceError> {
     match wanted {
         WantedBack::All { at } => {
@@ -82,10 +82,10 @@ pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<Givi
     }
 }
 
-/// Gives it back, as one commit of the person's.
+/// Restores the content in one commit of the person's.
 ///
 /// # Errors
-/// [`ProvenanceError::Refused`] where what stands there now can't be committed: it would be lost.
+/// [`ProvenanceError::Refused`] if the present content can't be committed and would be lost.
 pub fn carry_out(
     hand: &mut Hand<'_>,
     wanted: WantedBack<'_>,
@@ -123,13 +123,13 @@ fn change(repo: &Repo, point: &Point, path: &str) -> Result<Option<FileChange>, 
     Ok((old != now).then(|| FileChange { path: path.to_owned(), base: now, content: old }))
 }
 
-/// The document before the last commit that changed it.
+/// The point before the last commit that changed a document.
 fn before_last_change(repo: &Repo, path: &str, wall: WallClock) -> Result<Point, ProvenanceError> {
     let missing = || ProvenanceError::Refused(format!("The memory has no document {path:?} that ever changed."));
     let head = repo.head()?.ok_or_else(missing)?;
     let here = Point { commit: repo.commit_called(&head.to_string())?.ok_or_else(missing)?, name: String::new() };
     let full = full_path(repo, &here, path)?;
-    // Edits that aren't committed are the last change.
+    // Uncommitted edits are the last change.
     if repo.read_at(head, &full)? != repo.read_work_tree(&full)? {
         let name = format!("the last commit ({})", local(here.commit.at, wall.tz));
         return Ok(Point { name, ..here });
@@ -143,7 +143,7 @@ fn before_last_change(repo: &Repo, path: &str, wall: WallClock) -> Result<Point,
     Ok(Point { commit, name })
 }
 
-/// The document that a person means by a path or the end of one: as it is now, or as it was then.
+/// Finds the document with this path or end of a path, now or at the point.
 fn full_path(repo: &Repo, point: &Point, path: &str) -> Result<String, ProvenanceError> {
     let mut all = repo.markdown_at(point.commit.id)?;
     all.extend(repo.all_markdown()?);

@@ -1,4 +1,4 @@
-//! `wake memory why`: from a line of the memory through blame to the commit and the message that said it.
+//! `wake memory why`: traces a line of the memory by blame to its commit and its message.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,39 +17,39 @@ use reveille_store::{Incoming, Store};
 
 use super::ProvenanceError;
 
-/// Lines that one question is answered with at most.
+/// The maximum number of lines in an answer.
 pub const MAX_LINES: usize = 8;
-/// Lines that are shown where none holds the words themselves.
+/// The maximum number of nearest lines, if no line contains the words.
 const MAX_NEAR: usize = 3;
-/// What is looked through for them: what was said is found, too, and isn't a line.
+/// The number of search hits considered. Some of them are messages rather than lines.
 const NEAR_HITS: usize = 50;
 
-/// What is known of a line.
+/// The origin of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineStory {
-    /// The document.
+    /// The path of the document.
     pub path: String,
-    /// The line, counted from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// Its text, without list mark and comment.
+    /// The text without list mark and comment.
     pub text: String,
-    /// The heading that it stands under.
+    /// The heading above the line.
     pub heading: String,
-    /// What its comment says.
+    /// The origin stated in the line's comment.
     pub origin: Option<LineOrigin>,
-    /// The commit that it came by as it stands; none: it isn't committed yet.
+    /// The commit that gave the line its present form; `None` if uncommitted.
     pub commit: Option<Commit>,
-    /// The commit of the wake that its comment names, where that is another one.
+    /// The commit of the wake in the line's comment, if different.
     pub wake_commit: Option<Commit>,
-    /// Who wrote it as it stands.
+    /// The author of the present form.
     pub writer: LineWriter,
-    /// The messages that said it, or that its wake was about.
+    /// The messages that stated the fact, or that the wake handled.
     pub messages: Vec<SaidMessage>,
-    /// Whose words the wake had read besides its person's and the memory's.
+    /// The sources of untrusted text that the wake had read.
     pub taint: Option<String>,
 }
 
-/// Who wrote a line.
+/// The author of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineWriter {
@@ -57,42 +57,42 @@ pub enum LineWriter {
     Wake,
     /// A person.
     Person,
-    /// A person, who hasn't committed it yet.
+    /// A person, uncommitted.
     Uncommitted,
-    /// This program without a wake: the templates, or a merge.
+    /// This program outside of a wake: a template or a merge.
     Program,
 }
 
-/// A message that a line comes from.
+/// A message behind a line.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SaidMessage {
-    /// Its number.
+    /// The number of the message.
     pub id: i64,
-    /// When it was received.
+    /// The time of receipt.
     pub at: Option<DateTime<Utc>>,
-    /// Its chat.
+    /// The chat of the message.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// Its sender.
+    /// The sender.
     pub from: Option<String>,
-    /// Its words.
+    /// The text.
     pub text: String,
-    /// Whose words these are besides their sender's.
+    /// The origin of the text, if other than the sender.
     pub taint: Option<String>,
 }
 
 /// The answer to a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stories {
-    /// The lines, and what is known of each.
+    /// The lines with their origins.
     pub lines: Vec<LineStory>,
-    /// Whether none holds the words themselves: these are the nearest.
+    /// True if no line contains the words: these are the nearest lines.
     pub are_near: bool,
-    /// How many more hold them.
+    /// The number of further lines with the words.
     pub more: usize,
 }
 
-/// A line before anything is asked about it.
+/// A line before its origin is known.
 struct FoundLine {
     path: String,
     line: usize,
@@ -101,10 +101,10 @@ struct FoundLine {
     origin: Option<LineOrigin>,
 }
 
-/// Where one line of a document comes from, as the work tree has it; none where there is no such document or line.
+/// Traces one line of a document in the work tree; `None` if the document or line is missing.
 ///
 /// # Errors
-/// The memory or the database can't be read.
+/// Fails if the memory or the database can't be read.
 pub fn why_line(
     repo: &Repo,
     store: Option<&Store>,
@@ -117,7 +117,7 @@ pub fn why_line(
     story(repo, store, found, commit).map(Some)
 }
 
-/// What is known of the lines that hold these words, or, where none does, of those that are nearest to them.
+/// Traces the lines that contain these words, or else the nearest lines.
 pub fn why(
     repo: &Repo,
     store: Option<&Store>,
@@ -126,12 +126,12 @@ pub fn why(
 ) -> Result<Stories, ProvenanceError> {
     let mut documents: Vec<(String, String)> = Vec::new();
     for path in repo.all_markdown()? {
-        // What isn't text is no memory.
+        // Binary files aren't memory.
         if let Ok(Some(text)) = repo.read_work_tree(&path) {
             documents.push((path, text));
         }
     }
-    // What is known comes first, what merely happened last.
+    // Facts first, logs last.
     documents.sort_by_key(|(path, _)| (DocKind::of(path) == DocKind::Log, DocKind::of(path) != DocKind::Facts));
     let mut found: Vec<FoundLine> = match SoughtWords::new(words) {
         Some(sought) => documents.iter().flat_map(|(path, text)| holding(path, text, &sought)).collect(),
@@ -175,7 +175,7 @@ fn holding(path: &str, text: &str, sought: &SoughtWords) -> Vec<FoundLine> {
     numbers.filter_map(|number| line_at(path, text, number)).collect()
 }
 
-/// A line with its heading, and the origin of the item that it belongs to.
+/// A line with its heading, and the origin of its item.
 fn line_at(path: &str, text: &str, number: usize) -> Option<FoundLine> {
     let raw = text.lines().nth(number.checked_sub(1)?)?.to_owned();
     let document = Document::split(text);
@@ -207,7 +207,7 @@ fn story(
     };
     let named = origin.as_ref().map(|origin| origin.wake.as_str());
     let by_itself = commit.as_ref().filter(|_| writer == LineWriter::Wake).and_then(|commit| commit.wake_id.as_deref());
-    // Moved to the archive, or touched by a person, a line still says which wake wrote it first.
+    // An archived line, or one edited by a person, still names the wake that wrote it first.
     let wake_commit = match named.filter(|named| by_itself != Some(named)) {
         Some(wake) => repo.log_of_wake(wake)?,
         None => None,
@@ -242,7 +242,7 @@ fn story(
     })
 }
 
-/// The messages that a wake's commit was about, by its trailer.
+/// Parses the message numbers in the trailer of a wake's commit.
 fn messages_of(message: &str) -> Vec<i64> {
     let named = trailer(message, "Messages").unwrap_or_default();
     named.split(',').filter_map(|id| id.trim().parse().ok()).collect()

@@ -1,4 +1,4 @@
-//! A cycle's story as a value: why it woke, what it planned, each turn with its calls, what it said, what it cost.
+//! A cycle's story as a value: the reasons for the wake, the plan, each turn with its calls, the messages sent, the cost.
 
 use chrono::{DateTime, Utc};
 
@@ -10,91 +10,91 @@ use reveille_policy::Verdict;
 use reveille_store::{Incoming, RecordedCall, Spent, WrittenText};
 use reveille_tools::Plan;
 
-/// A cycle from its beginning to its end, as far as that is kept.
+/// The story of a cycle, as far as it is kept.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct WakeStory {
-    /// Its id.
+    /// The id of the wake.
     pub wake_id: String,
     /// `running`, `waiting`, `parked`, `done`, `failed` or `abandoned`.
     pub state: &'static str,
-    /// What started its wake: `cron`, `nudge`, `say`, …
+    /// The trigger of the wake: `cron`, `nudge`, `say`, …
     pub trigger: String,
-    /// Why it was due, for people.
+    /// The reasons for the wake, for people.
     pub reasons: Vec<String>,
-    /// The chat that it answered.
+    /// The chat that the wake answered.
     #[serde(rename = "chat_id")]
     pub chat: Option<ChatRef>,
-    /// The model; none: a rule did all of it.
+    /// The model; `None` if a rule did all the work.
     pub model: Option<String>,
-    /// When it began.
+    /// The start of the cycle.
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The end of the cycle.
     pub ended_at: Option<DateTime<Utc>>,
-    /// How often it was cut off by a crash, a kill or a time-out, and continued.
+    /// The number of times that the cycle was interrupted by a crash, a kill or a time-out, and resumed.
     pub resumed: u32,
-    /// What went wrong.
+    /// The error, if any.
     pub error: Option<String>,
-    /// Its commit.
+    /// The commit of the wake.
     pub commit: Option<String>,
-    /// Whether it was undone (`true`), or is about to be (`false`).
+    /// `true` if the wake was undone, `false` if the undo is pending.
     pub undone: Option<bool>,
-    /// The messages that it took up.
+    /// The messages that the cycle handled.
     pub asked: Vec<AskedMessage>,
-    /// How much of its journal is kept.
+    /// The completeness of the journal.
     pub journal: JournalKept,
-    /// Whose words it read besides its person's and the memory's, each once.
+    /// The distinct sources of untrusted text that the cycle read.
     pub taints: Vec<String>,
     /// The last plan.
     pub plan: Option<Plan>,
-    /// What of the plan has no receipt; none: it wasn't held against the receipts.
+    /// Steps of the plan without a receipt; `None` if the plan wasn't verified.
     pub not_done: Option<Vec<String>>,
-    /// What happened, in order.
+    /// The events in order.
     pub steps: Vec<StoryStep>,
-    /// What it wrote to chats.
+    /// The texts written to chats.
     pub said: Vec<WrittenText>,
-    /// Where the journal is gone: what is kept of it as an example.
+    /// The recording that remains as an example after the journal is gone.
     pub recording: Option<StoryRecording>,
-    /// Tokens and money, of all its requests.
+    /// The tokens and the cost of all requests.
     pub spent: Spent,
-    /// What of the cost is only set aside, for requests whose end isn't known, in US dollars.
+    /// The part of the cost in US dollars that is reserved for requests with an unknown end.
     pub reserved_usd: f64,
 }
 
-/// How much of a journal is kept.
+/// The completeness of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum JournalKept {
-    /// All of it.
+    /// Complete.
     Whole,
-    /// Nothing: it was older than `KEEP_DAYS`.
+    /// Deleted, because it was older than `KEEP_DAYS`.
     Forgotten,
-    /// Some lines can't be read.
+    /// Partly unreadable.
     Damaged {
-        /// How many.
+        /// The number of unreadable lines.
         lines: usize,
     },
 }
 
-/// A message that a cycle took up.
+/// A message that a cycle handled.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct AskedMessage {
-    /// Its number.
+    /// The number of the message.
     pub id: i64,
-    /// Its chat.
+    /// The chat of the message.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// Who said it, as they call themselves.
+    /// The sender's own name for themselves.
     pub from: Option<String>,
-    /// When it came.
+    /// The time of receipt.
     pub at: Option<DateTime<Utc>>,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Whose words these are, if not its sender's own.
+    /// The origin of the text, if other than the sender.
     pub taint: Option<String>,
 }
 
 impl AskedMessage {
-    /// Of a row, its texts passed through `shown`.
+    /// Converts a row, and passes its texts through `shown`.
     pub fn of(message: &Incoming, shown: impl Fn(&str) -> String) -> Self {
         Self {
             id: message.id,
@@ -106,14 +106,14 @@ impl AskedMessage {
         }
     }
 
-    /// Its first words, at most so many characters.
+    /// The first words, at most `max_chars` characters.
     pub fn first_words(&self, max_chars: usize) -> String {
         shortened(&one_line(&self.text), max_chars)
     }
 }
 
 impl WakeStory {
-    /// The models that had it, in order, the `last` one among them: `a, then b`.
+    /// The models of the cycle in order, ending with `last`: `a, then b`.
     pub(super) fn all_models(&self, last: &str) -> String {
         let before = self.steps.iter().filter_map(|step| match step {
             StoryStep::Handed { from, .. } => Some(from.as_str()),
@@ -123,76 +123,76 @@ impl WakeStory {
     }
 }
 
-/// Something that happened in a cycle.
+/// An event in a cycle.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum StoryStep {
-    /// More messages came while it worked.
+    /// More messages arrived during the cycle.
     Heard {
-        /// When.
+        /// The time.
         at: Option<DateTime<Utc>>,
-        /// Their numbers.
+        /// The numbers of the messages.
         messages: Vec<i64>,
     },
     /// The model took a turn.
     Turn(StoryTurn),
-    /// A turn was cut off: counted, and asked for anew.
+    /// A turn was cut off: its cost counts, and the request was repeated.
     Discarded {
-        /// When.
+        /// The time.
         at: Option<DateTime<Utc>>,
-        /// What happened.
+        /// The reason.
         why: String,
-        /// What it used all the same.
+        /// The tokens used nevertheless.
         usage: Usage,
-        /// What it cost, in US dollars; none: that isn't known.
+        /// The cost in US dollars; `None` if unknown.
         cost_usd: Option<f64>,
     },
-    /// A request is under way, or its wake was cut off meanwhile.
+    /// A request is under way, or the wake was cut off during a request.
     Asking {
-        /// Since when.
+        /// The start of the request.
         at: Option<DateTime<Utc>>,
     },
-    /// A limit was reached, and a person asked whether to continue.
+    /// A limit was reached, and a person was asked about continuing.
     Limit {
-        /// When.
+        /// The time.
         at: Option<DateTime<Utc>>,
-        /// Which limit.
+        /// The limits reached.
         reasons: Vec<String>,
-        /// What was decided.
+        /// The person's decision.
         decided: Option<CallDecision>,
     },
     /// The conversation was folded into a summary.
     Folded {
-        /// When.
+        /// The time.
         at: Option<DateTime<Utc>>,
-        /// Messages that it had.
+        /// The number of messages before.
         messages: usize,
-        /// Its tokens before.
+        /// The number of tokens before.
         before: u64,
-        /// Its tokens after, as estimated.
+        /// The estimated number of tokens after.
         after: u64,
     },
-    /// Another model went on, in a new conversation.
+    /// The cycle fell back to another model in a new conversation.
     Handed {
-        /// When.
+        /// The time.
         at: Option<DateTime<Utc>>,
-        /// The model before.
+        /// The previous model.
         from: String,
-        /// The model from then on.
+        /// The new model.
         model: String,
     },
-    /// A text of the model's was taken as the answer.
+    /// A text of the model was taken as the answer.
     Answered {
-        /// When.
+        /// The time.
         at: Option<DateTime<Utc>>,
-        /// The messages that it answered.
+        /// The answered messages.
         messages: Vec<i64>,
     },
-    /// A rule did all of it.
+    /// A rule did all the work.
     ByRule {
-        /// When.
+        /// The time.
         at: Option<DateTime<Utc>>,
-        /// What was done.
+        /// The receipts of the work.
         receipts: Vec<String>,
     },
 }
@@ -200,90 +200,90 @@ pub enum StoryStep {
 /// A turn of the model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct StoryTurn {
-    /// Its number, from 1.
+    /// The number of the turn, from 1.
     pub number: usize,
-    /// When it was asked for.
+    /// The time of the request.
     pub asked_at: Option<DateTime<Utc>>,
-    /// When it had come.
+    /// The time of the completed turn.
     pub at: Option<DateTime<Utc>>,
-    /// How long that took, in milliseconds.
+    /// The duration in milliseconds.
     pub took_ms: Option<i64>,
-    /// Why it ended.
+    /// The reason for the end of the turn.
     pub stop: Stop,
-    /// What the model said.
+    /// The model's text.
     pub text: String,
-    /// What it called.
+    /// The model's calls.
     pub calls: Vec<StoryCall>,
-    /// Its tokens.
+    /// The tokens used.
     pub usage: Usage,
-    /// What it cost, in US dollars; none: that isn't known.
+    /// The cost in US dollars; `None` if unknown.
     pub cost_usd: Option<f64>,
 }
 
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct StoryCall {
-    /// Its id in the conversation.
+    /// The id in the conversation.
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// Its arguments, raw JSON.
+    /// The arguments as raw JSON.
     pub input: String,
-    /// What the policy said.
+    /// The policy's verdict.
     pub verdict: Option<Verdict>,
-    /// The question that a person was asked: its number.
+    /// The number of the approval question.
     pub question: Option<i64>,
-    /// What a person decided.
+    /// The person's decision.
     pub decided: Option<CallDecision>,
-    /// When it was begun; none: it wasn't.
+    /// The start of the call; `None` if the call never ran.
     pub began_at: Option<DateTime<Utc>>,
-    /// What came of it; none: it has no end yet.
+    /// The result; `None` without an end.
     pub result: Option<CallResultTold>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub took_ms: Option<i64>,
 }
 
 /// A person's decision on a call.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct CallDecision {
-    /// Whether it may run, or the work continue.
+    /// True if the call may run, or the work may continue.
     pub is_approved: bool,
-    /// Who decided: a person's number, or `console`; none: nobody did in time, or that isn't known.
+    /// The decider: a person's number, or `console`; `None` if the question expired or the decider is unknown.
     pub by: Option<String>,
-    /// When.
+    /// The time.
     pub at: Option<DateTime<Utc>>,
-    /// What the model was told of a no.
+    /// The reason that the model gets for a refusal.
     pub why: String,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct CallResultTold {
-    /// When.
+    /// The time.
     pub at: Option<DateTime<Utc>>,
-    /// What the model was told.
+    /// The content for the model.
     pub content: String,
-    /// Whether it failed.
+    /// True if the call failed.
     pub is_error: bool,
-    /// What happened, in the past tense.
+    /// The receipt of the effect, in the past tense.
     pub receipt: Option<String>,
-    /// Whose words `content` holds, if not the person's or the memory's.
+    /// The origin of untrusted text in `content`.
     pub taint: Option<String>,
-    /// Whether the model was shown a picture besides.
+    /// True if the result also contained a picture.
     pub has_image: bool,
 }
 
-/// What is kept of a cycle whose journal is gone.
+/// The remains of a cycle whose journal is gone.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct StoryRecording {
-    /// What it did.
+    /// A summary of the work.
     pub narrative: String,
-    /// The calls that worked.
+    /// The successful calls.
     pub calls: Vec<RecordedCall>,
 }
 
 impl WakeStory {
-    /// The turns of the model, in order.
+    /// The turns of the model in order.
     pub fn turns(&self) -> impl Iterator<Item = &StoryTurn> {
         self.steps.iter().filter_map(|step| match step {
             StoryStep::Turn(turn) => Some(turn),
@@ -291,7 +291,7 @@ impl WakeStory {
         })
     }
 
-    /// How long it took from its beginning to its end, in milliseconds, waiting included.
+    /// The time from start to end in milliseconds, including waits.
     pub fn took_ms(&self) -> Option<i64> {
         Some(self.ended_at?.signed_duration_since(self.started_at?).num_milliseconds())
     }

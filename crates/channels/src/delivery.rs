@@ -1,7 +1,7 @@
-//! The one sender: takes planned parts from the outbox in order, sends each once, and writes down what became of it.
+//! The only sender: takes planned parts from the outbox in order, sends each once, and records the result.
 //!
-//! It never sleeps and never repeats by itself: a wait that the channel asks for is stored with the part, and the next
-//! wake comes back to it.
+//! Delivery never sleeps and never repeats on its own. A wait demanded by the channel is stored with the part for the next
+//! wake.
 
 use std::time::{Duration, Instant};
 
@@ -18,40 +18,40 @@ use reveille_store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError,
 
 use crate::{Channel, Outgoing, SendError, Sent};
 
-/// No new part is begun after so long; one send is bounded by the channel itself.
+/// The time after which no new part is started. The channel itself bounds a single send.
 pub const BOUND: Duration = Duration::from_secs(30);
 
-/// Asked before each send: whether the lease that machines share still lets us.
+/// Checked before each send: returns true while the lease shared by machines allows sending.
 pub type MaySend<'a> = &'a dyn Fn() -> bool;
 
-/// What a delivery did.
+/// The result of a delivery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivered {
-    /// Parts that were confirmed.
+    /// The number of confirmed parts.
     pub sent: usize,
-    /// Parts that wait, are in doubt or have failed.
+    /// The number of parts that wait, are in doubt or have failed.
     pub left: usize,
 }
 
-/// Whose turn it is: the chat that was sent to longest ago goes first, and one that the channel wants to be left alone has none
-/// until then. So nobody waits for another's many messages, nor is a wait that was asked for answered with more of them.
+/// The order of chats: the chat served longest ago goes first. A chat that asked for a pause gets no turn before its end. So one
+/// chat's many messages don't delay another, and a requested pause is respected.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// Chats that were sent to, the last one last.
+    /// Served chats, latest last.
     served: Vec<ChatRef>,
-    /// Chats that are left alone, and until when.
+    /// Paused chats, with the end of the pause.
     alone: Vec<(ChatRef, Instant)>,
 }
 
 impl Turns {
-    /// Chats that are left alone now.
+    /// The chats paused at present.
     fn alone(&mut self) -> Vec<ChatRef> {
         let now = Instant::now();
         self.alone.retain(|(_, until)| now < *until);
         self.alone.iter().map(|(chat, _)| *chat).collect()
     }
 
-    /// A chat had its turn.
+    /// Records a chat's turn.
     fn had(&mut self, chat: ChatRef, tried: &Result<Sent, SendError>) {
         self.served.retain(|served| *served != chat);
         self.served.push(chat);
@@ -63,19 +63,19 @@ impl Turns {
     }
 }
 
-/// One part that was tried.
+/// An attempted part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried {
-    /// Its message's row.
+    /// The row of its message.
     pub outgoing_id: i64,
-    /// Whether it was confirmed.
+    /// True if confirmed.
     pub is_sent: bool,
 }
 
-/// Sends what may be sent now; `only` limits it to these messages.
+/// Sends all parts that are due; `only` limits them to these messages.
 ///
 /// # Errors
-/// The store's. What the channel says is written to the store and is no error here.
+/// Returns errors of the store. Errors of the channel are recorded in the store instead.
 pub async fn deliver(
     store: &mut Store,
     channel: &dyn Channel,
@@ -88,7 +88,7 @@ pub async fn deliver(
     send_all(store, channel, clock, redactor, claim).await
 }
 
-/// Sends the next part of these messages, if it may be sent now; none if there is none.
+/// Sends the next due part of these messages; `None` if nothing is due.
 ///
 /// # Errors
 /// As [`deliver`].
@@ -109,8 +109,8 @@ pub async fn deliver_next(
     send_next(store, channel, clock, redactor, turns, claim).await
 }
 
-/// Sends what may be sent now, as the wake that holds the lease: a holder that was replaced, or whose term is over,
-/// begins no send any more.
+/// Sends all parts that are due, as the wake that holds the lease. A holder that was replaced or whose term has ended starts no
+/// further send.
 ///
 /// # Errors
 /// As [`deliver`].
@@ -175,7 +175,7 @@ async fn send_next(
     Ok(Some(Tried { outgoing_id: claimed.outgoing_id, is_sent: matches!(outcome, PartOutcome::Sent { .. }) }))
 }
 
-/// Here all messages pass, those that somebody wrote into the table by hand, too: none leaves with a secret in it.
+/// Sends a part. All messages pass here, even manually inserted rows, so secrets are masked here.
 async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> Result<Sent, SendError> {
     let part = render::RenderedPart { html: claimed.html.clone(), plain: claimed.plain.clone() };
     // fault: reply-sent-again-mark
@@ -187,7 +187,7 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> 
         reply_to: claimed.reply_to,
         html: redactor.redact(&part.html),
         plain: redactor.redact(&part.plain),
-        // One message is one sound.
+        // One sound for each message.
         silent: claimed.part > 0,
         file: claimed.file.clone().map(|file| TextFile { text: redactor.redact(&file.text), ..file }),
         question: claimed.question.clone(),

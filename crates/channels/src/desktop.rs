@@ -1,4 +1,4 @@
-//! A notification on this machine's desktop: a hint that something waits in the terminal, no delivery.
+//! Desktop notifications on this machine: a hint about a message in the terminal, not a delivery.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use reveille_base::{
 };
 use reveille_memory::render;
 
-/// How long the desktop may take.
+/// The time-out of a notification.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// How much of a text is shown, in characters.
+/// The maximum length of a shown text in characters.
 const MAX_CHARS: usize = 300;
-/// How macOS shows one: the text is an argument of the script and never a part of it.
+/// The script for macOS. The text is an argument of the script rather than a part of it.
 const APPLE_SCRIPT: [&str; 3] =
     ["on run argv", "display notification (item 1 of argv) with title \"Reveille\"", "end run"];
 
-/// Tries to show a text. Says whether a desktop took it.
+/// Shows a notification. Returns true on success.
 pub fn notify(markdown: &str) -> bool {
     let taken = process::run(&notification(markdown, cfg!(target_os = "macos")));
     taken.is_ok_and(|output| output.status.success())
 }
 
-/// The program that shows it. No shell reads the text, and nothing in it is an option.
+/// Builds the notification command. No shell reads the text, and no option can hide in it.
 fn notification(markdown: &str, is_mac: bool) -> Spec {
     let text = shortened(&render::terminal(markdown, render::Looks::Plain), MAX_CHARS);
     let spec = if is_mac {
         let lines = APPLE_SCRIPT.iter().flat_map(|line| ["-e", line]);
         Spec::new("osascript").args(lines).args(["--", &text])
     } else {
-        // What shows it reads a little markup in it.
+        // The notification daemon interprets some markup.
         let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         Spec::new("notify-send").args(["--app-name=Reveille", "--", "Reveille", &text])
     };

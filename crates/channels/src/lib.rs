@@ -1,8 +1,8 @@
-//! The doors that messages come in and go out by.
+//! The channels by which messages arrive and leave.
 //!
-//! A reply is Markdown until it leaves: [`reveille_memory::render`] turns it into parts that Telegram takes, [`telegram`] sends one part and
-//! says what became of it. Whether and when to try again is decided by whoever keeps the outbox, so that each try is
-//! written down: a channel never waits and never sends twice on its own.
+//! A reply is Markdown until delivery: [`reveille_memory::render`] turns it into parts for Telegram, and [`telegram`] sends a part and
+//! reports the result. The keeper of the outbox decides on further attempts and their times, so that each is recorded. A channel
+//! never waits or repeats on its own.
 
 pub mod delivery;
 pub mod desktop;
@@ -14,118 +14,118 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::types::{ChatRef, Question, TextFile};
 
-/// A future that stays on its thread: the wake and the bot each run on one.
+/// The result of a send. Not `Send`, because wake and bot each run on one thread.
 pub type SendFuture<'a> = Pin<Box<dyn Future<Output = Result<Sent, SendError>> + 'a>>;
 
-/// As [`SendFuture`], with nothing to tell when it went well.
+/// Like [`SendFuture`], without a value.
 pub type DoneFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + 'a>>;
 
-/// A door through which parts of messages leave.
+/// A channel that delivers parts of messages.
 pub trait Channel {
-    /// Tries once to deliver one part. The caller decides by the error what to do next.
+    /// Tries once to deliver a part. The caller decides by the error on the next step.
     fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a>;
 }
 
-/// A door that can show, beside messages, what becomes of them. Nothing of it is kept, and nothing depends on it.
+/// A channel that can show the progress of a message. The display is temporary, and nothing depends on it.
 pub trait Presence: Channel {
-    /// Shows for a few seconds that an answer is being worked on.
+    /// Shows for a few seconds that an answer is in progress.
     fn typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a>;
 
-    /// Shows on a person's message that it has arrived.
+    /// Marks a person's message as received.
     fn acknowledge<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
 
-    /// Puts another text, without formatting, in place of one of our own messages.
+    /// Replaces the text of one of our messages, without formatting.
     fn edit<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a>;
 
-    /// Takes one of our own messages away.
+    /// Deletes one of our messages.
     fn delete<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
 }
 
-/// A door whose messages can carry buttons; see [`Outgoing::question`].
+/// A channel with buttons under messages; see [`Outgoing::question`].
 pub trait Buttons: Presence {
-    /// Puts another text, without formatting and without buttons, under a file of ours.
+    /// Replaces the caption of a file of ours, without formatting and buttons.
     fn edit_caption<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a>;
 
-    /// Tells who pressed a button what became of it.
+    /// Answers the press of a button.
     fn answer_tap<'a>(&'a self, callback_id: &'a str, text: &'a str) -> DoneFuture<'a>;
 }
 
-/// One part of a message, ready to leave.
+/// A part of a message, ready for delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The chat it goes to.
+    /// The target chat.
     pub chat: ChatRef,
-    /// The forum topic in that chat; none for the general one.
+    /// The forum topic in the chat; `None` for the general topic.
     pub thread_id: Option<i64>,
-    /// The channel's id of the message that it answers.
+    /// The channel's id of the message to reply to.
     pub reply_to: Option<i64>,
-    /// The text with its formatting, as [`reveille_memory::render::RenderedPart::html`].
+    /// The formatted text, as [`reveille_memory::render::RenderedPart::html`].
     pub html: String,
-    /// The same text without formatting, for when the formatting is refused.
+    /// The text without formatting, in case the formatting is refused.
     pub plain: String,
-    /// Delivered without a sound.
+    /// True for delivery without a sound.
     pub silent: bool,
-    /// What goes with it as a file; the text, of [`reveille_memory::render::CAPTION_UNITS_MAX`] units at most, stands under it.
+    /// An attached file. The text becomes its caption, of at most [`reveille_memory::render::CAPTION_UNITS_MAX`] units.
     pub file: Option<TextFile>,
-    /// Buttons under it.
+    /// The question behind the buttons, if any.
     pub question: Option<Question>,
 }
 
-/// A part that arrived.
+/// A delivered part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
-    /// The channel's own id of the new message.
+    /// The channel's id of the new message.
     pub message_id: i64,
-    /// When it was sent, by the channel's clock; `None` if it doesn't say, and then no typed answer counts for a question.
+    /// The time of sending by the channel's clock. `None` if unknown; then typed answers to a question don't count.
     pub date: Option<DateTime<Utc>>,
-    /// Which of the part's two texts arrived.
+    /// The delivered form of the text.
     pub form: Form,
 }
 
-/// The text of an [`Outgoing`] that was delivered.
+/// The form of an [`Outgoing`] that was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// [`Outgoing::html`].
     Html,
-    /// [`Outgoing::plain`]: the formatting was refused.
+    /// [`Outgoing::plain`], after the formatting was refused.
     Plain,
 }
 
-/// Why a part wasn't confirmed, by what the caller should do. No text holds a secret.
+/// The reason for an unconfirmed part, by the caller's next step. Texts contain no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Surely not delivered: try again, but not before `after` has passed.
+    /// Certainly not delivered: try again after `after`.
     #[error("{why}")]
     Later {
-        /// How long the channel told us to wait, in full.
+        /// The wait demanded by the channel.
         after: Duration,
-        /// What happened.
+        /// The reason.
         why: String,
     },
-    /// Surely not delivered: try again with one's own back-off.
+    /// Certainly not delivered: try again with our own back-off.
     #[error("{why}")]
     NotSent {
-        /// What happened.
+        /// The reason.
         why: String,
     },
-    /// Surely not delivered: the chat has another id, and the part belongs there.
+    /// Certainly not delivered: the chat has a new id, to which the part belongs.
     #[error("{why}")]
     Moved {
-        /// The chat's id from now on.
+        /// The new id of the chat.
         to: ChatRef,
-        /// What happened and what can be done.
+        /// The reason and the remedy.
         why: String,
     },
-    /// It may have arrived: a further try may be a repeat and must say so ([`reveille_memory::render::with_repeat_mark`]).
+    /// Possibly delivered: a further attempt may repeat it and must say so ([`reveille_memory::render::with_repeat_mark`]).
     #[error("{why}")]
     Ambiguous {
-        /// What happened.
+        /// The reason.
         why: String,
     },
-    /// Not delivered, and the same part to the same chat never will be: keep it as failed and tell a person.
+    /// Not deliverable to this chat at all: keep the part as failed and tell a person.
     #[error("{why}")]
     Never {
-        /// What happened and what can be done.
+        /// The reason and the remedy.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! `wake memory diff`: what changed in the memory since a point in time, readable.
+//! `wake memory diff`: readable changes of the memory since a point in time.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use super::{
     point::{DayEdge, Point, PointError, WallClock, point},
 };
 
-/// What changed.
+/// The changes since a point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryChanges {
-    /// Since when.
+    /// The start of the period.
     pub since: Point,
     /// The commits since then, newest first.
     pub commits: Vec<Commit>,
-    /// Whether there are edits that aren't committed yet.
+    /// True if there are uncommitted edits.
     pub has_edits: bool,
     /// The documents that changed.
     pub documents: Vec<ChangedDocument>,
@@ -27,27 +27,27 @@ pub struct MemoryChanges {
 /// A document that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedDocument {
-    /// Its path.
+    /// The path of the document.
     pub path: String,
-    /// Whether it is new, gone, or there both times.
+    /// The kind of change: new, gone or changed.
     pub is: DocumentFate,
-    /// The lines that came and went.
+    /// The added and removed lines.
     pub lines: Vec<ChangedLine>,
 }
 
-/// What became of a document.
+/// The fate of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DocumentFate {
-    /// It wasn't there.
+    /// The document is new.
     New,
-    /// It isn't there any more.
+    /// The document is gone.
     Gone,
-    /// It was and is there.
+    /// The document existed before and still does.
     Changed,
 }
 
-/// What changed since a point that a person names; since the last wake's commit where they name none.
+/// Lists the changes since a point named by a person, or since the last wake's commit.
 pub fn changed(repo: &Repo, since: Option<&str>, wall: WallClock) -> Result<MemoryChanges, ProvenanceError> {
     let since = match since {
         Some(text) => point(repo, text, DayEdge::Begin, wall)?,
@@ -62,7 +62,7 @@ pub fn changed(repo: &Repo, since: Option<&str>, wall: WallClock) -> Result<Memo
     let (mut documents, mut has_edits) = (Vec::new(), false);
     for path in was.union(&is).collect::<BTreeSet<_>>() {
         let old = repo.read_at(then, path)?;
-        // Links and what isn't text aren't read: nothing is said of them.
+        // Links and binary files are skipped.
         let Ok(new) = repo.read_work_tree(path) else { continue };
         if let Some(head) = head {
             has_edits |= repo.read_at(head, path)? != new;

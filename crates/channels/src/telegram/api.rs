@@ -1,8 +1,8 @@
-//! The transport beneath the library's types: one bounded call, and its failure sorted by what to do.
+//! The transport below the library's types: one bounded call, with failures sorted by the next step.
 //!
-//! Requests and answers are teloxide-core's; its client isn't used. That waits for ten seconds on a server error, drops the
-//! error's code, and its errors can show the token, which is part of every address. Updates are kept as they came: what an
-//! update means is read from it later (`incoming`), and one that can't be read neither blocks nor drops its batch.
+//! Requests and answers use teloxide-core's types, but not its client. That client waits ten seconds on a server error, drops the
+//! error's code, and its errors can show the token, which is part of every address. Updates are kept raw and interpreted later
+//! (`incoming`), so that an unreadable update neither blocks nor drops its batch.
 
 use std::{
     fmt,
@@ -26,47 +26,47 @@ use reveille_base::types::TextFile;
 
 use super::error::{Parameters, TelegramError};
 
-/// A message of ours that Telegram has taken.
+/// A message of ours that Telegram accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct TakenMessage {
-    /// Its number in its chat.
+    /// The id in its chat.
     pub message_id: i64,
-    /// When, by Telegram's clock.
+    /// The time by Telegram's clock.
     #[serde(default, deserialize_with = "read_date")]
     pub date: Option<DateTime<Utc>>,
 }
 
-/// Reads seconds since 1970. A date in another form is none: it can't undo that the message was sent.
+/// Parses seconds since 1970. Another form becomes `None`, because the message was sent anyway.
 fn read_date<'de, D: serde::Deserializer<'de>>(date: D) -> Result<Option<DateTime<Utc>>, D::Error> {
     let seconds = Value::deserialize(date)?.as_i64();
     Ok(seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0)))
 }
 
-/// How long a connection may take to be made. Below [`CALL_TIMEOUT`], so that a dead network is known as "not sent".
+/// The time-out for connecting. Below [`CALL_TIMEOUT`], so that a dead network counts as "not sent".
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a call may take in all.
+/// The time-out of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much longer than its own time-out a long poll may take.
+/// The extra time allowed for a long poll beyond its own time-out.
 const POLL_GRACE: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept. Short, because a message written to one that died silently is neither sent nor
-/// surely not sent.
+/// The lifetime of an idle connection. Short, because a message written to a silently dead connection is in doubt rather than
+/// certainly unsent.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-/// The longest answer that is read, in bytes: a full batch of the longest updates is far below.
+/// The maximum length of an answer in bytes; a full batch of the longest updates is far shorter.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// The kinds of updates that are asked for.
+/// The requested kinds of updates.
 const ALLOWED_UPDATES: [AllowedUpdate; 3] =
     [AllowedUpdate::Message, AllowedUpdate::EditedMessage, AllowedUpdate::CallbackQuery];
-/// What is said of a longer one.
+/// The reason given for a longer answer.
 const ANSWER_TOO_LONG: &str = "an answer of more than 8 MiB";
 
-/// A bot's door to Telegram.
+/// The client for a bot's Telegram API.
 #[derive(Debug)]
 pub struct Telegram {
-    /// Made when first needed: most wakes have nothing to say, and pay for no TLS set-up.
+    /// Created on first use, because most wakes send nothing and should skip the TLS set-up.
     client: Mutex<Option<reqwest::Client>>,
-    /// Whether the server is this machine itself, which no proxy stands before.
+    /// True if the server is on this machine, which needs no proxy.
     is_local: bool,
-    /// The server's address without a slash at its end.
+    /// The server's address without a trailing slash.
     pub(super) base_url: String,
     pub(super) token: BotToken,
     bot_id: i64,
@@ -74,18 +74,18 @@ pub struct Telegram {
     poll_grace: Duration,
 }
 
-/// Why there is no client. No text holds the token.
+/// The reason for a failure to create the client. Texts don't contain the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetUpError {
-    /// The token hasn't the shape of one.
+    /// The token is malformed.
     #[error("TELEGRAM_BOT_TOKEN isn't a bot's token: expected digits, a colon and letters, as @BotFather gives it")]
     Token,
-    /// The server's address can't be used.
+    /// The server's address is unusable.
     #[error("TELEGRAM_API_URL can't be used: expected an http or https address without a query")]
     Url,
 }
 
-/// The bot's token, which `Debug` doesn't show.
+/// The bot's token, hidden from `Debug`.
 pub(super) struct BotToken(pub(super) String);
 
 impl fmt::Debug for BotToken {
@@ -95,14 +95,14 @@ impl fmt::Debug for BotToken {
 }
 
 impl BotToken {
-    /// The number before the colon: the bot's own id. None if this isn't a token.
+    /// The bot's id before the colon; `None` if the token is malformed.
     fn bot_id(&self) -> Option<i64> {
         let (id, secret) = self.0.split_once(':')?;
         let well_formed = secret.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         (well_formed && !secret.is_empty()).then(|| id.parse().ok()).flatten()
     }
 
-    /// `text` with the token and its secret half blotted out, should a server have echoed them.
+    /// Masks the token and its secret half, in case a server echoes them.
     pub(super) fn scrub(&self, text: &str) -> String {
         let secret = self.0.split_once(':').map_or("", |(_, secret)| secret);
         let text = text.replace(&self.0, "***");
@@ -110,28 +110,28 @@ impl BotToken {
     }
 }
 
-/// What `getMe` says of the bot.
+/// The result of `getMe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Me {
     /// The bot's user id.
     pub id: i64,
-    /// The name that people see.
+    /// The displayed name.
     pub first_name: String,
     /// The name after the `@`.
     pub username: String,
 }
 
-/// One update as it came.
+/// An update as received.
 #[derive(Debug, Clone)]
 pub struct RawUpdate {
-    /// Its number. The next offset is the number of a batch's last update + 1.
+    /// The id of the update. The next offset is the id of a batch's last update + 1.
     pub update_id: i64,
-    /// The update's JSON, byte for byte.
+    /// The JSON of the update, byte for byte.
     pub raw: Box<RawValue>,
 }
 
 impl RawUpdate {
-    /// Reads one update. Only its number is needed; none if there is none.
+    /// Parses an update, which only needs an id; `None` without an id.
     pub fn parse(raw: Box<RawValue>) -> Option<Self> {
         #[derive(Deserialize)]
         struct Numbered {
@@ -142,15 +142,15 @@ impl RawUpdate {
     }
 }
 
-/// What `getWebhookInfo` says.
+/// The result of `getWebhookInfo`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct WebhookInfo {
-    /// The webhook's address; empty when there is none.
+    /// The address of the webhook; empty without a webhook.
     pub url: String,
 }
 
 impl WebhookInfo {
-    /// Where the webhook leads, without the path, which may hold a secret; `None` when there is none.
+    /// The host of the webhook, without the path, which may be secret; `None` without a webhook.
     pub fn host(&self) -> Option<String> {
         if self.url.is_empty() {
             return None;
@@ -163,7 +163,7 @@ impl WebhookInfo {
 }
 
 impl Telegram {
-    /// A client for the bot with this token at this server. Makes no call yet.
+    /// Creates a client for this token and server. Makes no call yet.
     pub fn new(base_url: &str, token: String) -> Result<Self, SetUpError> {
         let token = BotToken(token);
         let bot_id = token.bot_id().ok_or(SetUpError::Token)?;
@@ -182,7 +182,7 @@ impl Telegram {
         })
     }
 
-    /// The same client with other bounds, for tests of what happens when they are reached.
+    /// Changes the time-outs, for tests.
     #[must_use]
     pub fn with_timeouts(mut self, call: Duration, poll_grace: Duration) -> Self {
         self.call_timeout = call;
@@ -190,19 +190,19 @@ impl Telegram {
         self
     }
 
-    /// The bot's id, which its token begins with: update numbers of different bots have nothing to do with each other.
+    /// The bot's id from its token. Update ids of different bots are unrelated.
     pub fn bot_id(&self) -> i64 {
         self.bot_id
     }
 
-    /// Asks who the bot is: what servers of any age say of it.
+    /// Asks for the bot's own user, with the fields that servers of any age return.
     pub async fn get_me(&self) -> Result<Me, TelegramError> {
         let User { first_name, username, .. } = self.call(&GetMe::new()).await?;
         Ok(Me { id: self.bot_id, first_name, username: username.unwrap_or_default() })
     }
 
-    /// Fetches up to `limit` (1 to 100) updates from `offset` on, fewer where so many are too long for one answer, waiting up to
-    /// `timeout_s` seconds for the first. The call confirms every update below `offset`: Telegram then forgets them.
+    /// Fetches up to `limit` (1 to 100) updates from `offset` on, waiting up to `timeout_s` seconds for the first. Fetches fewer if the
+    /// answer would be too long. The call confirms every update below `offset`, which Telegram then deletes.
     pub async fn get_updates(
         &self,
         offset: Option<i64>,
@@ -215,12 +215,12 @@ impl Telegram {
             let request =
                 GetUpdates { limit: Some(limit), timeout: Some(timeout_s), allowed_updates, ..GetUpdates::new() };
             let mut request = written(&request)?;
-            // An offset can be beyond the library's.
+            // An offset may exceed the library's type.
             if let Some(offset) = offset {
                 request.insert("offset".to_owned(), offset.into());
             }
             match self.exchange(GetUpdates::NAME, bound, |post| post.json(&request)).await {
-                // Together they are too much; each by itself isn't.
+                // Together the updates are too long; ask for fewer.
                 Err(TelegramError::Ambiguous { why }) if why == ANSWER_TOO_LONG && limit > 1 => {
                     limit = limit.div_ceil(4);
                 }
@@ -231,22 +231,22 @@ impl Telegram {
         let updates: Vec<RawUpdate> = batch.into_iter().filter_map(RawUpdate::parse).collect();
         match count - updates.len() {
             0 => {}
-            // Nothing can be confirmed.
+            // Without an id nothing can be confirmed.
             _ if updates.is_empty() => {
                 return Err(TelegramError::Ambiguous { why: "an update came without its number".to_owned() });
             }
-            // Whatever it is, Telegram numbers its own, and the others needn't wait for it.
+            // Telegram numbers its own updates, and the numbered ones needn't wait.
             unnumbered => tracing::warn!(unnumbered, "updates came without their numbers, and were passed over"),
         }
         Ok(updates)
     }
 
-    /// Sends a message and gives its id, and its date if it can be read.
+    /// Sends a message and returns its id, with its date if readable.
     pub async fn send_message(&self, message: &SendMessage) -> Result<TakenMessage, TelegramError> {
         self.call(message).await
     }
 
-    /// Sends a message with a file of text.
+    /// Sends a message with a text file.
     pub async fn send_document(&self, message: &SendDocument, file: &TextFile) -> Result<TakenMessage, TelegramError> {
         let file = Part::bytes(file.text.as_bytes().to_vec()).file_name(file.name.clone());
         let mut form = Form::new().part("document", file);
@@ -259,21 +259,21 @@ impl Telegram {
         self.exchange(SendDocument::NAME, self.call_timeout, |post| post.multipart(form)).await
     }
 
-    /// Registers the commands that Telegram offers while people type.
+    /// Registers the commands that Telegram suggests while a person types.
     pub async fn set_my_commands(&self, commands: &[BotCommand]) -> Result<(), TelegramError> {
         self.call(&SetMyCommands::new(commands.iter().cloned())).await.map(|True| ())
     }
 
-    /// Asks whether a webhook takes this bot's updates away, for explaining a [`TelegramError::Conflict`].
+    /// Asks for the webhook of this bot, to explain a [`TelegramError::Conflict`].
     pub async fn get_webhook_info(&self) -> Result<WebhookInfo, TelegramError> {
         self.call(&GetWebhookInfo::new()).await
     }
 
-    /// Has Telegram bring this bot's updates to an address, one after the other, each with this secret. What waits there is brought.
+    /// Sets the webhook to an address, with this secret, one update at a time. Waiting updates are sent there too.
     pub async fn set_webhook(&self, url: reqwest::Url, secret: &str) -> Result<(), TelegramError> {
         let request = SetWebhook {
             allowed_updates: Some(ALLOWED_UPDATES.to_vec()),
-            // In the order in which they were written.
+            // Keeps the order of updates.
             max_connections: Some(1),
             secret_token: Some(secret.to_owned()),
             ..SetWebhook::new(url)
@@ -281,13 +281,13 @@ impl Telegram {
         self.call(&request).await.map(|True| ())
     }
 
-    /// Takes the webhook away that keeps this bot's updates from being fetched. What waits there is kept, and fetched.
+    /// Removes the webhook, so that updates can be fetched. Waiting updates are kept.
     pub async fn delete_webhook(&self) -> Result<(), TelegramError> {
         self.call(&DeleteWebhook { drop_pending_updates: Some(false) }).await.map(|True| ())
     }
 
-    /// Makes the next call over a new connection, with the network and the names in it as they are then. Calls that are under way
-    /// go on over theirs.
+    /// Makes the next call over a new connection, with the present network and name resolution. Running calls keep their
+    /// connections.
     pub fn reconnect(&self) {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -312,7 +312,7 @@ impl Telegram {
         Ok(kept.insert(client).clone())
     }
 
-    /// One call. Its answer is read as far as it is needed: the library's type of the whole can ask for more than came.
+    /// Makes a call. The answer is parsed only as far as needed, because the library's full types can require absent fields.
     pub(super) async fn call<P: Payload + Serialize, R: DeserializeOwned>(
         &self,
         request: &P,
@@ -321,7 +321,7 @@ impl Telegram {
         self.exchange(P::NAME, self.call_timeout, |post| post.json(&request)).await
     }
 
-    /// One call with a body of any kind. The body of the answer counts within `bound`, too: half an answer is none.
+    /// Makes a call with any body. Reading the answer counts toward `bound`, because half an answer is useless.
     async fn exchange<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -340,7 +340,7 @@ impl Telegram {
     }
 }
 
-/// Reads an answer's body, up to [`ANSWER_BYTES_MAX`]. Failing here is always ambiguous: the call was answered.
+/// Reads an answer's body, up to [`ANSWER_BYTES_MAX`]. A failure is always ambiguous: the call was answered.
 pub(super) async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, TelegramError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(TelegramError::from_transport)? {
@@ -352,7 +352,7 @@ pub(super) async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>
     Ok(body)
 }
 
-/// Sorts an answer into its result or an error.
+/// Parses an answer into its result or an error.
 pub(super) fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Result<R, TelegramError> {
     #[derive(Deserialize)]
     struct Answer<'a> {
@@ -377,19 +377,19 @@ pub(super) fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Resu
         .map_err(|error| TelegramError::Ambiguous { why: format!("an answer that isn't understood: {error}") })
 }
 
-/// A request's fields as JSON.
+/// The fields of a request as JSON.
 fn written(request: &impl Serialize) -> Result<Map<String, Value>, TelegramError> {
     let fields = serde_json::to_value(request).and_then(serde_json::from_value);
     fields.map_err(|error| TelegramError::NotSent { why: format!("a request that can't be written: {error}") })
 }
 
-/// A method as the documentation spells it: the library's `SendMessage` is `sendMessage`.
+/// The documented spelling of a method: `sendMessage` for the library's `SendMessage`.
 fn documented(method: &str) -> String {
     let mut rest = method.chars();
     rest.next().into_iter().flat_map(char::to_lowercase).chain(rest).collect()
 }
 
-/// Whether an address leads to this machine, which is never asked through a proxy.
+/// Returns true if an address leads to this machine, which is never reached through a proxy.
 fn is_this_machine(url: &reqwest::Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())

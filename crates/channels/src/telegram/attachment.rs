@@ -1,4 +1,4 @@
-//! The file of a message.
+//! Files attached to messages.
 
 use teloxide_core::types::{
     MediaAnimation, MediaAudio, MediaDocument, MediaKind, MediaPhoto, MediaVideo, MediaVideoNote, MediaVoice,
@@ -8,11 +8,11 @@ use reveille_store::NewAttachment;
 
 use super::{file::known_bytes, said::ReadMessage};
 
-/// The longest name and media type that are kept, in characters.
+/// The maximum length of a kept name or media type in characters.
 const NAME_CHARS_MAX: usize = 255;
 
-/// The file that a message carries, if it is worth keeping: a sticker's emoji says it all. One at most: an album comes as
-/// several messages.
+/// Reads the attached file of a message. A sticker has none, because its emoji suffices. There is at most one file: an album comes
+/// as several messages.
 pub(super) fn of_message(said: &ReadMessage) -> Option<NewAttachment> {
     let (kind, file, name, duration, sides) = match said.media()? {
         MediaKind::Voice(MediaVoice { voice: it, .. }) => ("voice", &it.file, None, Some(it.duration), None),

@@ -1,4 +1,4 @@
-//! The commands that the bot answers itself, without a model.
+//! The commands that the bot answers without a model.
 
 use teloxide_core::types::BotCommand;
 
@@ -9,57 +9,57 @@ use reveille_base::words;
 pub enum Command {
     /// `/start`: sent by Telegram when a person first opens the chat.
     Start,
-    /// `/new`: what was said here before is left out from now on.
+    /// `/new`: starts afresh, without earlier messages of this chat.
     New,
-    /// `/status`: what the assistant is doing.
+    /// `/status`: shows present work.
     Status,
-    /// `/tasks`: what is in hand and what waits.
+    /// `/tasks`: lists active and waiting tasks.
     Tasks,
-    /// `/memory [words]`: what files there are, or what they say.
+    /// `/memory [words]`: lists files, or known facts about the words.
     Memory,
     /// `/remind [what and when]`: sets a reminder, or lists them.
     Remind,
-    /// `/jobs`: what runs by itself, and when next.
+    /// `/jobs`: lists standing jobs with their next times.
     Jobs,
-    /// `/cost`: what the model costs.
+    /// `/cost`: shows the cost of AI models.
     Cost,
-    /// `/log [n]`: what the last wakes did.
+    /// `/log [n]`: lists the latest wakes.
     Log,
-    /// `/undo [id]`: takes a wake back.
+    /// `/undo [id]`: undoes a wake.
     Undo,
-    /// `/retry [number]`: tries afresh what was put aside.
+    /// `/retry [number]`: retries a message that was put aside.
     Retry,
-    /// `/rules [remove n]`: what runs without asking, and what never does.
+    /// `/rules [remove n]`: lists the rules for running without approval, or never.
     Rules,
-    /// `/stop`: all work ends, until `/resume`.
+    /// `/stop`: stops all work until `/resume`.
     Stop,
-    /// `/resume`: work goes on.
+    /// `/resume`: continues work.
     Resume,
-    /// `/wake`: look now, whatever was to be waited for.
+    /// `/wake`: checks now for due work, without waiting.
     Wake,
-    /// `/model [name]`: which AI model answers, or which is to.
+    /// `/model [name]`: shows or chooses the AI model.
     Model,
-    /// `/local [off]`: this chat is kept off the cloud, or no longer.
+    /// `/local [off]`: keeps this chat off the cloud, or no longer.
     Local,
-    /// `/settings`: the settings as they are.
+    /// `/settings`: shows the settings.
     Settings,
-    /// `/restart`: the bot starts anew.
+    /// `/restart`: restarts the bot.
     Restart,
-    /// `/whoami`: who is speaking, and what they may do.
+    /// `/whoami`: shows the speaker's identity and rights.
     Whoami,
-    /// `/help`: what can be said to it.
+    /// `/help`: lists possible requests.
     Help,
-    /// A slip of the pen, and the one of ours that was meant.
+    /// A typing error, with the intended command's name.
     Mistyped(&'static str),
 }
 
-/// Names that are called near at most.
+/// The maximum number of similar names.
 const MAX_NEAR: usize = 3;
-/// So many letters may differ in a name that is near.
+/// The maximum edit distance of a similar name.
 const MAX_CHANGES: usize = 2;
-/// So many letters of a name are a beginning of it.
+/// The minimum number of letters for a match of the beginning.
 const MIN_BEGINNING: usize = 2;
-/// The shortest name that a slip is recognised of: a shorter word is as likely meant.
+/// The minimum length of a command for recognising typing errors: a shorter word is as likely intended.
 const MIN_MISTYPED_CHARS: usize = 5;
 
 impl Command {
@@ -88,7 +88,7 @@ impl Command {
         Self::Help,
     ];
 
-    /// Its name without the slash.
+    /// The name without the slash.
     pub fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -116,18 +116,18 @@ impl Command {
         }
     }
 
-    /// Whether only the owner's own chat is answered.
+    /// Returns true if only the owner's own chat may use the command.
     pub fn is_owners(self) -> bool {
         matches!(self, Self::Jobs | Self::Rules | Self::Model | Self::Settings | Self::Restart)
     }
 
-    /// The commands to register with [`super::Telegram::set_my_commands`]. `/start` isn't offered: Telegram sends it.
+    /// The commands to register with [`super::Telegram::set_my_commands`]. Excludes `/start`, which Telegram sends itself.
     pub fn menu() -> Vec<BotCommand> {
         let offered = Self::ALL.into_iter().filter_map(|command| Some((command, command.description()?)));
         offered.map(|(command, description)| BotCommand::new(command.name(), description)).collect()
     }
 
-    /// A text as one of them, or as a slip of the pen, with what follows it: where nobody is addressed by name.
+    /// Parses a text as a command, possibly misspelt, with its arguments. For channels without addressed commands.
     pub fn read(text: &str) -> Option<(Self, &str)> {
         match parse(text.trim_start(), "") {
             ParsedCommand::Ours(command, args) => Some((command, args)),
@@ -135,7 +135,7 @@ impl Command {
         }
     }
 
-    /// Those whose names are near to a word, the nearest first: a few changes away, or with the same beginning.
+    /// The commands most similar to a word: a few edits away, or with the same beginning.
     pub fn nearest(word: &str) -> Vec<Self> {
         let word = word.to_lowercase();
         let mut near: Vec<(usize, Self)> = Self::ALL
@@ -152,12 +152,12 @@ impl Command {
         near.into_iter().map(|(_, command)| command).take(MAX_NEAR).collect()
     }
 
-    /// Whether a text is one of them, for the bot of this name.
+    /// Returns true if a text is a command for the bot of this name.
     pub fn is_one_of_ours(text: &str, username: &str) -> bool {
         matches!(parse(text, username), ParsedCommand::Ours(..))
     }
 
-    /// What the menu says of it; none: it isn't offered.
+    /// The description in the menu; `None` if not offered.
     pub fn description(self) -> Option<&'static str> {
         match self {
             Self::Start | Self::Mistyped(_) => None,
@@ -185,18 +185,18 @@ impl Command {
     }
 }
 
-/// What a text is, read as a command.
+/// A text parsed as a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParsedCommand<'a> {
-    /// One of ours, with what follows it.
+    /// A command of ours with its arguments.
     Ours(Command, &'a str),
-    /// Addressed to another bot by name.
+    /// A command for another bot.
     ForAnother,
-    /// No command that the bot answers itself.
+    /// Not a command of ours.
     NotACommand,
 }
 
-/// Reads `/name`, `/name@bot` and what follows, for the bot of this name.
+/// Parses `/name`, `/name@bot` and the arguments, for the bot of this name.
 pub(super) fn parse<'a>(text: &'a str, username: &str) -> ParsedCommand<'a> {
     let Some(text) = text.strip_prefix('/') else {
         return ParsedCommand::NotACommand;
@@ -211,14 +211,14 @@ pub(super) fn parse<'a>(text: &'a str, username: &str) -> ParsedCommand<'a> {
     command.map_or(ParsedCommand::NotACommand, |command| ParsedCommand::Ours(command, args.trim()))
 }
 
-/// Whether a text is some command that names this bot, one of its own or not.
+/// Returns true if a text is any command that names this bot.
 pub(super) fn is_addressed_to(text: &str, username: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     let addressee = word.strip_prefix('/').and_then(|word| word.split_once('@'));
     addressee.is_some_and(|(_, addressee)| addressee.eq_ignore_ascii_case(username))
 }
 
-/// The command that a word is one slip away from: a letter too many, too few, another one, or two the wrong way round.
+/// The command within one slip of a word: an extra, missing or wrong letter, or two swapped ones.
 fn mistyped(name: &str) -> Option<Command> {
     let name = name.to_lowercase();
     let candidates = Command::ALL.into_iter().map(Command::name).filter(|ours| ours.len() >= MIN_MISTYPED_CHARS);

@@ -1,4 +1,4 @@
-//! What a message says, as text: its words, or a short description of what was sent instead of words.
+//! The content of a message as text: its words, or a short description of other content.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,29 +9,29 @@ use teloxide_core::types::{
 
 use super::said::{ReadMessage, chat_name, name as person_name, one_line, user_name};
 
-/// The longest name, title or option that is shown in a description, in characters.
+/// The maximum length of a name, title or option in a description, in characters.
 const NAME_CHARS_MAX: usize = 200;
-/// Of a poll's options, a checklist's tasks or shared contacts, this many are listed.
+/// The maximum number of listed poll options, checklist tasks or contacts.
 const LISTED_MAX: usize = 100;
 
-/// What a message's content is.
+/// The content of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum MessageContent {
-    /// Something that a person said.
+    /// Content from a person.
     Said {
-        /// `text`, `voice`, `photo` and so on, as the Bot API names the field.
+        /// `text`, `voice`, `photo` and so on, as named by the Bot API.
         kind: &'static str,
-        /// The words; for anything else its description in brackets, the caption below it.
+        /// The words, or a description in brackets with the caption below.
         text: String,
     },
-    /// Telegram's own note that something happened in the chat.
+    /// A service message about the chat.
     Service,
-    /// Nothing that this program knows.
+    /// Unknown content.
     Unknown,
 }
 
-/// How the names of Telegram's own notes begin that the library doesn't know: newer ones, and what servers of one's own, which can
-/// be old, say of members and calls.
+/// The prefixes of service messages unknown to the library: newer ones, and those of old self-hosted servers about members and
+/// calls.
 const SERVICE: [&str; 4] = ["suggested_post_", "voice_chat_", "new_chat_", "left_chat_"];
 
 /// Reads the content of a message.
@@ -128,13 +128,13 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
     MessageContent::Said { kind, text: described(&description, said.around.caption.as_deref()) }
 }
 
-/// The name of the field that carries a message's content, for content that isn't known.
+/// The name of the field with unknown content.
 pub(super) fn unknown_field(said: &ReadMessage) -> Option<&str> {
     let is_content = |value: &Value| value.is_object() || value.is_array();
     said.field(|name, value| is_content(value) && !["chat", "from", "sender_chat"].contains(&name))
 }
 
-/// A description in brackets, and the caption below it.
+/// Formats a description in brackets, with the caption below.
 pub(super) fn described(description: &str, caption: Option<&str>) -> String {
     match caption {
         Some(caption) if !caption.is_empty() => format!("[{description}]\n{caption}"),
@@ -154,7 +154,7 @@ fn listed(all: impl Iterator<Item = String>, between: &str) -> String {
     all.take(LISTED_MAX).collect::<Vec<_>>().join(between)
 }
 
-/// A value that the Bot API writes as a text.
+/// The wire format of a value that the Bot API writes as text.
 fn on_the_wire(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(name)).unwrap_or_default()
 }
@@ -172,7 +172,7 @@ fn shared(it: &SharedUser) -> String {
     format!("{} ({})", person_name(&[&format!("{first} {last}"), &username]), it.user_id).trim().to_owned()
 }
 
-/// A duration for people.
+/// Formats a duration for people.
 fn length(duration: Seconds) -> String {
     match (duration.seconds() / 60, duration.seconds() % 60) {
         (0, seconds) => format!(", {seconds} s"),
@@ -227,7 +227,7 @@ fn giveaway(it: &Giveaway) -> String {
     format!("giveaway with {} winners{prize}", it.winner_count)
 }
 
-/// Money in the smallest unit of its currency, as the Bot API counts it.
+/// Formats an amount in the smallest unit of its currency, as the Bot API counts it.
 fn amount(amount: u32, currency: &str) -> String {
     format!("{amount} {} (in its smallest unit)", name(currency))
 }

@@ -1,7 +1,7 @@
-//! Why a call to the Bot API failed, sorted by what the caller should do.
+//! Errors of Bot API calls, sorted by the caller's next step.
 //!
-//! The great divide is between what surely wasn't done and what may have been: there is no idempotency key for sending,
-//! so a message whose answer was lost can only be sent again with a mark that says so.
+//! The main distinction is between calls that certainly weren't executed and calls that may have been. Sending has no idempotency
+//! key, so a message whose answer was lost can only be repeated with a mark.
 
 use std::{error::Error as _, time::Duration};
 
@@ -12,64 +12,64 @@ use reveille_memory::outside::{Origin, Outside};
 
 use super::refusal::asked_wait;
 
-/// Waited for when a 429 names no time.
+/// The wait for a 429 without a stated time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);
-/// The longest wait that is taken for one: whoever answers with more isn't Telegram, or is mistaken.
+/// The longest wait accepted from a server; a longer one isn't Telegram's, or is a mistake.
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest description that is kept, in characters.
+/// The maximum length of a kept description in characters.
 const DESCRIPTION_CHARS_MAX: usize = 300;
 
-/// Why a call failed. No text holds the token.
+/// The reason for a failed call. Texts don't contain the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TelegramError {
-    /// Too many calls: not done, and none should be made before this has passed.
+    /// Too many calls: not executed; no call may be made before this time has passed.
     #[error("Telegram asks to wait {} s before the next call", .0.as_secs())]
     RetryAfter(Duration),
-    /// Something else fetches this bot's messages: another poller, or a webhook.
+    /// Another poller or a webhook fetches this bot's messages.
     #[error(
         "something else fetches this bot's messages: {}. Stop the other program that uses this token, or remove its \
          webhook; if you can't find it, get a new token from @BotFather. Nothing is lost: fetching is tried again", said(.0)
     )]
     Conflict(String),
-    /// The token isn't valid (any more): a person must set another.
+    /// The token is invalid: a person must set another.
     #[error(
         "Telegram doesn't accept the bot's token ({}). Check TELEGRAM_BOT_TOKEN, or get a new one from @BotFather", said(.0)
     )]
     Unauthorized(String),
-    /// Not sent, because the group has become a supergroup with this id.
+    /// Not sent: the group has become a supergroup with this id.
     #[error("the group has become a supergroup, its id is now {0}: put that into ALLOWED_CHAT_IDS")]
     MigratedTo(i64),
-    /// Nothing can be sent to this chat: the person blocked the bot, or the chat doesn't exist for it.
+    /// The chat is closed: the person blocked the bot, or the chat doesn't exist for it.
     #[error("this chat can't be written to: {}. The person has to write to the bot first, or unblock it", said(.0))]
     ChatGone(String),
-    /// Telegram won't do this, and asking the same again is no use. What of a message it won't have, `refusal` tells.
+    /// Telegram refuses the call, so repeating it is useless. `refusal` interprets the words for messages.
     #[error("Telegram refused the call ({code}): {}", said(description))]
     Rejected {
-        /// The error's code, mostly an HTTP status.
+        /// The code of the error, mostly an HTTP status.
         code: i64,
         /// Telegram's own words.
         description: String,
     },
-    /// The call surely wasn't done: it may be made again at any time.
+    /// The call certainly wasn't executed and may be repeated at any time.
     #[error("Telegram can't be reached: {why}")]
     NotSent {
-        /// What happened.
+        /// The reason.
         why: String,
     },
-    /// No usable answer came: the call may have been done or not.
+    /// No usable answer: the call may have been executed.
     #[error("Telegram didn't confirm the call: {why}")]
     Ambiguous {
-        /// What happened.
+        /// The reason.
         why: String,
     },
 }
 
-/// Its words as they are told.
+/// Wraps a description as untrusted text for messages.
 fn said(description: &str) -> Outside {
     Outside::new(Origin::Telegram, description)
 }
 
-/// What a failed answer adds for programs.
+/// The machine-readable part of a failed answer.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     retry_after: Option<u64>,
@@ -77,13 +77,13 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Reads what is understood of it: servers between us and Telegram write an empty object as a list, or a number as text.
+    /// Parses leniently: proxies write an empty object as a list, or a number as text.
     pub(super) fn read(parameters: &Value) -> Self {
         let number = |name: &str| {
             let value = parameters.get(name)?;
             value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
         };
-        // Rounded up: half a second too early is refused again.
+        // Round up, because half a second too early is refused again.
         let seconds = |value: &Value| value.as_f64().map(|seconds| seconds.ceil().max(0.0) as u64);
         let retry_after = number("retry_after").and_then(|seconds| u64::try_from(seconds).ok());
         Self {
@@ -94,7 +94,7 @@ impl Parameters {
 }
 
 impl TelegramError {
-    /// A failure in the Bot API's own words.
+    /// Creates the error from a failed answer of the Bot API.
     pub(super) fn from_answer(code: i64, description: &str, parameters: &Parameters) -> Self {
         let description = first_chars(description, DESCRIPTION_CHARS_MAX).to_owned();
         if let Some(chat_id) = parameters.migrate_to_chat_id {
@@ -117,7 +117,7 @@ impl TelegramError {
         }
     }
 
-    /// An answer that isn't the Bot API's: something between us and Telegram, or a server that isn't Telegram.
+    /// Creates the error from an answer that isn't the Bot API's: of a proxy, or of a server other than Telegram.
     pub(super) fn from_foreign_answer(status: u16) -> Self {
         let why = format!("HTTP status {status} without a Bot API answer");
         match status {
@@ -127,8 +127,8 @@ impl TelegramError {
         }
     }
 
-    /// A call that no answer came to. reqwest's connector fails before a byte of the request has left; anything
-    /// later may have reached Telegram.
+    /// Creates the error from a call without an answer. reqwest's connector fails before any byte of the request is sent; a later
+    /// failure may have reached Telegram.
     pub(super) fn from_transport(error: reqwest::Error) -> Self {
         // fault: answer-got-lost-taken
         let surely_not_sent = error.is_connect() || error.is_builder();
@@ -136,7 +136,7 @@ impl TelegramError {
         if surely_not_sent { Self::NotSent { why } } else { Self::Ambiguous { why } }
     }
 
-    /// The error with each of its texts passed through `scrub`.
+    /// Passes each text of the error through `scrub`.
     pub(super) fn map_text(self, scrub: impl Fn(&str) -> String) -> Self {
         match self {
             Self::RetryAfter(_) | Self::MigratedTo(_) => self,
@@ -150,10 +150,10 @@ impl TelegramError {
     }
 }
 
-/// What an HTTP client's error says, causes included, without the address, which holds the token.
+/// Describes an HTTP client's error with its causes, without the address, which holds the token.
 fn describe(error: reqwest::Error) -> String {
     let timed_out = error.is_timeout();
-    // Of a connection that wasn't made only the deepest cause says something.
+    // Of a failed connection, only the deepest cause is informative.
     let is_connect = error.is_connect();
     let error = error.without_url();
     let mut why = error.to_string();

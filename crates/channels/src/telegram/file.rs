@@ -1,5 +1,5 @@
-//! Fetching a file: where it is (`getFile`), then its bytes, in pieces and within a bound. What came is whole or an error:
-//! a connection that ends early, or a length that isn't the one that was announced, is never taken for the end.
+//! Downloads files: first the location (`getFile`), then the bytes in pieces, up to a limit. The result is a complete file or an error:
+//! neither a dropped connection nor a wrong length counts as the end.
 
 use std::{fmt, io, time::Duration};
 
@@ -12,17 +12,17 @@ use reveille_media::MAX_FILE_BYTES;
 
 use super::{Telegram, api, error::TelegramError};
 
-/// How long a server may send nothing in the middle of a file.
+/// The maximum silence of the server during a download.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// How long a file may take in all.
+/// The time-out of a download.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// Where a file is, for about an hour.
+/// The location of a file, valid for about an hour.
 #[derive(Clone)]
 pub struct RemoteFile(File);
 
 impl RemoteFile {
-    /// Its length in bytes, if Telegram says.
+    /// The length in bytes, if Telegram states it.
     pub fn bytes(&self) -> Option<u64> {
         known_bytes(&self.0).map(u64::from)
     }
@@ -34,22 +34,22 @@ impl fmt::Debug for RemoteFile {
     }
 }
 
-/// Why a file wasn't fetched.
+/// The reason for a failed download.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// Telegram's side, or the way to it.
+    /// Telegram, or the connection to it, failed.
     #[error(transparent)]
     Telegram(#[from] TelegramError),
-    /// It is larger than a bot may fetch.
+    /// The file is larger than a bot may download.
     #[error("it is larger than the {} MB that Telegram lets a bot fetch", MAX_FILE_BYTES >> 20)]
     TooLarge,
-    /// Our side: it couldn't be written.
+    /// The file couldn't be written on our side.
     #[error("it can't be written: {0}")]
     Write(#[from] io::Error),
 }
 
 impl Telegram {
-    /// Asks where a file is.
+    /// Asks for the location of a file.
     pub async fn get_file(&self, file_id: &str) -> Result<RemoteFile, FetchError> {
         let answer = self.call(&GetFile::new(FileId(file_id.to_owned()))).await;
         let file = answer.map(RemoteFile).map_err(|error| match error {
@@ -61,8 +61,8 @@ impl Telegram {
         if file.bytes().is_some_and(|bytes| bytes > MAX_FILE_BYTES) { Err(FetchError::TooLarge) } else { Ok(file) }
     }
 
-    /// Fetches a file's bytes and gives them to `write`, piece by piece. Says how many they were. What `write` was given
-    /// before an error is no file.
+    /// Downloads a file and passes its bytes to `write` piece by piece. Returns the length. On an error, the bytes written so far must
+    /// be discarded.
     pub async fn download(
         &self,
         file: &RemoteFile,
@@ -119,8 +119,8 @@ impl Telegram {
     }
 }
 
-/// An answer that isn't the file. The address was given a moment ago: that nothing is there is no fault of the token, which
-/// the Bot API says in the same words.
+/// Interprets an answer that isn't the file. The location is recent, so a 404 can't be the token's fault, although the Bot API uses
+/// the same words.
 fn refused(status: u16, body: &[u8]) -> TelegramError {
     match api::read_answer::<serde::de::IgnoredAny>(status, body) {
         Err(TelegramError::Unauthorized(why)) if status == 404 => {
@@ -131,7 +131,7 @@ fn refused(status: u16, body: &[u8]) -> TelegramError {
     }
 }
 
-/// A file's length, if Telegram says: the library puts the highest number in the place of one that is missing.
+/// The length of a file, if stated: the library uses the maximum number for a missing length.
 pub(super) fn known_bytes(file: &FileMeta) -> Option<u32> {
     Some(file.size).filter(|size| *size != u32::MAX)
 }
@@ -144,7 +144,7 @@ fn silent() -> FetchError {
     broken(format!("nothing came for {} s", SILENCE_MAX.as_secs()))
 }
 
-/// Whether a path leads to nowhere but below the address that it is put behind.
+/// Returns true if a path can't lead outside the address before it.
 fn is_plain(path: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | ' ' | '%');
     !path.is_empty() && path.chars().all(plain) && path.split('/').all(|segment| !segment.contains(".."))

@@ -1,5 +1,5 @@
-//! Updates that a webhook was given, as files of the assistant that they are for: written and synced before Telegram is told that they
-//! arrived, removed once they are stored. A bot that has its turn reads them as it would read a poll.
+//! Stores updates from a webhook as files in the assistant's workspace. They are synced before Telegram gets the confirmation, and removed
+//! once stored in the database. A bot on turn reads them like polled updates.
 
 use std::{
     fs,
@@ -20,55 +20,55 @@ use reveille_base::file::create_private_at;
 
 use super::RawUpdate;
 
-/// What ends the name of an update that is whole.
+/// The suffix of a complete update.
 const WHOLE: &str = ".json";
-/// What ends the name of one that can't be read: it is kept, and looked at no more.
+/// The suffix of an unreadable update, which is kept but ignored.
 const UNREADABLE: &str = ".unreadable";
-/// Updates that may wait. Telegram keeps what is refused, and brings it again.
+/// The maximum number of waiting updates. Telegram keeps refused ones and sends them again.
 const MAX_WAITING: usize = 2_000;
-/// How much they may take, in bytes.
+/// The maximum total size of waiting updates in bytes.
 const MAX_WAITING_BYTES: u64 = 64 << 20;
 
-/// Tells files apart that begin in the same instant.
+/// A counter for names of files from the same instant.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The folder of updates in an assistant's workspace.
 #[derive(Debug)]
 pub struct Inbox {
     dir: PathBuf,
-    /// What was read last, in order: the files, and the numbers of their updates.
+    /// The last returned batch in order: the files with their update ids.
     given: Vec<(PathBuf, i64)>,
 }
 
-/// Why an update wasn't taken.
+/// The reason for refusing an update.
 #[derive(Debug, thiserror::Error)]
 pub enum InboxError {
-    /// It isn't one.
+    /// Not an update.
     #[error("it is no update of Telegram's")]
     NoUpdate,
-    /// Too many wait.
+    /// Too many updates wait.
     #[error("{MAX_WAITING} updates or {} MB wait already", MAX_WAITING_BYTES >> 20)]
     Full,
-    /// The disk.
+    /// The disk failed.
     #[error(transparent)]
     Disk(#[from] io::Error),
 }
 
 impl Inbox {
-    /// The inbox at this folder, which needn't exist.
+    /// Creates an inbox for this folder, which may not exist yet.
     pub fn at(dir: PathBuf) -> Self {
         Self { dir, given: Vec::new() }
     }
 
-    /// Whether nothing waits.
+    /// Returns true if no update waits.
     pub fn is_empty(&self) -> bool {
         self.waiting().is_ok_and(|waiting| waiting.is_empty())
     }
 
-    /// Keeps an update that has come now, durably once this returns.
+    /// Stores an update durably.
     ///
     /// # Errors
-    /// It isn't one, there are too many, or the disk fails: then nothing was kept.
+    /// Fails if the bytes aren't an update, too many wait, or the disk fails. Then nothing was kept.
     pub fn put(&self, update: &[u8], now: DateTime<Utc>) -> Result<(), InboxError> {
         let raw: Box<RawValue> = serde_json::from_slice(update).map_err(|_| InboxError::NoUpdate)?;
         let update = RawUpdate::parse(raw).ok_or(InboxError::NoUpdate)?;
@@ -83,16 +83,16 @@ impl Inbox {
         let mut file = create_private_at(&dir, &part)?;
         file.write_all(update.raw.get().as_bytes()).and_then(|()| file.sync_all())?;
         renameat(&dir, &part, &dir, &whole).map_err(io::Error::from)?;
-        // The name is part of what has to last.
+        // The new name must be durable too.
         fsync(&dir).map_err(io::Error::from)?;
         Ok(())
     }
 
-    /// The next updates, in the order in which they came. `offset` is one above the last that is stored: up to that one, what was
-    /// given the last time is removed.
+    /// Returns the next updates in order of arrival. First removes the files of the previous batch up to `offset`, which is one above the
+    /// last stored update.
     ///
     /// # Errors
-    /// The folder can't be read.
+    /// Fails if the folder can't be read.
     pub fn next(&mut self, offset: Option<i64>, limit: u8) -> io::Result<Vec<RawUpdate>> {
         let last = self.given.iter().rposition(|(_, id)| Some(*id) == offset.map(|offset| offset.saturating_sub(1)));
         for (path, _) in self.given.drain(..).take(last.map_or(0, |last| last + 1)) {
@@ -116,7 +116,7 @@ impl Inbox {
         Ok(updates)
     }
 
-    /// The folder itself. Who fills it may reach further than its owner: where the owner has put a link in its place, nothing is written.
+    /// Opens the folder. The writer may have more rights than the owner, so a link in place of the folder is refused.
     fn folder(&self) -> io::Result<OwnedFd> {
         match mkdir(&self.dir, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -125,7 +125,7 @@ impl Inbox {
         Ok(open(&self.dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
     }
 
-    /// The files of whole updates, oldest first.
+    /// The files of complete updates, oldest first.
     fn waiting(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,

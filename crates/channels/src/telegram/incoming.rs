@@ -1,7 +1,7 @@
-//! What an update means to us, and whether its sender may speak: values in, a value out.
+//! Interprets an update and checks its sender. Does no I/O.
 //!
-//! Nothing that a listed person sends is dropped: what isn't understood becomes a message that says so, its raw JSON kept
-//! beside it ([`RawUpdate::raw`]). Of anyone else nothing is kept but a count.
+//! Nothing from an allowed person is dropped: unknown content becomes a message that says so, with its raw JSON ([`RawUpdate::raw`]). Of
+//! strangers only a count is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,108 +25,108 @@ mod damage;
 #[cfg(test)]
 mod tests;
 
-/// Senders that stand for someone else: the anonymous administrator of a group, a channel in a group, Telegram itself.
+/// Senders that stand for others: the anonymous administrator of a group, a channel in a group, Telegram itself.
 const STAND_INS: [i64; 3] = [1_087_968_824, 136_817_688, 777_000];
 
-/// The longest name of an unknown field that is shown, in characters.
+/// The maximum length of a shown field name in characters.
 const FIELD_CHARS_MAX: usize = 64;
 
-/// Who may speak to the bot.
+/// The people who may speak to the bot.
 #[derive(Debug, Clone)]
 pub struct Speakers {
-    /// The listed ids: people, and groups. In a group both the group and the sender must be listed.
+    /// The allowed ids of people and groups. In a group, both the group and the sender must be allowed.
     pub allowed: BTreeSet<i64>,
     /// The bot itself.
     pub me: Me,
 }
 
-/// What an update is.
+/// The meaning of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadUpdate {
-    /// Something said to the assistant: to be stored. What was said to others ([`NewMessage::is_for_us`]) is kept only if it
-    /// is a part of something that was said to the assistant.
+    /// A message to the assistant, to be stored. A message to others ([`NewMessage::is_for_us`]) is kept only as part of a message to
+    /// the assistant.
     Message(NewMessage),
-    /// A command that the bot answers itself.
+    /// A command that the bot answers.
     Command {
-        /// Which.
+        /// The command.
         command: Command,
-        /// What was written after it.
+        /// The text after the command.
         args: String,
-        /// The message that it came in.
+        /// The message with the command.
         message: NewMessage,
     },
-    /// A new version of an earlier message, by [`NewMessage::telegram_message_id`]. Never a command.
+    /// A new version of an earlier message with the same [`NewMessage::telegram_message_id`]. Never a command.
     Edited(NewMessage),
-    /// A button under a message of ours was pressed.
+    /// The press of a button under a message of ours.
     Tapped(Tap),
-    /// Something from a listed person that this program doesn't know: to be stored, its text says so.
+    /// Unknown content from an allowed person, to be stored with a text that says so.
     Unsupported(NewMessage),
-    /// A group has another id from now on.
+    /// A group has a new id.
     Migrated(Migration),
-    /// From someone who isn't listed, or who hides: to be counted, nothing else.
+    /// An update of a stranger or a hidden sender: only counted.
     Stranger,
-    /// Nothing that was said to the assistant, and why.
+    /// Not a message to the assistant; holds the reason.
     Ignored(&'static str),
 }
 
-/// A message as it came in.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
-    /// The chat it was sent in.
+    /// The chat of the message.
     pub chat: ChatRef,
-    /// The forum topic to answer in; none for the general topic and outside forums.
+    /// The forum topic for the answer; `None` for the general topic and outside forums.
     pub thread_id: Option<i64>,
-    /// Telegram's id of the message within its chat; none where an update that isn't known has none.
+    /// Telegram's id of the message in its chat; `None` for an unknown update without an id.
     pub telegram_message_id: Option<i64>,
-    /// The person's id.
+    /// The id of the sender.
     pub sender_id: i64,
-    /// The person's name, which anyone may choose at will.
+    /// The sender's name, which anyone may choose at will.
     pub sender_name: String,
-    /// The words, or a description of what was sent.
+    /// The text, or a description of other content.
     pub text: String,
-    /// `text`, `voice`, `photo` and so on as the Bot API names the field; else `unsupported`.
+    /// `text`, `voice`, `photo` and so on, as named by the Bot API; else `unsupported`.
     pub kind: &'static str,
-    /// What it answers.
+    /// The message that this message replies to.
     pub reply_to: Option<Quoted>,
-    /// Whose words these are when they aren't the sender's own.
+    /// The author of the text if other than the sender.
     pub forwarded_from: Option<String>,
-    /// What the pictures of one album have in common.
+    /// The common id of the pictures of an album.
     pub album: Option<String>,
-    /// The file that it carries.
+    /// The attached file.
     pub attachment: Option<NewAttachment>,
-    /// Whether it was said to the assistant: in a group not everything is.
+    /// True if the message addresses the assistant, which isn't always so in a group.
     pub is_for_us: bool,
-    /// When it was sent.
+    /// The time of sending.
     pub date: DateTime<Utc>,
 }
 
-/// The message that another one answers, or the words picked from it.
+/// The message replied to, or the words quoted from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quoted {
-    /// Its id, if it is of the same chat.
+    /// The id, if in the same chat.
     pub message_id: Option<i64>,
-    /// Whose it is, if it is of the same chat.
+    /// The sender, if in the same chat.
     pub sender_id: Option<i64>,
-    /// Its words, shortened, or the words picked from it.
+    /// The shortened text, or the quoted words.
     pub text: String,
-    /// Whether the text only describes what was sent instead of words.
+    /// True if the text is only a description of other content.
     pub is_description: bool,
-    /// Whether it was forwarded into this chat, or stands in another.
+    /// True if forwarded into this chat, or part of another chat.
     pub is_from_elsewhere: bool,
 }
 
-/// A group that became a supergroup: Telegram gave it another id.
+/// The move of a group to a supergroup, with a new id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// The id that it had.
+    /// The old id.
     pub from: i64,
-    /// The id to list from now on.
+    /// The new id, to be allowed from now on.
     pub to: i64,
     /// The group's name, which its members may choose at will.
     pub title: String,
 }
 
-/// What an update is of which nothing is kept.
+/// An update that isn't kept.
 enum Unheard {
     Stranger,
     Ignored(&'static str),
@@ -142,8 +142,8 @@ impl From<Unheard> for ReadUpdate {
 }
 
 impl Speakers {
-    /// The chat and the sender's id, if they may speak; else what the update is. Without a chat (an inline query, say) the
-    /// sender's own is meant.
+    /// Returns the chat and the sender's id if the sender may speak, else the meaning of the update. Without a chat (an inline query,
+    /// say), the sender's private chat is used.
     fn admit(
         &self,
         chat: Option<&Chat>,
@@ -170,22 +170,22 @@ impl Speakers {
     }
 }
 
-/// What came in an update.
+/// The content of an update.
 pub(super) enum MessageBody {
     Tap(Box<CallbackQuery>),
-    /// A message; or anything else, of which no more is known than who and where.
+    /// A message, or another update with a known sender and chat at most.
     Said(Box<ReadMessage>),
 }
 
-/// Reads an update: the field that it came in, as the Bot API names it, and what is in it. None if nothing is.
+/// Splits an update into the field name of the Bot API and its content; `None` if empty.
 pub(super) fn parse(raw: &RawValue) -> Option<(String, MessageBody)> {
     let mut fields = fields_of(raw)?;
-    // Telegram puts one thing into an update; a message is found even beside fields that are new.
+    // An update holds a single item; look for a message even next to new fields.
     let known = ["message", "edited_message"].into_iter().find(|kind| fields.contains_key(*kind));
     let kind = known.or_else(|| Some(fields.iter().find(|(_, value)| value.is_object())?.0))?.to_owned();
     let mut rest = fields.remove(&kind)?;
     let around = Surroundings::take_out_of(&mut rest);
-    // Its number is ours to know: the library's are narrower.
+    // Our own number replaces the update's, which may exceed the library's type.
     let update = Update::deserialize(&json!({ "update_id": 0, kind.as_str(): rest })).ok();
     let message = match update.map(|update| update.kind) {
         Some(UpdateKind::CallbackQuery(query)) => return Some((kind, MessageBody::Tap(Box::new(query)))),
@@ -195,7 +195,7 @@ pub(super) fn parse(raw: &RawValue) -> Option<(String, MessageBody)> {
     Some((kind, MessageBody::Said(Box::new(ReadMessage::new(message, around, rest)))))
 }
 
-/// Says what an update is.
+/// Interprets an update.
 pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     let (kind, said) = match parse(&update.raw) {
         None => return ReadUpdate::Ignored("an empty update"),
@@ -214,7 +214,7 @@ pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     let message = |kind, text| new_message(&said, ids, is_for_us, kind, text);
     match (kind.as_str(), content::read(&said)) {
         ("message" | "edited_message", MessageContent::Service) => ReadUpdate::Ignored("a service message"),
-        // While a person shares where they are, each step comes as an edit.
+        // A live location sends each step as an edit.
         ("edited_message", MessageContent::Said { kind: "location", .. }) => {
             ReadUpdate::Ignored("a live location that moved")
         }
@@ -234,8 +234,8 @@ pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     }
 }
 
-/// The fields of an update. One that can't be read (a number beyond every bound, half a character, a depth that nobody
-/// means) costs itself and not its message: nothing of it stands in its place, and what came is kept beside.
+/// The fields of an update. An unreadable field (an out-of-range number, half a character, excessive depth) is replaced by an empty
+/// object, so that the rest of the message survives. The raw update is kept anyway.
 fn fields_of(raw: &RawValue) -> Option<Map<String, Value>> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(raw.get()) {
         return Some(fields);
@@ -251,24 +251,24 @@ fn fields_of(raw: &RawValue) -> Option<Map<String, Value>> {
     Some(each.collect())
 }
 
-/// What stands for content that isn't known.
+/// The text for unknown content.
 fn unknown(said: &ReadMessage) -> String {
     let name = name_of(content::unknown_field(said).unwrap_or("empty"));
     content::described(&format!("unsupported message: {name}"), said.around.caption.as_deref())
 }
 
-/// A field's name as it is shown: Telegram's are short, and nobody else's are wanted.
+/// Shortens a field's name for display. Telegram's own names are short.
 fn name_of(field: &str) -> String {
     one_line(field, FIELD_CHARS_MAX)
 }
 
-/// A text: a command, if it is the sender's own and one of ours.
+/// Interprets a text: a command, if the sender's own and one of ours.
 fn spoken(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
     if message.forwarded_from.is_some() {
         return ReadUpdate::Message(message);
     }
     match command::parse(&message.text, &me.username) {
-        // In a group it may be meant for anybody.
+        // In a group, a misspelt command may be meant for others.
         ParsedCommand::Ours(Command::Mistyped(_), _) if is_in_a_group => ReadUpdate::Message(message),
         ParsedCommand::Ours(command, args) => ReadUpdate::Command { command, args: args.to_owned(), message },
         ParsedCommand::ForAnother if is_in_a_group => ReadUpdate::Ignored("a command for another bot"),
@@ -279,7 +279,7 @@ fn spoken(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
     }
 }
 
-/// A press of a button. It isn't known if it is another's, or too old for its message to be named.
+/// Interprets the press of a button. Buttons of others, and those of messages too old to be named, are unknown.
 fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unheard> {
     let message = query.message.as_ref();
     let (chat, sender_id) = access.admit(message.map(|message| message.chat()), id_of(&query.from), false)?;
@@ -297,7 +297,7 @@ fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unhear
     }))
 }
 
-/// Whether it is a kind of update that exists, as far as the library knows.
+/// Returns true for a kind of update known to the library.
 fn is_known(kind: &str) -> bool {
     AllowedUpdate::deserialize(&Value::from(kind)).is_ok()
 }

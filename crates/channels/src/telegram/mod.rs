@@ -1,9 +1,8 @@
-//! Telegram: the Bot API's client, what an update means, and the [`Channel`](super::Channel) that answers leave by.
+//! Telegram: the Bot API client, the interpretation of updates, and the [`Channel`](super::Channel) for answers.
 //!
-//! `api` makes one bounded call and sorts its failure by what to do ([`TelegramError`]); `sending` tries a message in plainer forms,
-//! by what `refusal` makes of Telegram's words; `incoming` decides without
-//! any call what an update is and whether its sender may speak. Polling, storing and trying again live in `bot`
-//! and the outbox's delivery.
+//! `api` makes one bounded call and sorts failures by the next step ([`TelegramError`]). `sending` tries plainer forms of a message,
+//! guided by `refusal`, which interprets Telegram's words. `incoming` interprets an update and checks its sender without any call.
+//! Polling, storage and further attempts live in `bot` and in the outbox's delivery.
 
 mod api;
 mod attachment;
@@ -42,14 +41,14 @@ use teloxide_core::{
 
 use super::{Buttons, DoneFuture, Presence, SendError};
 
-/// The reaction to a message that has arrived, one of those that every chat allows by default.
+/// The reaction to a received message, from the set allowed by default in every chat.
 const SEEN: &str = "👀";
 
 fn to(chat: ChatRef) -> ChatId {
     ChatId(chat.id)
 }
 
-/// A message's id as the library has it; one that is beyond its type is none that we were given for a message of ours.
+/// Converts a message id. An id beyond the library's type can't belong to a message of ours.
 fn message(id: i64) -> Result<MessageId, TelegramError> {
     let unknown = |_| TelegramError::Rejected { code: 400, description: format!("there is no message {id}") };
     i32::try_from(id).map(MessageId).map_err(unknown)
@@ -60,7 +59,7 @@ fn topic(id: i64) -> Result<ThreadId, TelegramError> {
     message(id).map(ThreadId).map_err(unknown)
 }
 
-/// Nobody's server is told what we write of.
+/// Link previews are off, so that no server learns of our links.
 fn without_preview() -> LinkPreviewOptions {
     LinkPreviewOptions {
         // fault: links-looked-telegram
@@ -72,7 +71,7 @@ fn without_preview() -> LinkPreviewOptions {
     }
 }
 
-/// Buttons that stand beside each other.
+/// The number of buttons in a row.
 const BUTTONS_A_ROW: usize = 3;
 
 fn buttons(question: &Question) -> ReplyMarkup {
@@ -136,7 +135,7 @@ impl Buttons for Telegram {
 }
 
 impl Telegram {
-    /// Makes a call of which nothing is wanted but that it was done.
+    /// Makes a call whose result doesn't matter.
     fn done<'a, P: Payload + Serialize + 'a>(&'a self, request: Result<P, TelegramError>) -> DoneFuture<'a> {
         Box::pin(async move { Ok(self.call(&request?).await.map(|_: IgnoredAny| ())?) })
     }
@@ -147,7 +146,7 @@ impl From<TelegramError> for SendError {
         let why = error.to_string();
         match error {
             TelegramError::RetryAfter(after) => Self::Later { after, why },
-            // A token can be replaced, a network can come back: the message waits.
+            // Tokens can be replaced and networks return, so the message waits.
             TelegramError::NotSent { .. } | TelegramError::Unauthorized(_) | TelegramError::Conflict(_) => {
                 Self::NotSent { why }
             }

@@ -1,4 +1,4 @@
-//! What somebody wrote to the bot in private in their own words, whoever they are: for pairing, before anybody may speak.
+//! Private texts to the bot from anybody, for pairing before a person is allowed.
 
 use super::{
     RawUpdate,
@@ -6,18 +6,18 @@ use super::{
     said::user_name,
 };
 
-/// A person's own text in their private chat with the bot. Nothing of it is kept unless it pairs.
+/// A person's own text in their private chat with the bot. Kept only if it pairs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateText {
-    /// The person's id, which is the chat's, too.
+    /// The person's id, equal to the chat's.
     pub user_id: i64,
-    /// What they call themselves.
+    /// The name the person chose.
     pub name: String,
-    /// The words.
+    /// The text.
     pub text: String,
 }
 
-/// Reads it; `None` for an edit, a forward, a bot, a group, and whatever isn't a text.
+/// Reads a private text. `None` for edits, forwards, bots, groups, and anything but text.
 pub fn private_text(update: &RawUpdate) -> Option<PrivateText> {
     let (kind, MessageBody::Said(said)) = parse(&update.raw)? else { return None };
     let (chat, from) = (said.chat.as_ref()?, said.from.as_ref().filter(|from| !from.is_bot)?);

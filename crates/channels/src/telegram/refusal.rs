@@ -1,45 +1,45 @@
-//! What a refusal of the Bot API means for a message, by its words: the API has one code for almost all of them.
+//! Interprets refusals of the Bot API by their words, because almost all of them share one code.
 //!
-//! The words are those that its server and its clients know: sentences of the server's own, and names in capitals that come from behind
-//! it. They change, so each list holds what a kind of them has in common.
+//! The words come from the server and its clients: sentences of the server itself, and capitalized names from behind it. As they
+//! change over time, each list holds the common part of a kind of refusal.
 
 use std::time::Duration;
 
 use super::error::RETRY_AFTER_MAX;
 
-/// What of a message wasn't taken, and can be left out: nothing was sent.
+/// A refused part of a message that can be left out. Nothing was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Misfit {
-    /// Its formatting, or what was made of it: the plain text may be taken.
+    /// The formatting: plain text may be accepted.
     Formatting,
-    /// Its length: it goes as a file.
+    /// The length: send as a file.
     Length,
-    /// The message that it answers.
+    /// The message replied to.
     Reply,
-    /// The topic that it was meant for.
+    /// The target topic.
     Topic,
-    /// The buttons under it.
+    /// The buttons.
     Buttons,
 }
 
-/// What a refusal asks for.
+/// The demand of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageRefusal {
-    /// Another form of the message.
+    /// Send another form of the message.
     Misfit(Misfit),
-    /// A pause of so long; none: as long as the caller likes.
+    /// Wait this long; `None` leaves the time to the caller.
     Wait(Option<Duration>),
-    /// Another chat: this one is gone for the bot.
+    /// The chat is gone for the bot.
     ChatGone,
-    /// Leave, which people give.
+    /// A person must grant permission.
     NotAllowed,
-    /// Nothing that is known.
+    /// Unknown.
     Unknown,
 }
 
-/// Busy servers, which have done nothing.
+/// Signs of busy servers, which have done nothing.
 const BUSY: [&str; 5] = ["timeout", "timed out", "msg_wait", "try again", "busy"];
-/// No such chat, or it is closed to the bot.
+/// Signs of a missing chat, or one closed to the bot.
 const CHAT_GONE: [&str; 14] = [
     "chat not found",
     "user not found",
@@ -56,12 +56,12 @@ const CHAT_GONE: [&str; 14] = [
     "not a member",
     "upgraded to a supergroup",
 ];
-/// There is such a chat, and the bot, or anybody, may not write so there.
+/// Signs of a chat that forbids this message to the bot or to anybody.
 const NOT_ALLOWED: [&str; 8] =
     ["rights", "forbidden", "admin_required", "administrator", "restricted", "banned", "payment_required", "privacy"];
 const BUTTONS: [&str; 4] = ["reply markup", "reply_markup", "keyboard", "button"];
 const TOPIC: [&str; 3] = ["topic", "thread", "forum"];
-/// Among them an answered message that isn't there, and quoted words that it doesn't have.
+/// Signs of a bad reply, including a missing message and wrong quoted words.
 const REPLY: [&str; 6] = ["reply", "replied", "quote", "message_id_invalid", "message identifier", "story_id"];
 const FORMATTING: [&str; 14] = [
     "entit",
@@ -81,7 +81,7 @@ const FORMATTING: [&str; 14] = [
 ];
 const LENGTH: [&str; 5] = ["too long", "too_long", "too big", "too large", "length"];
 
-/// Sorts a refusal of a message by what is to be done, as far as its words tell.
+/// Sorts a refusal of a message by the next step, as far as its words tell.
 pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
     let words = description.to_ascii_lowercase();
     let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
@@ -91,7 +91,7 @@ pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
     match code {
         413 => MessageRefusal::Misfit(Misfit::Length),
         400 if has(&CHAT_GONE) => MessageRefusal::ChatGone,
-        // What can be left out may be forbidden, too.
+        // Checked before `NOT_ALLOWED`: optional parts may be forbidden too.
         400 if has(&TOPIC) => MessageRefusal::Misfit(Misfit::Topic),
         400 if has(&BUTTONS) => MessageRefusal::Misfit(Misfit::Buttons),
         400 if has(&NOT_ALLOWED) => MessageRefusal::NotAllowed,
@@ -103,7 +103,7 @@ pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
     }
 }
 
-/// The pause that the words ask for: `retry after 5`, `FLOOD_WAIT_5`, `SLOWMODE_WAIT_5`.
+/// Parses the demanded wait: `retry after 5`, `FLOOD_WAIT_5`, `SLOWMODE_WAIT_5`.
 pub(super) fn asked_wait(words: &str) -> Option<Duration> {
     let words = words.to_ascii_lowercase();
     let (_, after) = ["retry after ", "_wait_"].iter().find_map(|sign| words.split_once(sign))?;

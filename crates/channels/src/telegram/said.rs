@@ -1,10 +1,10 @@
-//! A message in the library's types, and beside it what these would lose or stumble over.
+//! Reads a message into the library's types, and next to them the parts that these types would lose or fail on.
 //!
-//! The library reads a message as one of 44 kinds, of which most lose what stands around the content: whose words a forwarded
-//! dice was, what it answers. And one field that isn't as it expects costs the whole: formatting of a new kind, a file without
-//! a media type, an answer to a text of another chat. So what stands around is taken out first, each field read by itself and
-//! in the library's type where it has one that holds. That something was forwarded or quoted never depends on whether it
-//! could be read. Names and quotes are bounded and put on one line: they are other people's words.
+//! The library knows 44 kinds of messages, most of which lose the context of the content: the origin of a forwarded dice, the message
+//! it replies to. A single unexpected field also fails the whole message: a new kind of formatting, a file without a media type, a
+//! reply to a text of another chat. So the context is taken out first, each field parsed by itself, in the library's type where that
+//! is robust. A forward or a quote is recognised even if unreadable. Names and quotes are shortened to one line, because they are
+//! untrusted text.
 
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
@@ -21,47 +21,47 @@ use super::{
     incoming::{Migration, Quoted},
 };
 
-/// The longest name that is kept, in characters.
+/// The maximum length of a kept name in characters.
 const NAME_CHARS_MAX: usize = 128;
-/// The longest quotation that is kept, in characters.
+/// The maximum length of a kept quotation in characters.
 const QUOTE_CHARS_MAX: usize = 1000;
-/// The id of a forum's general topic, which is written to without one.
+/// The id of a forum's general topic, which must be omitted when sending.
 const GENERAL_TOPIC: i64 = 1;
-/// Whose words it was, where Telegram doesn't say, or not in a way that is known.
+/// The name for an unknown author.
 const SOMEONE: &str = "someone";
-/// The fields that carry a file with a media type, which whoever sends it writes at will.
+/// The fields for files with a media type, which the sender can choose at will.
 const FILES: [&str; 5] = ["voice", "video", "animation", "audio", "document"];
-/// What else stands around a message, and isn't used.
+/// Further context fields, which aren't used.
 const UNUSED: [&str; 5] =
     ["reply_markup", "link_preview_options", "sender_business_bot", "direct_messages_topic", "suggested_post_info"];
 
-/// A message; of what the library can't read, who sent it and where.
+/// A message. Of an unreadable one, only sender and chat.
 #[derive(Debug)]
 pub(super) struct ReadMessage {
     pub(super) chat: Option<Chat>,
     pub(super) from: Option<User>,
-    /// Whether who speaks may be another than who sent it, or where may be elsewhere: it was sent in the name of a chat (by an
-    /// anonymous administrator, a channel, or forwarded by itself), or the chat is of a kind that isn't known.
+    /// True if the apparent sender or chat may be wrong: sent in the name of a chat (by an anonymous administrator, a channel, or an
+    /// automatic forward), or in a chat of unknown kind.
     pub(super) is_disguised: bool,
     pub(super) date: DateTime<Utc>,
-    /// Its content; `Empty` where the library knows none.
+    /// The content; `Empty` if unknown to the library.
     pub(super) kind: MessageKind,
     pub(super) around: Surroundings,
-    /// What is left when `around` is taken out of it.
+    /// The rest of the message without `around`.
     rest: Value,
 }
 
-/// What stands around a message's content.
+/// The context of a message's content.
 #[derive(Debug, Default)]
 pub(super) struct Surroundings {
-    /// Whose words these are, if not the sender's own: forwarded, or written by an inline bot.
+    /// The author of the text if other than the sender: of a forward, or an inline bot.
     pub(super) forwarded_from: Option<String>,
     pub(super) caption: Option<String>,
-    /// The media type of its file.
+    /// The media type of the file.
     pub(super) mime: Option<String>,
     entities: Vec<MessageEntity>,
     reply: Option<Box<ReadMessage>>,
-    /// The message of another chat that is answered, and whose words it is.
+    /// The message of another chat that is replied to, with its author.
     external: Option<(String, Box<ReadMessage>)>,
     story: Option<String>,
     picked: Option<String>,
@@ -69,18 +69,18 @@ pub(super) struct Surroundings {
 }
 
 impl ReadMessage {
-    /// Reads a message that stands in another one.
+    /// Reads a message inside another.
     pub(super) fn read(mut message: Value) -> Self {
         let around = Surroundings::take_out_of(&mut message);
         Self::new(read(&message), around, message)
     }
 
-    /// A message, if the library could read it, with what was taken out of it and what was left.
+    /// Combines the library's message, if readable, with its context and the rest.
     pub(super) fn new(message: Option<Message>, around: Surroundings, rest: Value) -> Self {
         if let Some(Message { chat, from, sender_chat, date, kind, .. }) = message {
             return Self { chat: Some(chat), from, is_disguised: sender_chat.is_some(), date, kind, around, rest };
         }
-        // A button's press carries its chat in the message with the button.
+        // The press of a button has its chat in the message with the button.
         let place = rest.get("chat").or_else(|| rest.pointer("/message/chat"));
         let chat = place.and_then(read);
         let part = |name: &str| rest.get(name).filter(|part| !part.is_null());
@@ -97,7 +97,7 @@ impl ReadMessage {
         }
     }
 
-    /// A message of another chat. The library's own type for it knows no texts, and wants an id that is often missing.
+    /// Reads a message of another chat. The library's own type for these has no text, and requires an id that is often missing.
     fn external(mut message: Value) -> (String, Box<Self>) {
         let origin = message.get("origin").map_or_else(|| SOMEONE.to_owned(), origin_name);
         if let Some(fields) = message.as_object_mut() {
@@ -108,7 +108,7 @@ impl ReadMessage {
         (origin, Box::new(Self::read(message)))
     }
 
-    /// Whoever sent it is known by their id alone, if need be.
+    /// The id of the sender, also if nothing else of the sender is readable.
     pub(super) fn sender_id(&self) -> Option<i64> {
         self.from.as_ref().and_then(id_of).or_else(|| self.number("/from/id"))
     }
@@ -117,12 +117,12 @@ impl ReadMessage {
         self.chat.as_ref().is_some_and(is_group)
     }
 
-    /// Its id, which can be beyond the library's.
+    /// The id of the message, which may exceed the library's type.
     pub(super) fn message_id(&self) -> Option<i64> {
         self.number("/message_id")
     }
 
-    /// The forum topic; none outside forums, where the field names a chain of replies, and for the general topic.
+    /// The forum topic. `None` for the general topic, and outside forums, where the field names a chain of replies.
     pub(super) fn thread_id(&self) -> Option<i64> {
         let is_topic = self.rest.get("is_topic_message") == Some(&Value::Bool(true));
         self.number("/message_thread_id").filter(|id| is_topic && *id != GENERAL_TOPIC)
@@ -132,27 +132,27 @@ impl ReadMessage {
         self.rest.pointer(pointer)?.as_i64()
     }
 
-    /// The words, whether the library could read what stands beside them or not.
+    /// The text, also if other fields are unreadable.
     pub(super) fn text(&self) -> Option<&str> {
         self.rest.get("text")?.as_str()
     }
 
-    /// What the pictures of one album have in common.
+    /// The common id of the pictures of an album.
     pub(super) fn album(&self) -> Option<String> {
         read(self.rest.get("media_group_id")?)
     }
 
-    /// The name of the first of its fields for which `wanted` holds.
+    /// The name of the first field for which `wanted` returns true.
     pub(super) fn field(&self, wanted: impl Fn(&str, &Value) -> bool) -> Option<&str> {
         let mut fields = self.rest.as_object().into_iter().flatten();
         fields.find(|(name, value)| wanted(name, value)).map(|(name, _)| name.as_str())
     }
 
-    /// The message that this one answers.
+    /// The message that this message replies to.
     pub(super) fn reply_to(&self) -> Option<Quoted> {
         let Surroundings { reply, external, story, .. } = &self.around;
         let answered = reply.as_deref().or(external.as_ref().map(|(_, said)| &**said));
-        // In a forum every message "answers" the one that opened its topic.
+        // In a forum every message "replies" to the message that opened its topic.
         let answered = answered.filter(|said| !said.opens_a_topic());
         let picked = self.around.picked.as_deref().or_else(|| self.checklist_task());
         let (text, is_description) = match (picked, answered, story) {
@@ -164,7 +164,7 @@ impl ReadMessage {
             (None, None, Some(whose)) => (format!("[story of {whose}]"), true),
             (None, None, None) => return None,
         };
-        // Words from another chat: whose they are is all that tells where they come from.
+        // Text of another chat: its author is the only hint at its origin.
         let text = external.as_ref().map_or(text.clone(), |(whose, _)| format!("{whose}: {text}"));
         let is_forwarded = reply.as_ref().is_some_and(|said| said.around.forwarded_from.is_some());
         Some(Quoted {
@@ -180,14 +180,14 @@ impl ReadMessage {
         matches!(self.kind, MessageKind::ForumTopicCreated(_))
     }
 
-    /// The task of a checklist that is answered.
+    /// The task of a checklist that is replied to.
     fn checklist_task(&self) -> Option<&str> {
         let MediaKind::Checklist(list) = self.around.reply.as_ref()?.media()? else { return None };
         let id = self.around.task?;
         list.checklist.tasks.iter().find(|task| task.id.0 == id).map(|task| task.text.as_str())
     }
 
-    /// Its content, of the kinds that hold most of what people send.
+    /// The content of the most common kinds.
     pub(super) fn media(&self) -> Option<&MediaKind> {
         match &self.kind {
             MessageKind::Common(common) => Some(&common.media_kind),
@@ -195,7 +195,7 @@ impl ReadMessage {
         }
     }
 
-    /// What a service message says of a group's new id, in the old group or in the new one.
+    /// The change of a group's id from a service message, in the old or the new group.
     pub(super) fn migration(&self) -> Option<Migration> {
         let MediaKind::Migration(migration) = self.media()? else { return None };
         let chat = self.chat.as_ref()?;
@@ -207,7 +207,7 @@ impl ReadMessage {
         groups.then(|| Migration { from, to, title: chat_name(chat) })
     }
 
-    /// Whether it is said to the bot. In a private chat everything is; in a group what names the bot, or answers it.
+    /// Returns true if the message addresses the bot: any in a private chat; in a group, a mention of the bot or a reply to it.
     pub(super) fn is_said_to(&self, me: &Me) -> bool {
         let reply = self.around.reply.as_ref();
         let words = self.text().or(self.around.caption.as_deref()).unwrap_or_default();
@@ -219,7 +219,7 @@ impl ReadMessage {
 }
 
 impl Surroundings {
-    /// Takes what stands around a message out of it.
+    /// Takes the context out of a message.
     pub(super) fn take_out_of(message: &mut Value) -> Self {
         let Some(fields) = message.as_object_mut() else { return Self::default() };
         let mut take = |name: &str| fields.remove(name).filter(|value| !value.is_null());
@@ -243,7 +243,7 @@ impl Surroundings {
         let entities = if fields.contains_key("text") { of_text } else { of_caption };
         around.entities = entities.iter().flat_map(|all| all.as_array()).flatten().filter_map(read).collect();
         around.mime = FILES.iter().find_map(|name| read(fields.get(*name)?.get("mime_type")?));
-        // Of a button's message, where it is is all that counts.
+        // Of a button's message, only its place matters.
         if let Some(Value::Object(button)) = fields.get_mut("message") {
             button.retain(|name, _| ["message_id", "chat", "date"].contains(&name.as_str()));
         }
@@ -252,8 +252,8 @@ impl Surroundings {
     }
 }
 
-/// Takes out of whatever stands in a value what the library reads too strictly: the formatting of texts, of which new kinds
-/// come, and files' media types, without which it knows no file.
+/// Removes the fields that the library parses too strictly: formatting, which gets new kinds, and media types, which the library
+/// requires of files.
 fn loosen(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -272,7 +272,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
     T::deserialize(value).ok()
 }
 
-/// Whether a text begins with the bot's name, as in "Reveille, what's due?".
+/// Returns true if a text begins with the bot's name, as in "Reveille, what's due?".
 fn begins_with_name(text: &str, me: &Me) -> bool {
     let begins_with = |name: &str| {
         let mut rest = text.trim_start().chars();
@@ -283,7 +283,7 @@ fn begins_with_name(text: &str, me: &Me) -> bool {
     begins_with(&me.first_name) || begins_with(&me.username)
 }
 
-/// Whether an entity of a text mentions the bot. Its place is counted in UTF-16 units.
+/// Returns true if an entity of a text mentions the bot. Its offset counts UTF-16 units.
 fn is_of(entity: &MessageEntity, text: &str, me: &Me) -> bool {
     match &entity.kind {
         MessageEntityKind::TextMention { user } => id_of(user) == Some(me.id),
@@ -297,7 +297,7 @@ fn is_of(entity: &MessageEntity, text: &str, me: &Me) -> bool {
     }
 }
 
-/// Whose words were forwarded: a person's, who may hide, a group's or a channel's.
+/// The name of a forward's author: a person, possibly hidden, a group or a channel.
 fn origin_name(origin: &Value) -> String {
     let (named, author) = match read(origin) {
         Some(MessageOrigin::User { sender_user, .. }) => (user_name(&sender_user), None),
@@ -317,7 +317,7 @@ fn origin_name(origin: &Value) -> String {
     }
 }
 
-/// A person's or bot's id; none if it is beyond ours.
+/// The id of a person or bot; `None` if it exceeds `i64`.
 pub(super) fn id_of(user: &User) -> Option<i64> {
     i64::try_from(user.id.0).ok()
 }
@@ -326,19 +326,19 @@ pub(super) fn is_group(chat: &Chat) -> bool {
     chat.is_group() || chat.is_supergroup()
 }
 
-/// A person's or bot's name as people see it.
+/// The displayed name of a person or bot.
 pub(super) fn user_name(user: &User) -> String {
     name(&[&user.full_name(), user.username.as_deref().unwrap_or_default()])
 }
 
-/// A chat's name as people see it.
+/// The displayed name of a chat.
 pub(super) fn chat_name(chat: &Chat) -> String {
     let field = Option::unwrap_or_default;
     let full = format!("{} {}", field(chat.first_name()), field(chat.last_name()));
     name(&[&full, field(chat.title()), field(chat.username())])
 }
 
-/// The first of these names that isn't empty.
+/// The first name that isn't empty.
 pub(super) fn name(names: &[&str]) -> String {
     let name = names.iter().map(|name| name.trim()).find(|name| !name.is_empty());
     one_line(name.unwrap_or_default(), NAME_CHARS_MAX)

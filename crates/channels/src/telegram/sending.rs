@@ -1,6 +1,6 @@
-//! How a part of a message leaves: as it was meant; or, where Telegram refuses something of it, without that.
+//! Sends a part of a message in its intended form, then without the parts that Telegram refuses.
 //!
-//! A refusal means that nothing was sent, so another form can be tried at once. Each try leaves something out, which bounds them.
+//! A refusal means that nothing was sent, so the next form can be tried at once. Each attempt leaves something out, which bounds them.
 
 use teloxide_core::{
     payloads::{SendDocument, SendMessage},
@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{Channel, Form, Outgoing, SendError, SendFuture, Sent};
 
-/// The name of the file that a message becomes which Telegram finds too long.
+/// The file name for a message too long for Telegram.
 const LONG_MESSAGE: &str = "message.txt";
 
 impl Channel for Telegram {
-    /// With all that belongs to it first; then, as long as Telegram refuses something that can be left out, without that. What
-    /// was meant for a topic that is closed or gone goes to the chat itself, and says so.
+    /// Sends the full part first, then plainer forms as long as Telegram refuses an optional part. A part for a closed or deleted topic
+    /// goes to the chat itself with a remark.
     fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a> {
         Box::pin(async move {
             let mut attempt = SendAttempt { part: part.clone(), form: Form::Html };
@@ -39,7 +39,7 @@ impl Channel for Telegram {
     }
 }
 
-/// A form of a part that is tried.
+/// An attempted form of a part.
 #[derive(Debug, PartialEq)]
 struct SendAttempt {
     part: Outgoing,
@@ -47,7 +47,7 @@ struct SendAttempt {
 }
 
 impl SendAttempt {
-    /// The next form, without what was refused of this one; an error if that isn't what it takes, or if nothing is left to be left out.
+    /// The next form without the refused part; an error if another step is needed, or nothing is left to omit.
     fn after(self, error: TelegramError) -> Result<Self, SendError> {
         let TelegramError::Rejected { code, description } = &error else {
             return Err(match error {
@@ -71,7 +71,7 @@ impl SendAttempt {
         next.ok_or(SendError::Never { why })
     }
 
-    /// The same without that; none if it has none.
+    /// The form without one optional part; `None` if already absent.
     fn without(self, misfit: Misfit) -> Option<Self> {
         let Self { part, form } = self;
         let is_formatted = form == Form::Html;
@@ -87,7 +87,7 @@ impl SendAttempt {
         }
     }
 
-    /// A plainer form, where it isn't known what was refused. The topic stays: elsewhere others may read it.
+    /// A plainer form after an unclear refusal. The topic stays, because other people may read the rest of the chat.
     fn plainer(self) -> Option<Self> {
         let Self { part, form } = self;
         if form == Form::Html || part.reply_to.is_some() {
@@ -97,7 +97,7 @@ impl SendAttempt {
     }
 }
 
-/// A question whose buttons aren't taken: it says how else it is answered.
+/// Replaces refused buttons by a hint at another way to answer.
 fn without_buttons(part: Outgoing) -> Outgoing {
     const ELSEWHERE: &str = "\n\nTelegram didn't take the buttons of this message. What it asks can be answered in the terminal: wake approvals list";
     let told = if matches!(part.question, Some(Question::Approval { .. })) { ELSEWHERE } else { "" };
@@ -105,14 +105,14 @@ fn without_buttons(part: Outgoing) -> Outgoing {
     Outgoing { question: None, html, plain, ..part }
 }
 
-/// A part that can't go to its topic. An answer to a message there would go there, too.
+/// Moves a part out of its topic. A reply would return to the topic, so the reply is dropped too.
 fn without_topic(part: Outgoing) -> Outgoing {
     let text = render::RenderedPart { html: part.html, plain: part.plain };
     let render::RenderedPart { html, plain } = render::with_topic_mark(&text);
     Outgoing { thread_id: None, reply_to: None, html, plain, ..part }
 }
 
-/// A text as a file with its beginning under it.
+/// Turns a text into a file with the beginning as its caption.
 fn as_file(part: Outgoing) -> Outgoing {
     let plain = render::beginning_of_plain(&part.plain);
     let file = Some(TextFile { name: LONG_MESSAGE.to_owned(), text: part.plain });
@@ -120,18 +120,18 @@ fn as_file(part: Outgoing) -> Outgoing {
 }
 
 impl Telegram {
-    /// Sends a part, as a file with its text under it if it carries one.
+    /// Sends a part, as a file with a caption if the part has one.
     async fn send_as(&self, part: &Outgoing, form: Form) -> Result<TakenMessage, TelegramError> {
         let text = if form == Form::Html { &part.html } else { &part.plain };
         let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
         let message_thread_id = part.thread_id.map(topic).transpose()?;
-        // It is sent all the same if what it answers is gone.
+        // Sent even if the message replied to is gone.
         let answered = part.reply_to.and_then(|id| message(id).ok());
         let reply_parameters = answered.map(|id| ReplyParameters::new(id).allow_sending_without_reply());
         let reply_markup = part.question.as_ref().map(buttons);
         if let Some(file) = &part.file {
             let caption = Some(text.clone());
-            // The file itself goes beside the request.
+            // The file itself travels outside of the request's fields.
             let request = SendDocument::new(to(part.chat), InputFile::file_id(FileId::default()));
             let request =
                 SendDocument { caption, parse_mode, message_thread_id, reply_parameters, reply_markup, ..request };

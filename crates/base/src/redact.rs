@@ -5,8 +5,8 @@
 //! one pass of an automaton over the text, for any number of secrets.
 //!
 //! The purpose is to catch the work of ordinary tools: encoding, escaping, wrapping, spaced hex dumps, plain reversal. A ciphered secret
-//! or a single letter on each line gets past. The real barrier against a deliberate leak is the sandbox: tools can't read the
-//! places of secrets.
+//! or a single letter on each line gets past. The real barrier against a deliberate leak is that no tool can read the places of
+//! secrets.
 
 mod parts;
 mod shapes;

@@ -71,6 +71,6 @@ pub struct StatedEffect {
 pub struct Measured {
     /// The total of requests, dollars, questions or tasks.
     pub total: f64,
-    /// The cycles in that time: answers in chats, or runs of a job.
+    /// The number of answers in chats, or of runs of a job, in that time.
     pub pieces: u32,
 }

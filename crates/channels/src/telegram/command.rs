@@ -29,7 +29,7 @@ pub enum Command {
     Undo,
     /// `/retry [number]`: retries a message that was put aside.
     Retry,
-    /// `/rules [remove n]`: lists the rules for running without approval, or never.
+    /// `/rules [remove n]`: lists the rules for acts that need no approval, or are forbidden.
     Rules,
     /// `/stop`: stops all work until `/resume`.
     Stop,

@@ -1,5 +1,5 @@
 //! Stores updates from a webhook as files in the assistant's workspace. They are synced before Telegram gets the confirmation, and removed
-//! once stored in the database. A bot on turn reads them like polled updates.
+//! once stored in the database. A bot reads them in its turn, like polled updates.
 
 use std::{
     fs,

@@ -13,7 +13,7 @@ use crate::{
 
 /// The number of years that always includes a 29 February, in any century.
 const YEARS: i32 = 9;
-/// The number of months searched for "Friday 14th". A later match is more likely a slip.
+/// The number of months after the present one searched for "Friday 14th". A later match is more likely a slip.
 const MONTHS_FOR_WEEKDAY: u32 = 2;
 
 /// The hour before which some people still call the present day "tomorrow".

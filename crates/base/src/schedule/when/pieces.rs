@@ -60,7 +60,7 @@ pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
 
 fn read_one(start: Cursor<'_>, is_first: bool) -> Read<'_> {
     PARTS.iter().find_map(|read| read(start)).filter(|(_, end)| end.index > start.index).filter(|(draft, _)| {
-        // Inside a sentence, a bare part of the day or feast counts only next to a day.
+        // The first part must set something.
         !is_first || draft != &Draft::default()
     })
 }

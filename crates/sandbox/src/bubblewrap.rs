@@ -1,4 +1,4 @@
-//! bubblewrap's arguments for a layout. A pure list: what is not in it is not allowed.
+//! The arguments of bubblewrap for a layout, as a pure list. Everything absent from the list is forbidden.
 
 use std::{
     ffi::OsString,
@@ -10,15 +10,15 @@ use super::{
     layout::{Layout, PlaceKind},
 };
 
-/// How much a program may keep in its private directories, in bytes each: they live in memory.
+/// The maximum size of each private directory, in bytes. They live in memory.
 const MAX_PRIVATE_BYTES: u64 = 512 << 20;
-/// Where our own things lie inside: in a directory that is empty otherwise.
+/// The directory inside the sandbox for our launcher and socket; otherwise empty.
 const OWN: &str = "/run/reveille";
 
-/// Everything before the program's own name. What follows the last `--` is the program's alone.
+/// Returns all arguments before the program's name. Everything after the last `--` belongs to the program.
 pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) -> Vec<OsString> {
     let mut list = List::default();
-    // A world of its own: users, processes, network, names, messages. No capability, and no user namespace within to get one.
+    // Separate users, processes, network, names and messages. No capabilities, and no nested user namespace that could grant them.
     list.add([
         "--unshare-user",
         "--unshare-ipc",
@@ -46,9 +46,9 @@ pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) 
             PlaceKind::HiddenDir => {
                 list.add(["--perms", "0000", "--tmpfs"]).path(path).add(["--remount-ro"]).path(path)
             }
-            // A device that its mount forbids to open.
+            // A device on a mount that forbids opening devices.
             PlaceKind::HiddenFile => list.add(["--ro-bind", "/dev/null"]).path(path),
-            // Beneath what can't be written nobody makes it; that nobody reads it is Landlock's.
+            // The parent isn't writable, so the path can't be created. Landlock forbids reading.
             PlaceKind::HiddenMissing => &mut list,
         };
     }

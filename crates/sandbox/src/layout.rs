@@ -1,8 +1,8 @@
-//! A confinement as the file system really is: every place without symbolic links, in the order in which one lies upon another,
-//! and free of contradictions.
+//! A confinement resolved against the real file system: every place without symbolic links, in mount order, checked for contradictions.
 //!
-//! The deepest place wins: what is opened within a covered directory is seen, what is hidden within an open one isn't. A grant
-//! that would undo what has to stay out of reach is refused as a whole, with the words for who granted it.
+//! The deepest place wins: an open path within a covered directory is visible, a hidden path within an open directory
+//! isn't. A grant that would expose a hidden place is refused as a whole, with an explanation for the person who
+//! granted it.
 
 use std::{
     collections::HashSet,
@@ -13,33 +13,33 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfinedHome, Confinement, SandboxError, places};
 
-/// A place, and what becomes of it.
+/// A path and its treatment in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct MountPlace {
-    /// How many directories deep it lies: shallow places are made first.
+    /// The number of path components. Shallow places are mounted first.
     pub(super) depth: usize,
-    /// What it is made; of two for one place the later wins.
+    /// The treatment; of two kinds for one path the later variant wins.
     pub(super) kind: PlaceKind,
-    /// Where it is, without symbolic links.
+    /// The path, without symbolic links.
     pub(super) path: PathBuf,
 }
 
-/// What a place is made.
+/// The treatment of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum PlaceKind {
-    /// An empty directory of its own that can be written, gone afterwards.
+    /// An empty writable directory, removed afterwards.
     Private,
     /// An empty directory.
     Covered,
-    /// As it is, not writable.
+    /// Visible and read-only.
     Readable,
-    /// As it is.
+    /// Visible and writable.
     Writable,
     /// A directory that can't be entered.
     HiddenDir,
     /// A file that can't be opened.
     HiddenFile,
-    /// Not there now; should it appear, it is out of reach as well.
+    /// A missing path that stays out of reach should it appear.
     HiddenMissing,
 }
 
@@ -49,25 +49,25 @@ impl PlaceKind {
     }
 }
 
-/// All places of a confinement, shallow ones first.
+/// All places of a confinement, shallow places first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// The scratch, without symbolic links.
+    /// The scratch directory, without symbolic links.
     pub(super) work_dir: PathBuf,
-    /// The places, in the order in which they are made.
+    /// The places, in mount order.
     pub(super) places: Vec<MountPlace>,
-    /// Files that are seen in the place of others, once all places are made.
+    /// Files shown in the place of others, mounted after all places.
     #[serde(skip)]
     pub(super) overlays: Vec<(PathBuf, PathBuf)>,
-    /// How large a file may become, in bytes.
+    /// The maximum size of a file, in bytes.
     pub(super) max_file_bytes: Option<u64>,
 }
 
 impl Layout {
-    /// Looks where everything is.
+    /// Resolves all paths of a confinement.
     ///
     /// # Errors
-    /// A grant that names nothing, or would undo what has to stay out of reach.
+    /// A grant names a missing path, or would expose a hidden place.
     pub fn of(confinement: &Confinement) -> Result<Self, SandboxError> {
         let work_dir = existing(&confinement.work_dir)?;
         let mut places = Vec::new();
@@ -121,12 +121,12 @@ impl Layout {
         Ok(layout.simplified())
     }
 
-    /// What nobody reaches, wherever it lies.
+    /// Returns the hidden paths.
     pub fn hidden(&self) -> Vec<PathBuf> {
         self.places.iter().filter(|place| place.kind.is_hidden()).map(|place| place.path.clone()).collect()
     }
 
-    /// With what was granted for writing as it is, and not writable.
+    /// Makes all writable places except the scratch read-only.
     fn read_only(mut self) -> Self {
         for place in self.places.iter_mut().filter(|place| place.path != self.work_dir) {
             place.kind = if place.kind == PlaceKind::Writable { PlaceKind::Readable } else { place.kind };
@@ -134,7 +134,7 @@ impl Layout {
         self
     }
 
-    /// Without what is hidden in an empty home and nowhere else: it isn't there.
+    /// Drops the hidden places that lie directly in an empty home, because they don't exist there.
     fn without_hidden_in(self, home: &Path) -> Self {
         let is_open = |place: &&MountPlace| !place.kind.is_hidden();
         let lies_in = |path: &Path| self.places.iter().filter(is_open).rfind(|place| path.starts_with(&place.path));
@@ -146,7 +146,7 @@ impl Layout {
         Self { places, ..self.clone() }
     }
 
-    /// Without what lies within a hidden place: nothing can be made there.
+    /// Drops the places within a hidden place, because nothing can be mounted there.
     fn simplified(self) -> Self {
         let hidden = self.places.iter().filter(|place| place.kind.is_hidden());
         let hidden: HashSet<&Path> = hidden.map(|place| &*place.path).collect();
@@ -155,7 +155,7 @@ impl Layout {
         Self { places, ..self.clone() }
     }
 
-    /// The grants against what has to stay out of reach. What is only `seen` bars none.
+    /// Checks the grants against the hidden places. The paths in `seen` (visible by default) don't bar a writable grant.
     fn check(&self, confinement: &Confinement, seen: &[PathBuf]) -> Result<(), SandboxError> {
         if let Some(place) = self.places.iter().find(|place| place.path.to_str().is_none()) {
             return Err(refused(format!("{}: a name that isn't UTF-8 can't be confined", place.path.display())));
@@ -176,7 +176,7 @@ impl Layout {
                 if *kind != PlaceKind::Writable {
                     continue;
                 }
-                // What isn't there can't be covered, and would be made by the program itself.
+                // A missing path can't be covered, and the program could create it.
                 if other.kind == PlaceKind::HiddenMissing && is_beneath {
                     return Err(refused(format!(
                         "{shown} can't be granted for writing: {place} has to stay out of reach; grant a directory within it"
@@ -195,7 +195,7 @@ impl Layout {
     }
 }
 
-/// What is readable besides, as it really lies: what is there and not hidden. A home as it is belongs to it where it would be covered.
+/// Returns the additional readable paths that exist and aren't hidden. Includes an unchanged home if a system place would cover it.
 fn shown(confinement: &Confinement, places: &[MountPlace]) -> Vec<PathBuf> {
     let of_system = || places::PRIVATE.iter().chain(places::COVERED).map(Path::new);
     let home = match &confinement.home {
@@ -222,8 +222,7 @@ fn existing(path: &Path) -> Result<PathBuf, SandboxError> {
     path.canonicalize().map_err(|error| refused(format!("{} can't be granted: {error}", path.display())))
 }
 
-/// A hidden place is hidden where it really lies, so that no link to it leads anywhere. A link that leads nowhere yet is
-/// missing at its own place and at its end.
+/// Adds a hidden place at its real path, so that links to it are closed too. A dangling link is missing at its own path and at its target.
 fn add_hidden(path: &Path, add: &mut impl FnMut(PlaceKind, PathBuf)) {
     match path.canonicalize() {
         Ok(real) if real.is_dir() => add(PlaceKind::HiddenDir, real),
@@ -232,7 +231,7 @@ fn add_hidden(path: &Path, add: &mut impl FnMut(PlaceKind, PathBuf)) {
     }
 }
 
-/// The path with those of its directories that exist freed of symbolic links.
+/// Returns the path with its existing directories freed of symbolic links.
 fn real_parent(path: &Path) -> PathBuf {
     for parent in path.ancestors() {
         if let (Ok(real), Ok(rest)) = (parent.canonicalize(), path.strip_prefix(parent)) {

@@ -1,11 +1,11 @@
-//! The boundary around programs that the model has run (shells, MCP servers): what they may touch is decided by the system, not
-//! by reading what they are told to do.
+//! The boundary around programs that the model runs (shells, MCP servers). The operating system decides access; commands are not parsed.
 //!
-//! [`Sandbox::find`] looks once for what this machine offers and tries it out. [`Sandbox::confine`] turns a [`Confinement`] into
-//! a child to start: on Linux bubblewrap gives it a world of its own, and in there our own launcher (`confined`) sets the same
-//! rules a second time by Landlock and seccomp before it becomes the program. On macOS a Seatbelt profile does both. Where neither can be
-//! had there is no child to start, only the reason: nothing ever runs unconfined in silence, and no argument of a tool reaches any of it.
-//! The network is none, or a [`proxy`] that knows the granted hosts.
+//! [`Sandbox::find`] detects this machine's sandbox and tries it out once. [`Sandbox::confine`] turns a
+//! [`Confinement`] into a child to start. On Linux, bubblewrap gives the child its own namespaces, and our launcher
+//! (`confined`) applies the same rules again by Landlock and seccomp before executing the program. On macOS, a
+//! Seatbelt profile does both. Without a sandbox there is no child to start, only the reason: nothing ever runs
+//! unconfined, and no argument of a tool can change a rule. The network is either closed or a [`proxy`] that knows the
+//! granted hosts.
 
 mod bubblewrap;
 pub mod confined;
@@ -28,11 +28,11 @@ use reveille_config::Config;
 use self::proxy::Proxy;
 pub use self::{layout::Layout, places::looks_empty, proxy::Grant};
 
-/// How long trying a sandbox out may take.
+/// Timeout for trying a sandbox out.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// What the program prints that is run to try a sandbox out.
+/// The word printed by the trial program.
 const PROBE_WORD: &str = "confined";
-/// The variables of ours that a confined program gets; all others stay outside, whoever's secret is in them.
+/// The environment variables passed to a confined program. All others stay outside, because they may hold secrets.
 pub const ENVIRONMENT: &[&str] = &[
     "PATH",
     "LANG",
@@ -50,87 +50,89 @@ pub const ENVIRONMENT: &[&str] = &[
     "USER",
     "LOGNAME",
 ];
-/// Where bubblewrap is looked for. A fixed list: `PATH` is nobody's word on what a boundary is made of.
+/// Paths where bubblewrap is searched for. The list is fixed because `PATH` can be manipulated.
 pub const BUBBLEWRAP: [&str; 4] =
     ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
-/// Where macOS keeps the program that sets a Seatbelt profile.
+/// The macOS program that applies a Seatbelt profile.
 const SEATBELT: &str = "/usr/bin/sandbox-exec";
 
-/// What this machine offers, as found and tried out.
+/// The sandbox of this machine, found and tried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sandbox {
     /// Linux: namespaces by bubblewrap, Landlock and seccomp by our launcher inside.
     Bubblewrap {
-        /// bubblewrap's program.
+        /// The bubblewrap program.
         program: PathBuf,
-        /// Ours, which has the subcommand `confined`.
+        /// Our own program, which has the subcommand `confined`.
         launcher: PathBuf,
     },
-    /// macOS: a profile for its `sandbox-exec`.
+    /// macOS: a profile for `sandbox-exec`.
     Seatbelt {
-        /// That program.
+        /// The `sandbox-exec` program.
         program: PathBuf,
     },
-    /// Nothing: whatever would run in it has to be asked for, every time.
+    /// No sandbox: every program needs an approval, every time.
     None {
-        /// Why, in a sentence for people, with what to do about it.
+        /// The reason and the remedy, in a sentence for people.
         why: String,
     },
 }
 
-/// What a confined program may touch. All else of the machine it can at most read.
+/// The access of a confined program. The rest of the machine is at most readable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confinement {
-    /// Its scratch: where it starts and may write. An existing directory.
+    /// The scratch directory, writable: the program's working directory. Must exist.
     pub work_dir: PathBuf,
-    /// Its home.
+    /// The home directory.
     pub home: ConfinedHome,
-    /// Roots in which it may write, too: granted by a person.
+    /// Additional writable roots, granted by a person.
     pub writable: Vec<PathBuf>,
-    /// Whether these are read-only all the same.
+    /// Makes the `writable` roots read-only.
     pub is_read_only: bool,
-    /// What stays readable within covered places and is never writable: the brain's work tree, files that came with messages.
+    /// Readable but never writable paths within covered places: the brain's work tree, files that came with messages.
     pub readable: Vec<PathBuf>,
-    /// What is readable besides, as far as it is there and not hidden. A grant for writing may lie within it.
+    /// Additional readable paths; missing and hidden paths are skipped. A writable grant may lie within one.
     pub shown: Vec<PathBuf>,
-    /// Directories that look empty, but for what is listed as readable or writable within them: the workspace.
+    /// Directories that look empty except for the readable and writable paths within them: the workspace.
     pub covered: Vec<PathBuf>,
-    /// What can neither be read nor written, nor can anything within it, whatever else is granted. It needn't exist.
+    /// Paths that can neither be read nor written, including everything within them, whatever else is granted. They need not exist.
     pub hidden: Vec<PathBuf>,
-    /// Files that are seen in the place of others, read-only: what is seen, and where. Only bubblewrap can do that.
+    /// Files shown read-only in the place of others, as (source, target). Only bubblewrap supports this.
     pub overlays: Vec<(PathBuf, PathBuf)>,
-    /// How large a file may become, in bytes; `None`: as large as any program needs.
+    /// The maximum size of a file, in bytes; `None` if unlimited.
     pub max_file_bytes: Option<u64>,
-    /// Whom it may speak to.
+    /// The reachable network.
     pub network: Network,
 }
 
 /// The home directory of a confined program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ConfinedHome {
-    /// Where it starts.
+    /// The working directory.
     #[default]
     WorkDir,
-    /// The person's, as it is, not writable.
+    /// The person's home, unchanged and read-only.
     AsItIs(PathBuf),
-    /// An empty one of its own, gone afterwards, at the path of the person's: only what is granted or readable is in it. Where a
-    /// sandbox can't put another directory in a path's place the home is where it starts, and the person's is out of reach.
+    /// A temporary empty home at the path of the person's home; only granted or readable paths appear in it. On
+    /// sandboxes that can't mount over a path, the home is the working directory and the person's home is out of
+    /// reach.
     Empty(PathBuf),
 }
 
-/// Whom a confined program may speak to.
+/// The network access of a confined program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Network {
-    /// Nobody.
+    /// No network.
     #[default]
     None,
-    /// These names and ports, through our proxy. None in the list is nobody.
+    /// These names and ports, through our proxy. An empty list means no network.
     Hosts(Vec<Grant>),
 }
 
 impl Confinement {
-    /// The confinement of a tool of this workspace: its scratch is writable, the brain's work tree and the files that came with
-    /// messages are readable, and all else of the workspace, the settings and the places of keys are out of reach.
+    /// Returns the confinement for a tool of this workspace. The scratch is writable; the brain's work tree and the
+    /// files that came with messages are readable. The rest of the workspace, the settings and the places of keys are
+    /// out of reach.
     pub fn new(config: &Config, home: Option<&Path>, work_dir: impl Into<PathBuf>) -> Self {
         let repo = config.repo_dir();
         let hidden = [places::git_dirs(&repo), vec![repo.join(".env"), config.policy_path()], places::of_the_system()];
@@ -154,32 +156,32 @@ impl Confinement {
     }
 }
 
-/// Why a program wasn't confined, and so doesn't run.
+/// Why a program couldn't be confined and therefore doesn't run.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// There is no sandbox on this machine.
+    /// This machine has no sandbox.
     #[error("{0}")]
     Missing(String),
-    /// What is granted contradicts what has to stay out of reach, or isn't there: a person corrects the grant.
+    /// A grant is missing on disk or contradicts a hidden place; a person has to correct the grant.
     #[error("{0}")]
     Grant(String),
-    /// The way to the network couldn't be made; it may work another time.
+    /// The proxy couldn't be started; a retry may work.
     #[error("the way to the granted hosts couldn't be made: {0}")]
     Proxy(std::io::Error),
 }
 
-/// A child to start, and what has to live as long as it does.
+/// A child to start, with everything that has to live as long as the child.
 #[derive(Debug)]
 pub struct Confined {
-    /// The child: a time-out, and variables of its own, may be added.
+    /// The child; a timeout and more variables may be added.
     pub spec: Spec,
-    /// Where there are granted hosts, the way to them: dropped, it ends.
+    /// The proxy to the granted hosts, if any. Dropping it closes the connections.
     pub proxy: Option<Proxy>,
 }
 
 impl Sandbox {
-    /// Looks what there is and runs a program in it: that the parts are installed doesn't mean that they are allowed here. `launcher`
-    /// is the program `wake`, `scratch` an existing directory in which the trial may write.
+    /// Finds this machine's sandbox and runs a program in it, since an installed sandbox may still be forbidden.
+    /// `launcher` is the program `wake`; `scratch` is an existing directory in which the trial may write.
     pub fn find(launcher: &Path, scratch: &Path) -> Self {
         let found = if cfg!(target_os = "macos") {
             Ok(Self::Seatbelt { program: PathBuf::from(SEATBELT) })
@@ -201,7 +203,7 @@ impl Sandbox {
         }
     }
 
-    /// Runs a shell in it, with the rules of every tool.
+    /// Runs a shell in the sandbox, with the rules of every tool.
     fn try_out(&self, scratch: &Path) -> Result<(), String> {
         let confinement = Confinement { work_dir: scratch.to_owned(), ..Confinement::default() };
         let script = ["-c".to_owned(), format!("printf {PROBE_WORD}")];
@@ -215,22 +217,22 @@ impl Sandbox {
         Err(format!("{said} ({})", process::describe(output.status)))
     }
 
-    /// Whether there is one.
+    /// Returns true if this machine has a sandbox.
     pub fn is_there(&self) -> bool {
         !matches!(self, Self::None { .. })
     }
 
-    /// Where a confined program that starts in `work_dir` has its temporary files.
+    /// Returns the directory for temporary files of a program that starts in `work_dir`.
     pub fn temporary<'a>(&self, work_dir: &'a Path) -> &'a Path {
         if matches!(self, Self::Bubblewrap { .. }) { Path::new("/tmp") } else { work_dir }
     }
 
-    /// A child that runs `program` confined.
+    /// Builds a child that runs `program` confined.
     ///
-    /// The child dies with the thread that starts it: start it from one that stays.
+    /// The child dies with the thread that starts it, so start it from a long-lived thread.
     ///
     /// # Errors
-    /// There is no sandbox, or the confinement contradicts itself: then nothing may run in its place.
+    /// There is no sandbox, or the confinement contradicts itself. The program must not run then.
     pub fn confine(
         &self,
         confinement: &Confinement,
@@ -263,7 +265,7 @@ impl Sandbox {
         };
         let spec = spec.only_inheriting(ENVIRONMENT).dir(&layout.work_dir);
         let home = match &confinement.home {
-            // `~` in a command is what it is in `policy.toml`, also where little of it can be reached.
+            // `~` in a command means the same as in `policy.toml`, even where little of the home can be reached.
             ConfinedHome::AsItIs(home) | ConfinedHome::Empty(home) => home,
             ConfinedHome::WorkDir => &layout.work_dir,
         };

@@ -1,8 +1,8 @@
-//! Where keys, sessions and histories lie on people's machines: what no confined program gets to see. Lists, and little else.
+//! The paths of keys, sessions and histories on people's machines, hidden from confined programs. Lists, and little else.
 
 use std::path::{Path, PathBuf};
 
-/// Below the home directory. Grouped by what a thief would want.
+/// Paths below the home directory, grouped by a thief's interest.
 const KEYS: &[&str] = &[
     // Keys of this machine's owner.
     // fault: place-keys-isnt-hidden
@@ -112,7 +112,7 @@ const KEYS: &[&str] = &[
     ".bitcoin",
     ".ethereum",
     ".monero",
-    // Browsers, mail, chats: whoever has the profile or the settings is logged in.
+    // Browsers, mail, chats: the profile or the settings are enough to be logged in.
     ".mozilla",
     ".thunderbird",
     ".config/google-chrome",
@@ -159,7 +159,7 @@ const KEYS: &[&str] = &[
     ".local/share/protonmail",
     ".var/app",
     "snap",
-    // Other assistants, and what they keep for the servers that they ask.
+    // Other assistants, and their credentials for servers.
     ".claude",
     ".claude.json",
     ".config/claude",
@@ -251,7 +251,7 @@ const KEYS: &[&str] = &[
     ".viminfo",
     ".local/share/nvim/shada",
     ".local/state/nvim",
-    // The session, and what was typed.
+    // The session, and typed input.
     ".Xauthority",
     ".ICEauthority",
     ".bash_history",
@@ -340,7 +340,7 @@ const KEYS: &[&str] = &[
     "Library/Group Containers",
 ];
 
-/// The system's own, which only root could read anyway: some people run us as root.
+/// Files of the system that only root can read; some people run Reveille as root.
 const OF_THE_SYSTEM: &[&str] = &[
     "/etc/shadow",
     "/etc/shadow-",
@@ -368,34 +368,34 @@ const OF_THE_SYSTEM: &[&str] = &[
     "/var/log/journal",
 ];
 
-/// Directories of the system that look empty: what lies there belongs to others or leads to them (sockets of daemons).
+/// System directories that look empty: their content belongs to other programs or leads to them (sockets of daemons).
 pub(super) const COVERED: &[&str] = &["/run", "/var/run"];
-/// The same, but a confined program may write in its own.
+/// System directories that look empty, with a private writable copy for the program.
 pub(super) const PRIVATE: &[&str] = &["/tmp", "/var/tmp"];
 
-/// Whether a path lies below a directory of the system that looks empty to a program: it sees there what it is shown, and no more.
+/// Returns true for a path below a system directory that looks empty to a confined program.
 pub fn looks_empty(path: &Path) -> bool {
     let is_below = |dir: &&str| path.parent().is_some_and(|parent| parent.starts_with(dir));
     COVERED.iter().chain(PRIVATE).any(is_below)
 }
 
-/// How deep files of settings are looked for below a granted root.
+/// Maximum depth of the search for settings files below a granted root.
 const ENV_DEPTH: usize = 3;
-/// How many entries are looked at for it in all.
+/// Maximum number of entries examined in that search.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The places of keys below a home directory, whether they exist or not.
+/// Returns the places of keys below a home directory, existing or not.
 pub fn of_keys(home: &Path) -> impl Iterator<Item = PathBuf> {
     let home = home.to_owned();
     KEYS.iter().map(move |key| home.join(key))
 }
 
-/// The same of the system.
+/// Returns the places of keys of the system.
 pub fn of_the_system() -> Vec<PathBuf> {
     OF_THE_SYSTEM.iter().map(PathBuf::from).collect()
 }
 
-/// A repository's own directory, and where it leads if it is elsewhere.
+/// Returns a repository's `.git` path, and the directory that a `.git` file points to.
 pub fn git_dirs(repo: &Path) -> Vec<PathBuf> {
     let git = repo.join(".git");
     let elsewhere = std::fs::read_to_string(&git).ok();
@@ -403,8 +403,8 @@ pub fn git_dirs(repo: &Path) -> Vec<PathBuf> {
     std::iter::once(git).chain(elsewhere).collect()
 }
 
-/// The files of settings (`.env` and its kin, not their examples) near the top of a granted root. What a program makes itself
-/// later is its own; what lies deeper than three directories isn't found.
+/// Finds the settings files (`.env` and its variants, without the examples) near the top of a granted root. Files
+/// deeper than three directories aren't found, and files that the program creates later stay open to it.
 pub(super) fn env_files(root: &Path) -> Vec<PathBuf> {
     let (mut found, mut seen) = (Vec::new(), 0);
     let mut level = vec![root.to_owned()];

@@ -1,10 +1,10 @@
-//! A Seatbelt profile for a layout, in Apple's profile language. A pure text: of two rules that match, the later counts.
+//! A Seatbelt profile for a layout, as pure text in Apple's profile language. Of two matching rules the later wins.
 
 use std::{collections::BTreeSet, path::Path};
 
 use super::layout::{Layout, PlaceKind};
 
-/// What a program needs to run at all. Signals and looks reach what runs in the same sandbox alone.
+/// The rules that every program needs to run. Signals and process information reach only processes of the same sandbox.
 const BASE: &str = "\
 (version 1)
 (deny default)
@@ -18,13 +18,13 @@ const BASE: &str = "\
 (allow file-write-data file-ioctl (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\") (regex #\"^/dev/ttys[0-9]+$\"))
 ";
 
-/// The profile; `port` is where our proxy listens on loopback.
+/// Builds the profile; `port` is the loopback port of our proxy.
 pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
     let mut text = BASE.to_owned();
     for place in &layout.places {
         let path = quoted(&place.path);
         let rule = match place.kind {
-            // There are no private copies of directories here: what others keep there is out of reach, the scratch serves instead.
+            // Seatbelt has no private copies of directories. The shared directory is out of reach and the scratch serves instead.
             PlaceKind::Private
             | PlaceKind::Covered
             | PlaceKind::HiddenDir
@@ -41,7 +41,7 @@ pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
     for folder in folders_of_hidden(layout) {
         text.push_str(&format!("(deny file-write-unlink (literal {}))\n", quoted(folder)));
     }
-    // A file that runs as its owner, whoever starts it, would outlive the sandbox.
+    // A setuid file would outlive the sandbox.
     text.push_str("(deny file-write-setugid)\n(deny network*)\n");
     if let Some(port) = port {
         text.push_str(&format!("(allow network-outbound (remote ip \"localhost:{port}\"))\n"));
@@ -49,8 +49,8 @@ pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
     text
 }
 
-/// The folders between a place that may be written and what is hidden in it, both ends of the way included but the hidden one. Rules go by
-/// path: moved, such a folder would bring its hidden files to paths that no rule names.
+/// The folders between a writable place and the hidden places within it; the writable place is included. Rules go by
+/// path, so moving such a folder would bring its hidden files to a path without a rule.
 fn folders_of_hidden(layout: &Layout) -> BTreeSet<&Path> {
     let of_kind = |is_kind: fn(PlaceKind) -> bool| layout.places.iter().filter(move |place| is_kind(place.kind));
     let writable: Vec<&Path> = of_kind(|kind| kind == PlaceKind::Writable).map(|place| &*place.path).collect();
@@ -58,7 +58,7 @@ fn folders_of_hidden(layout: &Layout) -> BTreeSet<&Path> {
     of_kind(PlaceKind::is_hidden).flat_map(|place| place.path.ancestors().skip(1).filter(is_within)).collect()
 }
 
-/// A string of the profile language.
+/// Quotes a path as a string of the profile language.
 fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,4 +1,4 @@
-//! What a person grants: a name or an address, and a port. One spelling each; whatever else a client writes isn't granted.
+//! A grant of a person: a name or an address, and a port. Each has exactly one spelling; any other spelling isn't granted.
 
 use std::{
     fmt,
@@ -6,9 +6,9 @@ use std::{
     str::FromStr,
 };
 
-/// The longest name of a host, in bytes (RFC 1035).
+/// Maximum length of a host name, in bytes (RFC 1035).
 const MAX_NAME_BYTES: usize = 253;
-/// The longest part of one between dots.
+/// Maximum length of a part between dots, in bytes.
 const MAX_LABEL_BYTES: usize = 63;
 
 /// A host and a port: `api.github.com:443`, `192.168.1.20:8080`, `[fd00::1]:443`.
@@ -18,12 +18,12 @@ pub struct Grant {
     pub(super) port: u16,
 }
 
-/// Where a connection is to go.
+/// The target host of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Destination {
-    /// A name, in small letters.
+    /// A name, in lower case.
     Name(String),
-    /// A literal address: granted so, it may lie in a private network.
+    /// A literal address. Granted explicitly, it may be private.
     Address(IpAddr),
 }
 
@@ -62,8 +62,8 @@ impl Destination {
     }
 }
 
-/// Letters, digits, hyphens, underscores and dots. A last part that begins with a digit is somebody's spelling of an address
-/// (`127.1`, `0x7f.1`, `2130706433`), never a name.
+/// Accepts letters, digits, hyphens, underscores and dots. A last part that begins with a digit spells an address
+/// (`127.1`, `0x7f.1`, `2130706433`) and is refused.
 fn is_name(text: &str) -> bool {
     let is_label = |label: &str| {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');

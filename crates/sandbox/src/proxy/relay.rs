@@ -1,4 +1,4 @@
-//! Copying bytes both ways between two streams, with bounds and an end.
+//! Copying bytes between two streams in both directions, with limits.
 
 use std::{
     io::{self, Read, Write},
@@ -12,23 +12,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a silent stream is looked at, for the end and the bounds.
+/// Read timeout, so that a silent stream is checked for the stop flag and the limits.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// The longest that one write may hang.
+/// Maximum duration of one write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much is copied at a time.
+/// Size of the copy buffer, in bytes.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// How long a connection may go on.
+/// Time limits of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct RelayLimits {
-    /// Until the whole head of a request is there.
+    /// Time until the whole head of a request has arrived.
     pub(super) head: Duration,
-    /// Without a byte either way.
+    /// Time without a byte in either direction.
     pub(super) idle: Duration,
-    /// In all.
+    /// Total time.
     pub(super) total: Duration,
-    /// Set when all is over.
+    /// Set when the proxy stops.
     pub(super) stop: Arc<AtomicBool>,
 }
 
@@ -43,7 +43,7 @@ impl Default for RelayLimits {
     }
 }
 
-/// A connection, by TCP or a Unix socket.
+/// A TCP or Unix socket connection.
 pub(crate) trait Stream: Read + Write + Send + Sized + 'static {
     fn again(&self) -> io::Result<Self>;
     fn end(&self, how: Shutdown);
@@ -57,7 +57,7 @@ macro_rules! stream {
                 self.try_clone()
             }
             fn end(&self, how: Shutdown) {
-                // It may have ended by itself.
+                // The connection may already be closed.
                 self.shutdown(how).ok();
             }
             fn bound(&self, read: Duration, write: Duration) -> io::Result<()> {
@@ -70,7 +70,7 @@ macro_rules! stream {
 stream!(TcpStream);
 stream!(UnixStream);
 
-/// Copies both ways until both have ended, one fails or a limit is reached; then both are closed.
+/// Copies in both directions until both have ended, one fails or a limit is reached. Closes both streams at the end.
 pub(crate) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &RelayLimits) {
     if let (Ok(from_a), Ok(from_b)) = (a.again(), b.again()) {
         let heard = Arc::new(Mutex::new(Instant::now()));
@@ -84,15 +84,15 @@ pub(crate) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &RelayLimits) 
     b.end(Shutdown::Both);
 }
 
-/// Copies what one has to say to the other, and nothing back. The one is closed then, the other given back.
+/// Copies from `from` to `to` only, closes `from` and returns `to`.
 pub(super) fn one_way<S: Stream>(mut from: impl Stream, mut to: S, limits: &RelayLimits) -> S {
-    // However it ended, it is over.
+    // An error ends the copy like a regular end.
     copy_until_end(&mut from, &mut to, limits, &Mutex::new(Instant::now())).ok();
     from.end(Shutdown::Both);
     to
 }
 
-/// Copies one way. A regular end is handed on as such, so that the other way can go on; any other ends both.
+/// Copies one direction. A regular end closes only the writing side, so that the other direction can go on; an error closes both streams.
 fn copy(mut from: impl Stream, mut to: impl Stream, limits: &RelayLimits, heard: &Mutex<Instant>) {
     let how = copy_until_end(&mut from, &mut to, limits, heard);
     let is_over = how.is_err();

@@ -1,26 +1,26 @@
-//! The head of a request to the proxy, read strictly: what could be understood in two ways is refused. Values in, values out.
+//! Strict parsing of the head of a proxy request: ambiguous requests are refused. Values in, values out.
 
 use super::grant::{Destination, Grant};
 
-/// What a client wants.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Request {
     /// A tunnel of bytes to the target.
     Tunnel {
-        /// To whom.
+        /// The target.
         to: Grant,
     },
-    /// One plain request, to be sent to the target in these bytes.
+    /// One plain request, sent to the target in these bytes.
     Plain {
-        /// To whom.
+        /// The target.
         to: Grant,
-        /// The request as the target gets it.
+        /// The request as sent to the target.
         head: Vec<u8>,
     },
 }
 
 impl Request {
-    /// To whom.
+    /// Returns the target.
     pub(super) fn to(&self) -> &Grant {
         match self {
             Self::Tunnel { to } | Self::Plain { to, .. } => to,
@@ -28,7 +28,7 @@ impl Request {
     }
 }
 
-/// Headers that speak of the connection to us; they aren't handed on, nor is the `Destination` that the client wrote.
+/// Headers about the connection to the proxy. They aren't forwarded, and `Host` is rewritten from the checked target.
 const OURS: [&str; 9] = [
     "host",
     "connection",
@@ -41,17 +41,17 @@ const OURS: [&str; 9] = [
     "upgrade",
 ];
 
-/// More headers are refused.
+/// Maximum number of headers.
 const MAX_HEADERS: usize = 100;
 
-/// Reads a head.
+/// Parses a request's head.
 ///
 /// # Errors
-/// Why it is refused, for the client.
+/// The reason for the client.
 pub(super) fn parse(head: &[u8]) -> Result<Request, &'static str> {
     use httparse::{Error, Status::Complete};
     let text = std::str::from_utf8(head).ok().filter(|text| text.is_ascii()).ok_or("the request isn't plain ASCII")?;
-    // The parser takes a line feed alone for the end of a line, too.
+    // The parser also accepts a bare line feed as the end of a line.
     if text.split("\r\n").any(|line| line.contains(['\r', '\n'])) {
         return Err("a line doesn't end as HTTP's lines do");
     }

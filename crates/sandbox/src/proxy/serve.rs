@@ -1,4 +1,4 @@
-//! One connection to the proxy: read what is wanted, check it, dial, and copy.
+//! One connection to the proxy: read the request, check the target, connect and copy.
 
 use std::{
     io::{self, Read, Write as _},
@@ -16,12 +16,12 @@ use super::{
     request::{self, Request},
 };
 
-/// The longest head of a request, in bytes.
+/// Maximum length of a request's head, in bytes.
 const MAX_HEAD_BYTES: usize = 16 << 10;
-/// At most so many of a name's addresses are tried.
+/// Maximum number of a name's addresses that are tried.
 const MAX_ADDRESSES: usize = 4;
 
-/// An answer that isn't the target's: a status, and why.
+/// A refusal by the proxy: a status line and the reason.
 type Refusal = (&'static str, String);
 
 pub(super) fn serve<S: Stream>(shared: &Shared, mut client: S) {
@@ -32,7 +32,7 @@ pub(super) fn serve<S: Stream>(shared: &Shared, mut client: S) {
             }
         }
         Ok((Request::Plain { head, .. }, mut target)) => {
-            // One request, one answer: what the client writes after it goes nowhere.
+            // One request, one answer: further bytes of the client are dropped.
             if target.write_all(&head).is_ok() {
                 client = relay::one_way(target, client, &shared.limits);
             }
@@ -57,7 +57,7 @@ fn open<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStrea
     // fault: granted-host-reached-port
     // fault: confined-program-reaches-hosts
     if !shared.grants.contains(to) {
-        // Which one is the program's word, and so a model's: it may be anything.
+        // The host is chosen by the model and may contain anything, so the info level leaves it out.
         tracing::info!("a confined program asked for a host that isn't granted");
         tracing::debug!(%to, "that host was refused");
         return Err((
@@ -70,7 +70,7 @@ fn open<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStrea
     Ok((request, target))
 }
 
-/// Connects to an address that was checked, and to no other.
+/// Connects only to a checked address.
 fn dial(shared: &Shared, to: &Grant) -> Result<TcpStream, String> {
     let addresses = match &to.host {
         Destination::Address(address) => vec![*address],
@@ -92,7 +92,7 @@ fn dial(shared: &Shared, to: &Grant) -> Result<TcpStream, String> {
     Err(failure)
 }
 
-/// A name that leads to one address that isn't public is refused as a whole: somebody plays with it.
+/// Refuses a name if any of its addresses isn't public, since that suggests an attack.
 fn check(to: &Grant, addresses: &[IpAddr]) -> Result<(), String> {
     let inner = addresses.iter().find_map(|address| Some((address, net_guard::why_not_public(*address)?)));
     match inner {
@@ -103,7 +103,7 @@ fn check(to: &Grant, addresses: &[IpAddr]) -> Result<(), String> {
     }
 }
 
-/// Reads until an instant: a byte now and then doesn't keep a connection open.
+/// A reader with a deadline: a slow client can't keep the connection open byte by byte.
 struct Until<'a, S> {
     stream: &'a mut S,
     end: Instant,

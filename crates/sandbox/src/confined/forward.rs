@@ -1,6 +1,6 @@
-//! From the sandbox's own loopback to our proxy: programs speak to proxies by TCP, and the only way out is a Unix socket.
+//! The forwarder from the sandbox's loopback to our proxy. Programs speak to proxies by TCP, but the only way out is a Unix socket.
 //!
-//! It runs beside the program, inside the same namespaces, and copies bytes; it decides nothing.
+//! The forwarder runs beside the program, inside the same namespaces, and only copies bytes.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use reveille_base::process;
 
 use crate::proxy::relay;
 
-/// Listens on a port of this sandbox's loopback and has a helper forward what comes. Returns the port.
+/// Listens on a loopback port of this sandbox and starts a helper that forwards connections. Returns the port.
 pub(super) fn start(socket: &Path) -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let port = listener.local_addr()?.port();
@@ -26,10 +26,10 @@ pub(super) fn start(socket: &Path) -> io::Result<u16> {
     Ok(port)
 }
 
-/// The helper: forwards each connection to the listening socket that is its standard input. Ends with the sandbox.
+/// The helper: forwards each connection to the listening socket on its standard input. Ends with the sandbox.
 ///
 /// # Errors
-/// Its standard input is no listening socket.
+/// Standard input isn't a listening socket.
 pub fn forward(to: &Path) -> io::Result<()> {
     let listener = TcpListener::from(io::stdin().as_fd().try_clone_to_owned()?);
     for client in listener.incoming() {
@@ -40,7 +40,7 @@ pub fn forward(to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A connection that the proxy doesn't take is closed.
+/// Relays one connection to the proxy, or closes the connection if the proxy refuses.
 fn pass_on(client: &TcpStream, to: &Path) {
     if let Ok(proxy) = UnixStream::connect(to) {
         relay::both_ways(client, &proxy, &relay::RelayLimits::default());

@@ -1,7 +1,8 @@
-//! The launcher: what our own program does inside bubblewrap before it becomes the program that was asked for.
+//! The launcher: our own program inside bubblewrap, before it executes the requested program.
 //!
-//! The same rules once more, by other parts of the kernel: paths by Landlock, system calls by seccomp, a few limits. What can't
-//! be set ends it: a program never runs with less than all of it.
+//! The launcher applies the same rules again by other parts of the kernel: paths by Landlock, system calls by seccomp,
+//! and resource limits. If any rule can't be set, the launcher exits: a program never runs with only a part of the
+//! rules.
 
 mod forward;
 #[cfg(target_os = "linux")]
@@ -19,34 +20,34 @@ pub use forward::forward;
 
 use super::{Layout, proxy};
 
-/// What the launcher is told by whoever builds the sandbox. It stands before the `--` that a tool's own words follow.
+/// The launcher's rules, passed as an argument before the `--` that separates a tool's own words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LauncherRules {
-    /// Every place, as outside.
+    /// Every place, by its path outside the sandbox.
     pub(super) layout: Layout,
-    /// The socket, inside, on which our proxy listens; none: no network.
+    /// The proxy's socket inside the sandbox; `None` without network.
     pub(super) proxy: Option<PathBuf>,
 }
 
 impl LauncherRules {
-    /// One line, for an argument.
+    /// Encodes the rules as one line, for an argument.
     pub(super) fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what `LauncherRules::to_text` wrote.
+    /// Parses the output of `LauncherRules::to_text`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The text isn't valid.
     pub fn parse(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|error| format!("the rules can't be read: {error}"))
     }
 }
 
-/// Sets the rules and becomes the program.
+/// Applies the rules and becomes the program.
 ///
 /// # Errors
-/// What couldn't be set, or why the program couldn't be started; this process is to end then.
+/// A rule couldn't be set, or the program couldn't be started; this process must exit then.
 pub fn run(rules: &LauncherRules, command: &[OsString]) -> Result<Infallible, String> {
     let (program, args) = command.split_first().ok_or("there is no program to run")?;
     let port = match &rules.proxy {
@@ -58,11 +59,11 @@ pub fn run(rules: &LauncherRules, command: &[OsString]) -> Result<Infallible, St
     Err(format!("{} couldn't be started: {error}", program.to_string_lossy()))
 }
 
-/// Keeps this process, and all that it becomes and starts, from the sockets of the machine that have no path: whoever shares the
-/// machine's network reaches them. Says whether the kernel can: Linux 6.12 and newer.
+/// Bars this process and all its successors and children from abstract Unix sockets, which are reachable from every
+/// program on the machine's network. Returns false if the kernel lacks support (before Linux 6.12).
 ///
 /// # Errors
-/// What couldn't be set; this process is to end then.
+/// The rule couldn't be set; this process must exit then.
 #[cfg(target_os = "linux")]
 pub fn leave_abstract_sockets() -> Result<bool, String> {
     match paths::leave_abstract_sockets() {
@@ -72,7 +73,7 @@ pub fn leave_abstract_sockets() -> Result<bool, String> {
     }
 }
 
-/// Keeps nobody from anything: such sockets are Linux's alone.
+/// Does nothing: only Linux has abstract sockets.
 ///
 /// # Errors
 /// None.
@@ -93,7 +94,7 @@ fn restrict(_: &Layout) -> Result<(), String> {
     Err("this launcher is for Linux".to_owned())
 }
 
-/// No core files (they hold memory), no files beyond all measure, no endless forking.
+/// Forbids core files (they hold memory) and bounds the size of files and the number of processes.
 #[cfg(target_os = "linux")]
 fn limits(max_file_bytes: Option<u64>) -> rustix::io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

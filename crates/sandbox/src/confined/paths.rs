@@ -1,5 +1,5 @@
-//! Paths by Landlock. It can only allow, beneath a directory: so what lies above a hidden place is allowed child by child, and
-//! what appears there later isn't.
+//! Path rules by Landlock. Landlock can only allow access beneath a directory, so the ancestors of a hidden place are
+//! allowed child by child. Entries that appear in such an ancestor later stay forbidden.
 
 use std::{
     collections::HashSet,
@@ -13,7 +13,7 @@ use landlock::{
 
 use crate::layout::{Layout, PlaceKind};
 
-/// At most so many paths are allowed one by one: a directory with more entries beside a hidden place isn't usual.
+/// Maximum number of paths that are allowed singly. Few directories with a hidden place have more entries.
 const MAX_PATHS: usize = 20_000;
 
 #[derive(Debug, thiserror::Error)]
@@ -28,23 +28,23 @@ pub(super) enum PathsError {
     TooMany,
 }
 
-/// Restricts this process and all that it becomes and starts.
+/// Restricts this process and all its successors and children.
 pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(ABI::V1))?
-        // What later kernels add is taken where it is: renaming across directories, truncating, devices; signals and sockets.
+        // Later kernels' rules apply where supported: renaming across directories, truncating, devices; signals and sockets.
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(ABI::V5))?
         .scope(Scope::from_all(ABI::V6))?
         .create()?;
     let reads = AccessFs::ReadFile | AccessFs::Execute;
-    // Names may be listed everywhere: what is hidden is an empty directory to bubblewrap.
+    // Listing is allowed everywhere, because bubblewrap shows hidden directories as empty.
     rules = allow(rules, Path::new("/"), AccessFs::ReadDir.into())?;
     for path in readable(layout)? {
         rules = match PathFd::new(&path) {
             Ok(fd) => rules.add_rule(PathBeneath::new(fd, reads))?,
-            // It went meanwhile, or isn't ours to enter.
+            // The path has vanished or can't be opened.
             Err(_) => rules,
         };
     }
@@ -59,7 +59,7 @@ pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
     }
 }
 
-/// Keeps this process, and all that it becomes and starts, from abstract Unix sockets that others have made.
+/// Bars this process and all its successors and children from abstract Unix sockets of other processes.
 pub(super) fn leave_abstract_sockets() -> Result<(), PathsError> {
     let rules =
         Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::AbstractUnixSocket)?.create()?;
@@ -69,8 +69,8 @@ pub(super) fn leave_abstract_sockets() -> Result<(), PathsError> {
     }
 }
 
-/// All that may be done where a program may write: no devices are made, and no sockets. It must be able to read what it made, so
-/// that a hidden file in there is bubblewrap's alone.
+/// Returns the rights within writable places: everything except creating devices and sockets. Reading is included
+/// because programs read their own files, so only bubblewrap hides a file within a writable place.
 fn written() -> BitFlags<AccessFs> {
     AccessFs::from_all(ABI::V5) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock)
 }
@@ -79,7 +79,7 @@ fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Resu
     Ok(rules.add_rule(PathBeneath::new(PathFd::new(path)?, access))?)
 }
 
-/// What may be read: all but the hidden places.
+/// Lists the readable paths: everything except the hidden places.
 fn readable(layout: &Layout) -> Result<Vec<PathBuf>, PathsError> {
     let hidden = layout.places.iter().filter(|place| place.kind.is_hidden());
     let hidden: HashSet<&Path> = hidden.map(|place| place.path.as_path()).collect();
@@ -92,7 +92,7 @@ fn readable(layout: &Layout) -> Result<Vec<PathBuf>, PathsError> {
         if !with_hidden.contains(path.as_path()) {
             found.push(path);
         } else if let Ok(entries) = std::fs::read_dir(&path) {
-            // A link is allowed where it leads, by that path.
+            // A link is allowed through the real path of its target.
             let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
             open.extend(entries.map(|entry| entry.path()));
         }

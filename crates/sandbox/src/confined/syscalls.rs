@@ -1,10 +1,10 @@
-//! System calls by seccomp: two filters, of which the kernel obeys the stricter.
+//! System call rules by seccomp: two filters, of which the kernel obeys the stricter.
 //!
-//! The first refuses, with EPERM so that programs can tell, what no tool needs and what namespaces alone have let through
-//! before: tracing, mounting, namespaces, keys, kernel modules, sockets of kinds that aren't confined by a network namespace. So is
-//! setting a set-user-ID or set-group-ID bit: such a file would outlive the sandbox.
-//! The second knows the calls that existed when this was written and answers ENOSYS to all others, x86's second numbering (x32)
-//! among them.
+//! The first filter answers EPERM, so that programs can report it, to dangerous calls that tools don't need: tracing,
+//! mounting, namespaces, keys, kernel modules, and socket kinds outside a network namespace's control. Setting a
+//! set-user-ID or set-group-ID bit is refused too, because such a file would outlive the sandbox. The second filter
+//! knows the calls that existed at the time of writing and answers ENOSYS to all others, including x86's second
+//! numbering (x32).
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch,
 };
 
-/// The last system call that this program knows: `file_setattr` of Linux 6.17. The numbers above 423 are the same everywhere.
+/// The last known system call: `file_setattr` of Linux 6.17. Numbers above 423 are the same on all architectures.
 const LAST: i64 = 469;
 
-/// Refused whatever the arguments.
+/// Calls refused for all arguments.
 const REFUSED: &[i64] = &[
-    // Looking into other processes.
+    // Access to other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -26,7 +26,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_kcmp,
     libc::SYS_pidfd_getfd,
     libc::SYS_perf_event_open,
-    // The tree of files itself.
+    // Changes to the mount tree.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -49,7 +49,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_acct,
     // Other namespaces.
     libc::SYS_setns,
-    // Parts of the kernel with a long history of holes, which tools don't need.
+    // Parts of the kernel with a long history of vulnerabilities, not needed by tools.
     libc::SYS_bpf,
     libc::SYS_userfaultfd,
     libc::SYS_io_uring_setup,
@@ -81,11 +81,11 @@ const REFUSED: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_modify_ldt,
 ];
-/// The same number on all architectures (Linux 6.15); `libc` doesn't have it yet.
+/// The number is the same on all architectures (Linux 6.15); `libc` lacks it.
 const OPEN_TREE_ATTR: i64 = 467;
-/// `libc` has it for some architectures only.
+/// `libc` has this number for some architectures only.
 const KEXEC_FILE_LOAD: i64 = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
-/// A cgroup and a time namespace; the others stand with `clone`.
+/// The namespace flags of `clone` and `unshare`.
 const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -96,13 +96,13 @@ const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWNET,
     CLONE_NEWTIME,
 ];
-/// Only for `unshare`: for `clone` the bit is part of the signal that tells of a child's end.
+/// Valid only for `unshare`; in `clone` the bit belongs to the exit signal.
 const CLONE_NEWTIME: i32 = 0x80;
-/// The old way to raw packets, whatever the family.
+/// The old socket type for raw packets, in any family.
 const SOCK_PACKET: u64 = 10;
-/// What is left of a socket's type without its flags.
+/// Masks the flags out of a socket's type.
 const TYPE_MASK: u64 = 0xf;
-/// Calls that give a file its mode, with the place of the mode among their arguments.
+/// Calls that set a file's mode, with the position of the mode argument.
 const MODE_CALLS: &[(i64, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),
@@ -115,24 +115,24 @@ const MODE_CALLS: &[(i64, u8)] = &[
     (libc::SYS_mknod, 1),
     (libc::SYS_mknodat, 2),
 ];
-/// Calls that look at a mode only where they make a file, with the places of their flags and of the mode.
+/// Calls that use a mode only when they create a file, with the positions of flags and mode.
 const OPENING_CALLS: &[(i64, u8, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1, 2),
     (libc::SYS_openat, 2, 3),
 ];
-/// The same number on all architectures (Linux 6.6); `libc` has it for some only.
+/// The number is the same on all architectures (Linux 6.6); `libc` has it for some only.
 const FCHMODAT2: i64 = 452;
-/// Bits of a mode by which a program runs as the file's owner or group, whoever starts it. The file outlives the sandbox.
+/// Mode bits that run a program as the file's owner or group. Such a file would outlive the sandbox.
 const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
-/// Flags under which an opening call makes a file; of `O_TMPFILE` the bit that nothing else has.
+/// Flags with which an opening call creates a file; of `O_TMPFILE` only its unique bit.
 const MAKING_FLAGS: [u64; 2] = [libc::O_CREAT as u64, (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64];
-/// Calls whose flags lie in memory, where no filter sees them. Libraries then call `clone` and `openat`, as on older kernels.
+/// Calls with flags in memory, invisible to filters. Libraries fall back to `clone` and `openat`, as on older kernels.
 const OPAQUE: [i64; 2] = [libc::SYS_clone3, libc::SYS_openat2];
-/// Typing into the terminal: `TIOCSTI` and the console's `TIOCLINUX`.
+/// Ioctls that inject input into the terminal: `TIOCSTI` and the console's `TIOCLINUX`.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
-/// Restricts this process and all that it becomes and starts.
+/// Restricts this process and all its successors and children.
 pub(super) fn restrict() -> Result<(), seccompiler::Error> {
     for filter in [refusing()?, knowing()?] {
         seccompiler::apply_filter(&filter)?;
@@ -140,7 +140,7 @@ pub(super) fn restrict() -> Result<(), seccompiler::Error> {
     Ok(())
 }
 
-/// What is refused answers EPERM; all else is the second filter's.
+/// Builds the filter that refuses dangerous calls with EPERM and allows all others.
 fn refusing() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let has = |flag: &i32| rule(vec![flags(0, *flag as u64, *flag as u64)?]);
@@ -150,7 +150,7 @@ fn refusing() -> Result<BpfProgram, seccompiler::Error> {
     let typing = TYPING.iter().map(|request| rule(vec![is(1, *request)?]));
     rules.insert(libc::SYS_ioctl, typing.collect::<Result<_, _>>()?);
     rules.insert(libc::SYS_socket, sockets()?);
-    // A pair is connected with itself, but for datagrams, which can be turned to whoever listens on a path.
+    // A socket pair is connected to itself, but a datagram socket can be redirected to a listener on a path.
     let datagrams = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| rule(vec![flags(1, TYPE_MASK, kind as u64)?]));
     rules.insert(libc::SYS_socketpair, datagrams.into_iter().collect::<Result<_, _>>()?);
     for (call, mode) in MODE_CALLS {
@@ -165,8 +165,8 @@ fn refusing() -> Result<BpfProgram, seccompiler::Error> {
     compile(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))
 }
 
-/// IP over the sandbox's own network, and asking the kernel for its addresses. Not Unix sockets: daemons listen on those, and
-/// no namespace keeps a program from a path that it can read.
+/// Allows IP over the sandbox's own network, and route queries to the kernel. Unix sockets are refused: daemons listen
+/// on them, and a namespace doesn't bar a program from a readable path.
 fn sockets() -> Result<Vec<SeccompRule>, seccompiler::Error> {
     let isnt = |family: i32| compare(0, Dword, SeccompCmpOp::Ne, family as u64);
     Ok(vec![
@@ -177,7 +177,7 @@ fn sockets() -> Result<Vec<SeccompRule>, seccompiler::Error> {
     ])
 }
 
-/// What isn't known answers ENOSYS, as an older kernel would, and so does what can't be looked into.
+/// Builds the filter that answers ENOSYS, like an older kernel, to unknown calls and to calls with invisible flags.
 fn knowing() -> Result<BpfProgram, seccompiler::Error> {
     let known = (0..=LAST).filter(|call| !OPAQUE.contains(call)).map(|call| (call, Vec::new()));
     compile(known.collect(), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)
@@ -196,7 +196,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, seccompiler::E
     Ok(SeccompRule::new(conditions)?)
 }
 
-/// The kernel looks at the lower half of such arguments, so a filter must, too.
+/// The kernel uses the lower half of these arguments, so the filter must compare the same half.
 fn is(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
     compare(argument, Dword, SeccompCmpOp::Eq, value)
 }

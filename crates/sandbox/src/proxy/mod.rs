@@ -1,8 +1,8 @@
-//! The one way from a sandbox to the network: a small HTTP proxy in our own process, which knows the granted hosts.
+//! The only way from a sandbox to the network: a small HTTP proxy in our own process, which knows the granted hosts.
 //!
-//! It takes `CONNECT` and `GET`/`HEAD` with a whole address, for exactly the granted names and ports. It resolves the name
-//! itself, refuses what isn't on the public internet (unless that very address was granted), and dials the address that it checked:
-//! a name that leads elsewhere a moment later leads nowhere. Everything is bounded; nothing of what passes is logged.
+//! The proxy accepts `CONNECT` and `GET`/`HEAD` with an absolute address, for exactly the granted names and ports. The
+//! proxy resolves the name, refuses private addresses (unless granted literally), and dials the checked address, so a
+//! later DNS change has no effect. Everything is bounded, and the traffic is never logged.
 
 mod grant;
 pub(super) mod relay;
@@ -28,14 +28,14 @@ use reveille_base::file::create_private_dir;
 pub use self::grant::Grant;
 use self::relay::{RelayLimits, Stream};
 
-/// At most so many connections at a time; more are closed at once.
+/// Maximum number of open connections; further ones are closed at once.
 const MAX_CONNECTIONS: usize = 64;
-/// How long a connection to a host may take to come about.
+/// Timeout for connecting to a host.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much is still taken from a client that is told no more, in bytes, and how long the next of it is waited for.
+/// How many bytes are still read from a refused client before closing, and the timeout of each read.
 const MAX_UNHEARD_BYTES: usize = 256 << 10;
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long to pause when no connection can be accepted (no descriptors are left, say).
+/// Pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Resolves a name.
@@ -43,17 +43,17 @@ pub type Resolve = dyn Fn(&str, u16) -> io::Result<Vec<IpAddr>> + Send + Sync;
 /// Dials an address.
 pub type Dial = dyn Fn(SocketAddr, Duration) -> io::Result<TcpStream> + Send + Sync;
 
-/// The world as the proxy meets it.
+/// The proxy's access to the outside world, replaceable in tests.
 #[derive(Clone)]
 pub struct ProxyWorld {
-    /// Names to addresses.
+    /// Resolves names to addresses.
     pub resolve: Arc<Resolve>,
-    /// Addresses to connections.
+    /// Connects to an address.
     pub dial: Arc<Dial>,
 }
 
 impl ProxyWorld {
-    /// The machine's own resolver and network.
+    /// Returns the machine's own resolver and network.
     pub fn real() -> Self {
         Self {
             resolve: Arc::new(|name, port| Ok((name, port).to_socket_addrs()?.map(|found| found.ip()).collect())),
@@ -68,7 +68,7 @@ impl fmt::Debug for ProxyWorld {
     }
 }
 
-/// What all threads of a proxy share.
+/// State shared by all threads of a proxy.
 struct Shared {
     grants: Vec<Grant>,
     outside: ProxyWorld,
@@ -76,10 +76,10 @@ struct Shared {
     open: AtomicUsize,
 }
 
-/// A proxy at work. Dropped, it takes no more and ends what is open.
+/// A running proxy. Dropping it stops accepting and closes open connections.
 pub struct Proxy {
     stop: Arc<AtomicBool>,
-    /// Connects to it, so that the thread that accepts wakes up and sees that it is over.
+    /// Connects to the proxy, to wake the accepting thread after `stop` is set.
     wake: Box<dyn Fn() + Send + Sync>,
     dir: Option<PathBuf>,
     port: Option<u16>,
@@ -92,10 +92,10 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxy {
-    /// Listens on a Unix socket in a new directory of ours alone, to be shown to the sandbox.
+    /// Listens on a Unix socket in a new private directory, to be mounted into the sandbox.
     ///
     /// # Errors
-    /// The directory or the socket couldn't be made.
+    /// The directory or the socket couldn't be created.
     pub fn on_socket(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
         let dir = std::env::temp_dir().join(format!("reveille-{:016x}", fastrand::u64(..)));
         create_private_dir(&dir)?;
@@ -109,7 +109,7 @@ impl Proxy {
     /// Listens on a loopback port, for sandboxes that share this machine's network.
     ///
     /// # Errors
-    /// No port could be had.
+    /// No port is available.
     pub fn on_loopback(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -118,18 +118,18 @@ impl Proxy {
         Ok(Self { stop, wake, dir: None, port: Some(address.port()) })
     }
 
-    /// Where its socket is, if it listens on one.
+    /// Returns the socket's path; `None` when listening on loopback.
     pub fn socket(&self) -> Option<PathBuf> {
         self.dir.as_ref().map(|dir| dir.join(SOCKET_NAME))
     }
 
-    /// Its port, if it listens on loopback.
+    /// Returns the port; `None` when listening on a socket.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 }
 
-/// The socket's name in its directory.
+/// File name of the socket.
 const SOCKET_NAME: &str = "proxy.sock";
 
 impl Drop for Proxy {
@@ -142,7 +142,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Accepts connections on a thread of its own, each of which is served on another, until it is told to stop.
+/// Accepts connections on one thread, and serves each on a thread of its own, until stopped.
 fn start<S: Stream>(
     grants: Vec<Grant>,
     outside: ProxyWorld,
@@ -174,10 +174,10 @@ fn serve_on_thread<S: Stream>(shared: &Arc<Shared>, client: S) {
     });
 }
 
-/// The variables by which programs find a proxy on a loopback port; none without one.
+/// Returns the variables that point programs to a proxy on a loopback port; empty without a port.
 pub(super) fn variables(port: Option<u16>) -> Vec<(&'static str, String)> {
     const NAMES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
-    // A program's own servers on the sandbox's loopback are reached directly. Node asks whether to look at all.
+    // Programs reach their own servers on the sandbox's loopback directly. Node ignores proxies without the last variable.
     const BESIDE: [(&str, &str); 3] =
         [("NO_PROXY", "localhost,127.0.0.1,::1"), ("no_proxy", "localhost,127.0.0.1,::1"), ("NODE_USE_ENV_PROXY", "1")];
     let Some(port) = port else { return Vec::new() };
@@ -185,7 +185,7 @@ pub(super) fn variables(port: Option<u16>) -> Vec<(&'static str, String)> {
     proxies.into_iter().chain(BESIDE.map(|(name, value)| (name, value.to_owned()))).collect()
 }
 
-/// Reads up to and with the empty line that ends a head, byte by byte of what is there: nothing beyond it is taken.
+/// Reads byte by byte up to and including the empty line that ends a head. Later bytes stay in the stream.
 fn read_head(stream: &mut impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -201,7 +201,7 @@ fn read_head(stream: &mut impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {
     Err(io::Error::new(io::ErrorKind::InvalidData, "the head is too long"))
 }
 
-/// Answers in words; whoever is gone doesn't hear it.
+/// Sends a short plain-text answer. Write errors are ignored because the client may be gone.
 fn answer(stream: &mut impl Write, status: &str, why: &str) {
     let length = why.len() + 1;
     let text = format!(
@@ -210,7 +210,7 @@ fn answer(stream: &mut impl Write, status: &str, why: &str) {
     stream.write_all(text.as_bytes()).ok();
 }
 
-/// Ends a connection whose other side may still be writing: closed at once, what it was told would be lost with what it says.
+/// Closes a connection gracefully. An immediate close would discard the answer while the client is still writing.
 fn hang_up(mut stream: impl Stream) {
     stream.end(Shutdown::Write);
     let (mut buffer, mut left) = ([0; 4096], MAX_UNHEARD_BYTES);

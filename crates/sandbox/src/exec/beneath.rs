@@ -1,8 +1,9 @@
-//! Files beneath granted folders, reached by directory handles alone.
+//! Files beneath granted folders, reached only by directory handles.
 //!
-//! A path is taken apart by its words; then each folder on it is opened from the one before, by one name, and no link is
-//! followed. So nothing that is swapped on the disk meanwhile leads out: `openat2` with `RESOLVE_BENEATH` would promise no more
-//! for single names, and isn't everywhere. Only plain files with one name are opened, and keys and our own state never.
+//! A path is split into names; each folder is then opened from its parent's handle by one name, without following
+//! links. Changes on the disk meanwhile can't lead outside. For single names `openat2` with `RESOLVE_BENEATH` would
+//! promise no more, and isn't available everywhere. Only plain files with a single hard link are opened; keys and our
+//! own state never are.
 
 mod put;
 #[cfg(test)]
@@ -24,77 +25,77 @@ use rustix::{
 use reveille_base::file::create_private_dirs;
 use reveille_policy as policy;
 
-/// The longest path that is taken, in bytes.
+/// Maximum length of a path, in bytes.
 pub const MAX_PATH_BYTES: usize = 4096;
-/// Folders that a path goes through at most.
+/// Maximum number of names in a path.
 pub const MAX_DEPTH: usize = 64;
-/// Entries of one folder that are looked at, at most.
+/// Maximum number of entries listed in one folder.
 pub const MAX_ENTRIES: usize = 20_000;
-/// How the name of a file begins that is being written.
+/// Prefix of temporary files during a write.
 const TEMPORARY: &str = ".reveille-";
-/// Where the machine shows itself as files: none of it is anybody's document.
+/// The machine's virtual file systems, which hold no documents.
 const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 // fault: link-folder-followed
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Without waiting: a pipe put there in the meantime would hold us for ever.
+/// Non-blocking: a pipe put in place meanwhile would block forever.
 // fault end: link-folder-followed
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Why a file can't be used, by what follows; nothing was changed in any case.
+/// Why a file can't be used, by the caller's next step. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// This path is never taken.
+    /// The path is always refused.
     #[error("{0}")]
     Refused(String),
-    /// There is nothing of that name.
+    /// The path doesn't exist.
     #[error("There is no {0}.")]
     Missing(String),
-    /// It is there already.
+    /// The path already exists.
     #[error("{0} is there already.")]
     Exists(String),
-    /// Somebody else changed it meanwhile: read it again.
+    /// Another program changed the file meanwhile; read the file again.
     #[error("{0} was changed by somebody else meanwhile. Look at it again.")]
     Changed(String),
-    /// The system.
+    /// An error of the system.
     #[error("{path} can't be used: {source}.")]
     Io {
-        /// Which.
+        /// The path.
         path: String,
-        /// What it says.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Whose a folder is.
+/// The owner of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// The cycle's own, for anything: where relative paths begin.
+    /// The cycle's own writable folder, where relative paths begin.
     Scratch,
-    /// What else of the scratch the cycle sees, to be read.
+    /// Other visible folders of the scratch, read-only.
     Left,
-    /// The memory's work tree, to be read.
+    /// The memory's work tree, read-only.
     Brain,
-    /// The person's, granted in `policy.toml`.
+    /// A folder granted in `policy.toml`.
     Granted,
 }
 
-/// What a path is wanted for.
+/// The intended use of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathUse {
-    /// Looking at it.
+    /// Reading.
     Read,
-    /// Changing it.
+    /// Writing.
     Write,
 }
 
-/// The folders that files may be used in.
+/// The folders with usable files.
 #[derive(Debug)]
 pub struct Roots {
     scratch: PathBuf,
     folders: Vec<Folder>,
-    /// Our own state's folder: no granted folder leads into it.
+    /// The folder of our own state, never entered through a granted folder.
     workspace: PathBuf,
     /// Files that are never opened.
     barred: Vec<Identity>,
@@ -108,55 +109,55 @@ struct Folder {
 }
 
 impl Roots {
-    /// Only the scratch folder `scratch`, which is made when it is needed. `workspace` is the folder of our own state.
+    /// Starts with only the folder `scratch`, which is created on first use. `workspace` is the folder of our own state.
     pub fn new(scratch: &Path, workspace: &Path) -> Self {
         let own = Folder { path: scratch.to_owned(), whose: Whose::Scratch, may_write: true };
         Self { scratch: scratch.to_owned(), folders: vec![own], workspace: workspace.to_owned(), barred: Vec::new() }
     }
 
-    /// The same, and what else of the scratch is seen, for reading.
+    /// Adds other visible folders of the scratch, read-only.
     #[must_use]
     pub fn with_left(mut self, folders: Vec<PathBuf>) -> Self {
         self.folders.extend(folders.into_iter().map(|path| Folder { path, whose: Whose::Left, may_write: false }));
         self
     }
 
-    /// The same, and the memory's work tree for reading.
+    /// Adds the memory's work tree, read-only.
     #[must_use]
     pub fn with_brain(mut self, dir: &Path) -> Self {
         self.folders.push(Folder { path: dir.to_owned(), whose: Whose::Brain, may_write: false });
         self
     }
 
-    /// The same, and folders that a person has granted.
+    /// Adds the folders granted by a person.
     #[must_use]
     pub fn with_granted(mut self, readable: &[PathBuf], writable: &[PathBuf]) -> Self {
         let granted = |path: &PathBuf, may_write| Folder { path: path.clone(), whose: Whose::Granted, may_write };
         let mut all: Vec<Folder> = readable.iter().map(|path| granted(path, false)).collect();
         all.extend(writable.iter().map(|path| granted(path, true)));
-        // The outermost first: within it each folder is opened by its handle, so that a link can't stand for an inner one.
+        // Outer folders first: inner folders are then opened by handles, so that a link can't replace them.
         all.retain(|folder| folder.path != self.scratch);
         all.sort_by_key(|folder| folder.path.components().count());
         self.folders.extend(all);
         self
     }
 
-    /// The same, but these files, under whatever name.
+    /// Excludes these files, under any name.
     #[must_use]
     pub fn without(mut self, files: &[PathBuf]) -> Self {
         self.barred.extend(files.iter().filter_map(|file| Identity::at(file)));
         self
     }
 
-    /// The folders, for people: path and whether it may be written.
+    /// Lists the folders for people: path, owner, and true if writable.
     pub fn described(&self) -> impl Iterator<Item = (&Path, Whose, bool)> {
         self.folders.iter().map(|folder| (folder.path.as_path(), folder.whose, folder.may_write))
     }
 
-    /// The place that a path means. Its folder is opened; what it names needn't be there.
+    /// Resolves a path to a place and opens its root folder; the path itself may be missing.
     ///
     /// # Errors
-    /// [`PathError::Refused`] where it leads elsewhere than beneath a folder that this access is granted for.
+    /// [`PathError::Refused`] if the path isn't beneath a folder granted for this access.
     pub fn find(&self, given: &str, access: PathUse) -> Result<Place, PathError> {
         check_words(given)?;
         let path = Path::new(given);
@@ -186,7 +187,7 @@ impl Roots {
         refused(given, &format!("it isn't beneath a folder that may be {verb} (`[files] {list}` in policy.toml)"))
     }
 
-    /// The folder's handle. Its own path may lead through links: whoever granted it wrote it so.
+    /// Opens the folder's handle. Its own path may contain links, since the person granted it in this spelling.
     fn open(&self, folder: &Folder) -> Result<OwnedFd, PathError> {
         let failed = |source: io::Error| PathError::Io { path: folder.path.display().to_string(), source };
         if folder.whose == Whose::Scratch {
@@ -196,7 +197,7 @@ impl Roots {
         rustix::fs::open(&folder.path, flags, Mode::empty()).map_err(|error| failed(error.into()))
     }
 
-    /// What must not be met on the way.
+    /// Lists the files and folders that must not be entered.
     fn barred(&self, folder: &Folder) -> Arc<[Identity]> {
         let is_granted = folder.whose == Whose::Granted;
         let workspace = is_granted.then(|| Identity::at(&self.workspace)).flatten();
@@ -204,7 +205,7 @@ impl Roots {
     }
 }
 
-/// Which file or folder of the machine it is, whatever it is called.
+/// The identity of a file or folder on this machine, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -216,13 +217,13 @@ impl Identity {
         Self { device: found.dev(), inode: found.ino() }
     }
 
-    /// What a path leads to, by links too.
+    /// Returns the identity of a path's target, following links.
     fn at(path: &Path) -> Option<Self> {
         std::fs::metadata(path).ok().as_ref().map(Self::of)
     }
 }
 
-/// A file as it was when it was read: it differs once somebody has written it.
+/// The state of a file when read; differs after any write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     identity: Identity,
@@ -232,13 +233,13 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Whether anybody may run it.
+    /// Returns true if anyone may execute the file.
     pub fn is_executable(&self) -> bool {
         self.mode & 0o111 != 0
     }
 }
 
-/// A name beneath a granted folder, which is held by its handle.
+/// A path beneath a granted folder, whose root is held by a handle.
 #[derive(Debug)]
 pub struct Place {
     root: OwnedFd,
@@ -249,48 +250,48 @@ pub struct Place {
     given: String,
 }
 
-/// What stands at a place.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BeneathKind {
     /// A plain file.
     File,
     /// A folder.
     Folder,
-    /// A link, a pipe, a device, a socket.
+    /// A link, pipe, device or socket.
     Other,
 }
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Its name, which is text.
+    /// The name, valid UTF-8.
     pub name: String,
-    /// What it is.
+    /// The kind.
     pub kind: BeneathKind,
 }
 
 impl Place {
-    /// Whose folder it is in.
+    /// Returns the owner of the root folder.
     pub fn whose(&self) -> Whose {
         self.whose
     }
 
-    /// Its absolute path: for messages and for telling places apart, never for opening.
+    /// Returns the absolute path, for messages and comparisons; never for opening.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its last name; its folder's path for the folder itself.
+    /// Returns the last name, or the folder's path for the root folder.
     pub fn name(&self) -> String {
         self.names.last().cloned().unwrap_or_else(|| self.path.display().to_string())
     }
 
-    /// Whether it is the granted folder itself.
+    /// Returns true for the granted folder itself.
     pub fn is_root(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// What stands there; none: nothing.
+    /// Returns the entry's kind; `None` if the path doesn't exist.
     pub fn kind(&self) -> Result<Option<BeneathKind>, PathError> {
         let Some((directory, name)) = self.last(false)? else {
             return Ok(Some(BeneathKind::Folder));
@@ -298,7 +299,7 @@ impl Place {
         self.kind_in(&directory, name)
     }
 
-    /// A plain file's bytes, all of them, and what tells whether it was changed since.
+    /// Reads a plain file in full, with a stamp that detects later changes.
     pub fn read(&self, max_bytes: u64) -> Result<(Vec<u8>, Stamp), PathError> {
         let (file, stamp) = self.open()?;
         if stamp.bytes > max_bytes {
@@ -313,7 +314,7 @@ impl Place {
         Ok((bytes, stamp))
     }
 
-    /// A plain file, opened.
+    /// Opens a plain file.
     pub fn open(&self) -> Result<(File, Stamp), PathError> {
         let Some((directory, name)) = self.last(false)? else {
             return Err(refused(&self.given, "it is a folder"));
@@ -321,13 +322,13 @@ impl Place {
         self.open_in(&directory, name)
     }
 
-    /// A folder's entries by name; what isn't text, and what is being written, is left out.
+    /// Lists a folder's entries by name, without temporary files and names that aren't UTF-8.
     pub fn list(&self) -> Result<Vec<Named>, PathError> {
         let directory = self.walk(&self.names, false)?;
         self.entries(&directory)
     }
 
-    /// The place of an entry of this folder.
+    /// Returns the place of an entry of this folder.
     pub fn inner(&self, name: &str) -> Result<Self, PathError> {
         let root = self.root.try_clone().map_err(|source| self.io(source))?;
         let mut names = self.names.clone();
@@ -353,7 +354,7 @@ impl Place {
         Ok(found)
     }
 
-    /// The handle of the folder that holds it, and its name there; none for the granted folder itself.
+    /// Opens the parent folder and returns its handle with the last name; `None` for the granted folder itself.
     fn last(&self, make: bool) -> Result<Option<(OwnedFd, &str)>, PathError> {
         let Some((name, above)) = self.names.split_last() else {
             return Ok(None);
@@ -361,7 +362,7 @@ impl Place {
         Ok(Some((self.walk(above, make)?, name)))
     }
 
-    /// Opens folder after folder, each by its name from the handle of the one before.
+    /// Opens each folder by its name from the parent's handle.
     fn walk(&self, names: &[String], make: bool) -> Result<OwnedFd, PathError> {
         let mut directory =
             rustix::fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(|e| self.io(e.into()))?;
@@ -391,7 +392,7 @@ impl Place {
         Ok(directory)
     }
 
-    /// Our own state and files of keys may stand within a granted folder, under whatever name.
+    /// Refuses our own state and key files, which may lie within a granted folder under any name.
     fn not_barred(&self, found: Identity) -> Result<(), PathError> {
         // fault: our-state-met-granted
         if self.barred.contains(&found) {
@@ -418,7 +419,7 @@ impl Place {
     }
 
     fn open_in(&self, directory: &OwnedFd, name: &str) -> Result<(File, Stamp), PathError> {
-        // Looked at first: opening a device can already do something.
+        // Checked first, because opening a device can have side effects.
         match self.kind_in(directory, name)? {
             None => return Err(PathError::Missing(self.given.clone())),
             Some(BeneathKind::Folder) => return Err(refused(&self.given, "it is a folder")),
@@ -465,7 +466,7 @@ fn refused(path: &str, why: &str) -> PathError {
     PathError::Refused(format!("{shown:?} can't be used: {why}."))
 }
 
-/// Refuses what can't be a path as a person would read it.
+/// Refuses paths that people would misread.
 fn check_words(given: &str) -> Result<(), PathError> {
     if given.trim().is_empty() {
         return Err(refused(given, "it is empty"));
@@ -482,15 +483,15 @@ fn check_words(given: &str) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Control characters, and those without width or that reorder: some file systems don't see them either, so that `.g\u{200c}it`
-/// would be `.git`.
+/// Returns true for control characters, and for invisible or reordering ones. Some file systems ignore those, so that
+/// `.g\u{200c}it` would be `.git`.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || c == char::REPLACEMENT_CHARACTER
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// The names on a path, which go downwards only.
+/// Splits a path into names; upward steps are refused.
 fn names(inner: &Path, given: &str) -> Result<Vec<String>, PathError> {
     let mut names = Vec::new();
     for part in inner.components() {

@@ -1,26 +1,26 @@
-//! Edits of a text as values, and the steps by which a cycle's edits are taken back.
+//! Text edits as values, and the history for undoing a cycle's edits.
 
 use std::{collections::VecDeque, ops::RangeInclusive, path::PathBuf};
 
 use reveille_base::words::cut_with;
 
-/// Steps back that are kept at most.
+/// Maximum number of undo steps.
 const MAX_STEPS: usize = 50;
-/// Bytes of texts that are kept for steps back at most; the oldest go first.
+/// Maximum bytes of text kept for undo; the oldest steps are dropped.
 const MAX_KEPT_BYTES: usize = 16 << 20;
-/// Characters of one line that are shown at most.
+/// Maximum characters shown of one line.
 pub const MAX_LINE_CHARS: usize = 2_000;
-/// Places that are named where a text stands more than once, at most.
+/// Maximum number of places named for an ambiguous text.
 const MAX_NAMED: usize = 10;
 
-/// An edit that was made.
+/// A finished edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The file's absolute path.
     pub path: PathBuf,
-    /// What it said before; none: it wasn't there.
+    /// The text before; `None` for a new file.
     pub before: Option<String>,
-    /// What it was made to say.
+    /// The text afterwards.
     pub after: String,
 }
 
@@ -30,14 +30,14 @@ impl Edit {
     }
 }
 
-/// The edits of one cycle, the latest last.
+/// The edits of one cycle, latest last.
 #[derive(Debug, Default)]
 pub struct Edits {
     steps: VecDeque<Edit>,
 }
 
 impl Edits {
-    /// Takes note of an edit.
+    /// Records an edit.
     pub fn push(&mut self, edit: Edit) {
         self.steps.push_back(edit);
         let mut bytes: usize = self.steps.iter().map(Edit::bytes).sum();
@@ -47,12 +47,12 @@ impl Edits {
         }
     }
 
-    /// The last edit of a file that isn't taken back yet.
+    /// Returns the last edit of a file that hasn't been undone.
     pub fn last_of(&self, path: &std::path::Path) -> Option<&Edit> {
         self.steps.iter().rev().find(|edit| edit.path == path)
     }
 
-    /// Forgets the last edit of a file: it was taken back.
+    /// Drops the last edit of a file after it was undone.
     pub fn pop(&mut self, path: &std::path::Path) {
         if let Some(at) = self.steps.iter().rposition(|edit| edit.path == path) {
             self.steps.remove(at);
@@ -60,7 +60,7 @@ impl Edits {
     }
 }
 
-/// The text with `old`, which must stand in it once, replaced; and the line where it stood, from 1.
+/// Replaces `old`, which must occur exactly once. Returns the new text and the line of the replacement, from 1.
 ///
 /// # Errors
 /// A sentence for the model.
@@ -68,7 +68,7 @@ pub fn replaced(text: &str, old: &str, new: &str) -> Result<(String, usize), Str
     if old.is_empty() {
         return Err("old_str is empty: say what is to be replaced.".to_owned());
     }
-    // Lines are shown without what Windows ends them with.
+    // Lines are shown to the model without the carriage return of Windows.
     if text.contains("\r\n") && !old.contains('\r') && !text.contains(old) {
         let windows = |part: &str| part.replace('\n', "\r\n");
         return exactly(text, &windows(old), &if new.contains('\r') { new.to_owned() } else { windows(new) });
@@ -96,7 +96,7 @@ fn exactly(text: &str, old: &str, new: &str) -> Result<(String, usize), String> 
     }
 }
 
-/// Where a part stands in a text, overlapping places too: each of them could be meant. One more than is named is enough.
+/// Finds the offsets of a part in a text, including overlapping ones, because each could be meant. Stops at one more than are named.
 fn places(text: &str, part: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -114,7 +114,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// The text with `new` as lines of their own behind line `after`, 0 being its beginning.
+/// Inserts `new` as lines of their own after line `after`; 0 is the beginning.
 ///
 /// # Errors
 /// A sentence for the model.
@@ -133,7 +133,7 @@ pub fn inserted(text: &str, after: usize, new: &str) -> Result<String, String> {
     } else {
         whole.push_str(new);
     }
-    // A file whose last line has no end keeps it so.
+    // A file whose last line is unterminated stays so.
     let is_left_open = below.is_empty() && !text.is_empty() && !text.ends_with('\n');
     if !(new.is_empty() || new.ends_with('\n') || is_left_open) {
         whole.push_str(end);
@@ -142,10 +142,10 @@ pub fn inserted(text: &str, after: usize, new: &str) -> Result<String, String> {
     Ok(whole)
 }
 
-/// The lines of a range with their numbers, as many as fit into `max_bytes`, and how to go on.
+/// Returns the lines of a range with their numbers, as many as fit into `max_bytes`, and how to go on.
 ///
 /// # Errors
-/// A sentence for the model, where the range isn't in the text.
+/// A sentence for the model if the range isn't in the text.
 pub fn numbered(text: &str, range: Option<[i64; 2]>, max_bytes: usize) -> Result<String, String> {
     let lines: Vec<&str> = text.lines().collect();
     if lines.is_empty() {
@@ -183,7 +183,7 @@ fn range_of(range: Option<[i64; 2]>, total: usize) -> Result<RangeInclusive<usiz
     Ok(first..=last)
 }
 
-/// A line as it is shown.
+/// Shortens a line for display.
 pub fn short(line: &str) -> String {
     cut_with(line, MAX_LINE_CHARS, "… (the line goes on)")
 }

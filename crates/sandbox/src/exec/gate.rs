@@ -1,5 +1,5 @@
-//! A command that is only looked with: what a standing job runs to see whether there is something to do. It is given nothing: no
-//! network, no variable of ours, no folder to write to but an empty one. Where there is no sandbox it doesn't run.
+//! Read-only probe commands, with which a standing job checks for something to do. The command gets no network, none
+//! of our variables, and only an empty writable folder. Without a sandbox nothing runs.
 
 use std::{path::Path, time::Duration};
 
@@ -13,12 +13,11 @@ use super::{
 };
 use crate::Confined;
 
-/// Where its programs are looked for.
+/// The `PATH` of the command.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl Exec {
-    /// Runs a command in a shell of its own, for so long at most; `home`: what `~` stands for. Dropped, it ends with all that it has
-    /// started.
+    /// Runs a command in a shell of its own, with a timeout; `home` is the value of `~`. Dropping the future ends all its processes.
     ///
     /// # Errors
     /// There is no sandbox, or no shell can be started in it.
@@ -41,7 +40,7 @@ impl Exec {
         let mut session = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
         let ran = session.run(&random::hex(&mark), command, within, &room).await;
         drop(session);
-        // What it left is nobody's; where it can't be removed the scratch is emptied of it later.
+        // The command's leftovers are worthless; a failed removal is made up for when the scratch is emptied.
         std::fs::remove_dir_all(&dir).ok();
         if let End::Filled(filled) = ran.end {
             room.clear(Some(filled));

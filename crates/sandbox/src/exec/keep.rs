@@ -1,8 +1,8 @@
-//! Outputs that are longer than a model is told in one go. How they begin is told; the whole is kept in a file of the cycle's folder
-//! in the scratch directory, and can be read on.
+//! Outputs that are too long for the model. The model gets the beginning; the whole is kept in a readable file of the
+//! cycle's scratch folder.
 //!
-//! Programs in the sandbox can write there too, so nothing here follows a link that they made: the directory and the file
-//! are opened beneath one another, and a file is only ever a new one.
+//! Programs in the sandbox can write there too, so links are never followed: directory and file are opened by handles,
+//! and every file is new.
 
 use std::{
     io::{self, Write as _},
@@ -19,15 +19,15 @@ use reveille_base::{file::create_private_at, words::first_bytes};
 
 use super::folders::CycleFolder;
 
-/// Of one output a model is told so much, in bytes. Less than any outcome may have, for a few words around it.
+/// Maximum bytes of one output shown to the model. Below the limit of any tool result, to leave room for a few words.
 pub const MAX_TOLD_BYTES: usize = 16 * 1024;
-/// Of one output so much is kept, in bytes.
+/// Maximum bytes of one output kept in a file.
 const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
-/// So many outputs are kept; the oldest give way.
+/// Maximum number of kept outputs; the oldest are removed.
 const MAX_KEPT: usize = 100;
-/// Numbers that are tried for a new file when others took them meanwhile.
+/// Maximum number of attempts to find a free file number.
 const MAX_TRIES: u32 = 16;
-/// The folder of outputs in the scratch directory.
+/// Name of the outputs folder.
 const FOLDER: &str = "outputs";
 
 /// See [`super::Exec::keep_rest`].
@@ -37,7 +37,7 @@ pub(super) fn keep_rest(folder: &CycleFolder, name: &str, output: String) -> Str
     }
     match folder.make() {
         Ok(path) => keep_rest_in(&path, name, output),
-        // It is said again, with what was told, where it can't be written.
+        // If writing fails, the message reports it.
         Err(_) => keep_rest_in(&folder.path(), name, output),
     }
 }
@@ -48,7 +48,7 @@ fn keep_rest_in(scratch: &Path, name: &str, output: String) -> String {
     }
     let (lines, bytes) = (output.lines().count(), output.len());
     let told = beginning(&output);
-    // A line that is cut is read on from its begin.
+    // A cut line is read again from its start.
     let next_line = told.matches('\n').count() + 1;
     let rest = match keep(scratch, name, &output) {
         Ok(file) => {
@@ -65,7 +65,7 @@ fn keep_rest_in(scratch: &Path, name: &str, output: String) -> String {
     format!("{}\n(Cut here: {} of {bytes} bytes. {rest})", told.trim_end_matches('\n'), told.len())
 }
 
-/// As many whole lines as may be told; of a line that is longer than that, its begin.
+/// Returns as many whole lines as fit, or the beginning of a longer line.
 fn beginning(output: &str) -> &str {
     let most = first_bytes(output, MAX_TOLD_BYTES);
     match most.rfind('\n') {
@@ -74,7 +74,7 @@ fn beginning(output: &str) -> &str {
     }
 }
 
-/// Writes an output into a new file; its name.
+/// Writes an output into a new file and returns its name.
 fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
     std::fs::create_dir_all(scratch)?;
     let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -97,7 +97,7 @@ fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
         };
         let most = first_bytes(output, MAX_KEPT_BYTES);
         if let Err(error) = file.write_all(most.as_bytes()) {
-            // Half an output would be taken for a whole one.
+            // A partial file could pass for a whole output.
             let _ = unlinkat(&folder, &name, AtFlags::empty());
             return Err(error);
         }
@@ -106,23 +106,23 @@ fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// The outputs that are there, by number. What isn't named like one isn't ours.
+/// Lists the kept outputs by number. Files with other names are ignored.
 fn kept(folder: BorrowedFd<'_>) -> io::Result<Vec<(u32, String)>> {
     let mut kept = Vec::new();
     for entry in Dir::read_from(folder)? {
         let Ok(name) = entry?.file_name().to_str().map(str::to_owned) else { continue };
         let number = name.split_once('-').and_then(|(number, _)| number.parse().ok());
-        // Room for more numbers, whoever made these.
+        // Huge numbers are ignored, so that higher ones stay available.
         kept.extend(number.filter(|number| *number < u32::MAX / 2).map(|number| (number, name)));
     }
     kept.sort();
     Ok(kept)
 }
 
-/// Makes room for one more.
+/// Removes the oldest outputs to make room for one more.
 fn forget_oldest(folder: BorrowedFd<'_>, kept: &[(u32, String)]) {
     for (_, name) in kept.iter().take((kept.len() + 1).saturating_sub(MAX_KEPT)) {
-        // One that can't go stays; there is no harm in it.
+        // A failed removal is harmless.
         let _ = unlinkat(folder, name, AtFlags::empty());
     }
 }

@@ -1,7 +1,7 @@
-//! What acts outside our own stores: programs, files beside the memory, the network.
+//! Actions outside our own stores: programs, files outside the memory, the network.
 //!
-//! A tool that acts (`tool::Tool::acting`) is given [`Exec`]; they belong to one cycle and end with it, and so does what they have
-//! started. Whether a call may act at all was decided before, by the policy; what a program can reach is the sandbox's.
+//! An acting tool (`tool::Tool::acting`) gets [`Exec`], which belongs to one cycle and ends with it, together with
+//! every process started. The policy has already decided each call, and the sandbox limits the reach of programs.
 
 pub mod beneath;
 pub mod copies;
@@ -45,35 +45,35 @@ use crate::{
     web::{Grants, Web, search::Engine},
 };
 
-/// How long a command may take when `policy.toml` says nothing else.
+/// Timeout of a command without a setting in `policy.toml`.
 pub const SHELL_TIMEOUT: Duration = Duration::from_secs(120);
-/// Random bytes of the mark that stands before and after what a command prints.
+/// Random bytes of the mark printed before and after a command's output.
 const MARK_BYTES: usize = 12;
 
-/// The means by which one cycle acts.
+/// The means of action of one cycle.
 #[derive(Debug)]
 pub struct Exec {
     shelter: Rc<Shelter>,
     rules: Rules,
     session: Option<KeptShell>,
-    /// Whether commands see what cycles have left in the scratch that had read untrusted text.
+    /// Shows commands the scratch files of earlier tainted cycles.
     sees_untrusted: bool,
     web: Web,
-    /// What the text editor has done.
+    /// The edits made by the text editor.
     pub edits: Edits,
-    /// Pictures that were looked at, and their bytes.
+    /// The number of viewed pictures, and their bytes.
     pub pictures: (usize, u64),
-    /// What tools keep from one call to the next, by its type.
+    /// State that tools keep between calls, by type.
     kept: HashMap<TypeId, Box<dyn Any>>,
-    /// What a person was told when they allowed the call that runs now.
+    /// The reasons of the approval for the current call.
     agreed: Vec<String>,
-    /// The files that this call runs, as they were when they were asked about it.
+    /// Snapshots of the files that the current call runs, taken when the person was asked.
     held: HeldFiles,
-    /// What was removed from the scratch folder with the last command.
+    /// Files removed from the scratch folder after the last command.
     cleared: ClearedFiles,
 }
 
-/// The shell that is kept from call to call.
+/// The shell kept between calls.
 #[derive(Debug)]
 struct KeptShell {
     shell: ShellSession,
@@ -81,35 +81,35 @@ struct KeptShell {
     sees_untrusted: bool,
 }
 
-/// A command that was run.
+/// A finished command.
 #[derive(Debug)]
 pub struct CommandRun {
-    /// What came of it.
+    /// The result.
     pub ran: Ran,
-    /// The folder that its shell began in; none of one that was given something and has left nothing there.
+    /// The folder in which the shell started. `None` if a command with extra access left its folder empty.
     pub dir: Option<PathBuf>,
-    /// Whether it began a new shell in place of a kept one, to see what that didn't.
+    /// Set if a new shell replaced the kept one, in order to see untrusted files.
     pub is_anew: bool,
 }
 
-/// Why something couldn't be begun, for the model.
+/// Why a command couldn't start, for the model.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
     /// The shell can't be started.
     #[error("no shell could be started: {0}. Nothing was done.")]
     NoShell(String),
-    /// The scratch directory can't be made.
+    /// The scratch directory can't be created.
     #[error("the scratch directory {} can't be made: {source}. Nothing was done.", path.display())]
     Scratch {
-        /// Where it would stand.
+        /// The path of the directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl Exec {
-    /// Hands under these rules.
+    /// Creates the means of action under these rules.
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
         let granted: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
         let web = Web::default().granting(Grants::new(granted.iter().map(String::as_str)));
@@ -128,65 +128,64 @@ impl Exec {
         }
     }
 
-    /// The same, searching the web by this engine.
+    /// Sets the search engine.
     #[must_use]
     pub fn searching(self, engine: Engine) -> Self {
         Self { web: self.web.searching(engine), ..self }
     }
 
-    /// The same, reaching the web in this way.
+    /// Sets the web client.
     #[must_use]
     pub fn with_web(self, web: Web) -> Self {
         Self { web, ..self }
     }
 
-    /// The way to the web.
+    /// Returns the web client.
     pub fn web(&self) -> &Web {
         &self.web
     }
 
-    /// The person's rules.
+    /// Returns the person's rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// A person has allowed the next call; these are the reasons for which they were asked, and the files that it runs as they were then. An
-    /// empty list takes that back.
+    /// Records the approval for the next call: the reasons shown to the person, and the files as they were then. An empty list revokes it.
     pub fn agree(&mut self, reasons: Vec<String>, held: HeldFiles) {
         self.agreed = reasons;
         self.held = held;
     }
 
-    /// What a person was told when they allowed the call that runs now.
+    /// Returns the reasons of the approval for the current call.
     pub fn agreed(&self) -> &[String] {
         &self.agreed
     }
 
-    /// Where programs run.
+    /// Returns the place where programs run.
     pub fn shelter(&self) -> &Rc<Shelter> {
         &self.shelter
     }
 
-    /// What a tool keeps in this cycle from one call to the next; the first asks for it anew.
+    /// Returns a tool's state kept within this cycle, created by default on first use.
     pub fn kept<T: Default + 'static>(&mut self) -> Option<&mut T> {
         self.kept.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default()).downcast_mut()
     }
 
-    /// An output as a model is told it: all of it if it is short, else how it begins, with the file that holds the whole and how
-    /// to read on. `name` is the tool's, part of the file's name.
+    /// Returns a short output unchanged. A long one becomes its beginning, with the file that holds the whole and how
+    /// to read on. `name` is the tool's name and part of the file's name.
     pub fn keep_rest(&self, name: &str, output: String) -> String {
         self.shelter.keep_rest(name, output)
     }
 
-    /// Whether a person has allowed the call that runs now.
+    /// Returns true if a person has approved the current call.
     pub fn is_agreed(&self) -> bool {
         !self.agreed.is_empty()
     }
 
-    /// The folder of the scratch that the cycle works in, made if need be. It outlives the cycle.
+    /// Returns the cycle's folder in the scratch, created if missing. The folder outlives the cycle.
     ///
     /// # Errors
-    /// It can't be made.
+    /// The folder can't be created.
     pub fn work_dir(&self) -> Result<PathBuf, ExecError> {
         self.made(CycleFolder::make_work)
     }
@@ -196,7 +195,7 @@ impl Exec {
         make(folder).map_err(|source| ExecError::Scratch { path: folder.path(), source })
     }
 
-    /// From now on commands see what cycles have left in the scratch that had read untrusted text: this one has read some, too.
+    /// Sets whether commands see the scratch files of earlier tainted cycles; true once this cycle is tainted itself.
     pub fn see_untrusted(&mut self, sees: bool) {
         self.sees_untrusted = sees;
     }
@@ -206,20 +205,21 @@ impl Exec {
         self.shelter.key_files()
     }
 
-    /// How long a command may take.
+    /// Returns the timeout of a command.
     pub fn shell_timeout(&self) -> Duration {
         self.rules.shell_timeout().unwrap_or(SHELL_TIMEOUT)
     }
 
-    /// Runs a command: in the kept shell, which is started if there is none, or with `access` in one of its own. Who may change or send
-    /// something is never met by what an earlier command has set or left running, and leaves nothing running itself. What a person has
-    /// allowed runs alone: whatever still ran could exchange the files that it names.
+    /// Runs a command in the kept shell, or with `access` in a shell of its own.
+    ///
+    /// A command with write or network access must not be influenced by earlier commands, and leaves nothing running.
+    /// An approved command runs alone, because a running program could exchange the files that it names.
     ///
     /// # Errors
     /// No shell can be started.
     pub async fn run_command(&mut self, command: &str, access: Access) -> Result<CommandRun, ExecError> {
         let within = self.shell_timeout();
-        // Random, so that no output can hold it by chance.
+        // Random, so that no output contains the mark by chance.
         let mark = random::bytes::<MARK_BYTES>().map_err(|error| ExecError::NoShell(error.to_string()))?;
         if self.is_agreed() {
             self.end_shell();
@@ -242,21 +242,21 @@ impl Exec {
         if is_kept && matches!(ran.end, End::Code(_)) {
             self.session = Some(session);
         } else {
-            // What it has started ends with it, before its files go.
+            // Child processes end with the shell, before their files are removed.
             drop(session.shell);
         }
         self.cleared = room.clear(filled);
-        // An empty folder of its own tells nothing. One with something in it isn't removed.
+        // An empty folder of its own is of no interest. A folder with content can't be removed and stays.
         let dir = Some(dir).filter(|dir| access.is_none() || std::fs::remove_dir(dir).is_err());
         Ok(CommandRun { ran, dir, is_anew })
     }
 
-    /// What was removed from the scratch folder with the last command, to have room on the disk.
+    /// Returns the files removed from the scratch folder after the last command to free disk space.
     pub fn cleared(&self) -> ClearedFiles {
         self.cleared
     }
 
-    /// Ends the kept shell with all that it has started.
+    /// Ends the kept shell and its child processes.
     pub fn end_shell(&mut self) {
         self.session = None;
     }
@@ -266,7 +266,7 @@ impl Exec {
         if !session::is_there() {
             return Err(no_shell(format!("{} is not installed", session::program().0)));
         }
-        // Where another command could have put what a program runs unasked, none begins that is given something.
+        // A command with extra access starts in an empty folder, away from files that another command could have planted.
         // fault: command-change-something-begins
         let dir = if access.is_none() { self.work_dir()? } else { self.made(CycleFolder::make_empty)? };
         let sandbox = self.shelter.sandbox();
@@ -282,14 +282,14 @@ impl Exec {
             sandbox.confine(&confinement, program.as_ref(), args).map_err(|error| no_shell(error.to_string()))?
         // fault: yes-confined-command-runs
         } else if !self.agreed.iter().any(|reason| reason == policy::NO_SANDBOX) {
-            // It was asked for where there was one: nobody has agreed to this.
+            // The approval was given while a sandbox existed, so it doesn't cover an unconfined run.
             return Err(no_shell(
                 "there is no sandbox here now, and your person had not been told so when they allowed it".to_owned(),
             ));
         } else {
-            // The question said that nothing confines it.
+            // The question mentioned the missing sandbox.
             let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(&dir);
-            // `~` in a command is what it is in `policy.toml`.
+            // `~` in a command means the same as in `policy.toml`.
             Confined { spec: spec.env("HOME", self.shelter.home().unwrap_or(&dir)), proxy: None }
         };
         let spec = session::without_settings(spec, sandbox.temporary(&dir));
@@ -298,7 +298,7 @@ impl Exec {
     }
 
     fn grants(&self) -> Vec<Grant> {
-        // A grant that only one of the two readers takes for one is none.
+        // A grant counts only if both parsers accept it.
         self.rules.hosts().iter().filter_map(|host| format!("{}:{}", host.name, host.port).parse().ok()).collect()
     }
 }

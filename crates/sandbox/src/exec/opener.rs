@@ -1,9 +1,7 @@
-//! Opening a page or a document on the person's desktop, with the program that they have for it, or starting an application of
-//! theirs.
+//! Opens a page or a document on the person's desktop with its default program, or starts an installed application.
 //!
-//! Applications by their registered names alone, never by a path: what is started is what they have installed. Otherwise only
-//! web addresses, and documents of kinds that are shown and not run: what a desktop makes of other files is anybody's guess,
-//! some start as programs.
+//! Applications are given by their registered names and never by a path. Other targets are web addresses, and
+//! documents of kinds that are displayed rather than run: a desktop may start other files as programs.
 
 use std::{io, path::Path, time::Duration};
 
@@ -11,13 +9,13 @@ use reqwest::Url;
 
 use reveille_base::process::{self, ProcessError, Spec};
 
-/// So long it is watched for failing. What it started goes on after that.
+/// How long to watch the opener for an early failure. The program goes on afterwards.
 const WATCHED_FOR: Duration = Duration::from_secs(3);
-/// How often it is looked at meanwhile.
+/// Interval between two checks of the opener.
 const LOOKED_AT_EVERY: Duration = Duration::from_millis(20);
-/// The longest address, in bytes.
+/// Maximum length of an address, in bytes.
 pub const MAX_URL_BYTES: usize = 2_000;
-/// Endings of documents that are shown: none of them holds what a viewer would run by itself.
+/// File extensions of documents. Viewers don't run any content of these kinds by themselves.
 const SHOWN: [&str; 30] = [
     "pdf", "txt", "md", "csv", "log", "png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "heic", "avif", "mp3",
     "m4a", "ogg", "opus", "flac", "wav", "mp4", "webm", "mov", "mkv", "docx", "xlsx", "pptx", "odt", "epub",
@@ -26,29 +24,29 @@ const SHOWN: [&str; 30] = [
 /// Why nothing was opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is no desktop that it could be seen on.
+    /// This machine has no desktop.
     #[error("This machine has no desktop that I could open it on.")]
     NoDesktop,
-    /// What opens things there isn't installed.
+    /// The opener isn't installed.
     #[error("{0}, so nothing can be opened here.")]
     NoOpener(ProcessError),
-    /// It couldn't be started.
+    /// The opener couldn't be started.
     #[error("{0}.")]
     Start(#[from] ProcessError),
-    /// It ended at once and said that it didn't work.
+    /// The opener failed at once.
     #[error("{program} said that it didn't work ({how}).")]
     Failed {
         /// The program.
         program: &'static str,
-        /// How it ended.
+        /// The exit status.
         how: String,
     },
-    /// The system.
+    /// Waiting for the opener failed.
     #[error("It can't be known whether it worked: {0}.")]
     Unknown(#[from] io::Error),
 }
 
-/// Whether this looks like an address, as opposed to a path: a scheme and a colon.
+/// Returns true for an address (a scheme and a colon) as opposed to a path.
 pub fn is_address(target: &str) -> bool {
     target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1
@@ -57,10 +55,10 @@ pub fn is_address(target: &str) -> bool {
     })
 }
 
-/// A web address as it is handed on.
+/// Checks and normalizes a web address.
 ///
 /// # Errors
-/// A sentence that says why it isn't one.
+/// A sentence with the reason.
 pub fn web_address(target: &str) -> Result<String, String> {
     if target.len() > MAX_URL_BYTES {
         return Err(format!("The address has more than {MAX_URL_BYTES} bytes."));
@@ -75,10 +73,10 @@ pub fn web_address(target: &str) -> Result<String, String> {
     Ok(url.into())
 }
 
-/// The longest name of an application, in bytes.
+/// Maximum length of an application's name, in bytes.
 const MAX_APP_BYTES: usize = 100;
 
-/// What is opened, found to be good.
+/// A checked target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// An absolute path, or a web address.
@@ -88,14 +86,14 @@ pub enum Target {
 }
 
 impl Target {
-    /// What people call it.
+    /// Returns the name for people.
     pub fn name(&self) -> &str {
         match self {
             Self::Thing(name) | Self::App(name) => name,
         }
     }
 
-    /// Who opens it, and with which arguments.
+    /// Returns the opener's program and its arguments.
     fn opener(&self) -> (&'static str, Vec<&str>) {
         match (self, cfg!(target_os = "macos")) {
             (Self::Thing(thing), true) => ("open", vec![thing]),
@@ -106,10 +104,10 @@ impl Target {
     }
 }
 
-/// An application's name as it is handed on: words, and no path or option.
+/// Checks an application's name, which must not be a path or an option.
 ///
 /// # Errors
-/// A sentence that says why it isn't one.
+/// A sentence with the reason.
 pub fn app_name(name: &str) -> Result<String, String> {
     let is_good = |c: char| c.is_alphanumeric() || " ._-+&()".contains(c);
     let begins_well = name.starts_with(char::is_alphanumeric);
@@ -121,13 +119,13 @@ pub fn app_name(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-/// Whether a file's name says that it is a document, which is shown and not run.
+/// Returns true if the file extension is that of a document.
 pub fn is_document(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
     ending.is_some_and(|ending| SHOWN.contains(&ending.as_str()))
 }
 
-/// Opens what was found to be good. It is left to itself once it runs.
+/// Opens a checked target. The opened program goes on by itself.
 pub async fn open(target: &Target) -> Result<(), OpenError> {
     let (program, args) = target.opener();
     let has_desktop = cfg!(target_os = "macos") || process::inherits("DISPLAY") || process::inherits("WAYLAND_DISPLAY");
@@ -151,7 +149,7 @@ pub async fn open(target: &Target) -> Result<(), OpenError> {
     match tokio::time::timeout(WATCHED_FOR, watched).await {
         Ok(Ok(status)) if !status.success() => Err(OpenError::Failed { program, how: process::describe(status) }),
         Ok(Err(error)) => Err(OpenError::Unknown(error)),
-        // Some stay for as long as what they opened.
+        // Some openers run as long as their window.
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
-//! Room on the disk while a command runs: it may write to the scratch folder as it likes, and mustn't leave us without the room to say what
-//! became of it.
+//! Disk space for commands. A command may fill the scratch folder, but Reveille must keep enough space to record the result.
 //!
-//! No file of it grows past what is free above the reserve (the sandbox's launcher sets that), and it is looked several dozen times a second
-//! what is free. Near the reserve, or past what the scratch folder may hold, a command is ended, and what it has written there goes.
+//! The sandbox's launcher limits each file to the free space above the reserve, and the free space is polled several
+//! dozen times a second. A command that comes near the reserve, or exceeds the limit of the scratch folder, is ended
+//! and its files in the scratch are removed.
 
 use std::{
     fs,
@@ -23,30 +23,30 @@ use reveille_base::{
     words,
 };
 
-/// What the scratch folder may hold in all, in bytes.
+/// Maximum size of the scratch folder, in bytes.
 const MAX_SCRATCH_BYTES: u64 = 4 << 30;
-/// What stays free on a disk where no reserve is set, in bytes.
+/// The reserve of free bytes for a disk without a configured reserve.
 const LEAST_RESERVE: Reserve = Reserve::of_mib(8);
-/// How often it is looked what is free.
+/// Interval between two checks of the free space.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The scratch folder is measured each time that so much more was written on its disk, in bytes.
+/// The scratch folder is measured again after this many bytes were written to its disk.
 const MEASURE_STEP_BYTES: u64 = 64 << 20;
-/// Files and folders that are looked at when it is measured.
+/// Maximum number of files and folders in the scratch.
 const MAX_ENTRIES: usize = 200_000;
-/// How far the clock of a disk may be behind ours.
+/// Maximum lag of a disk's clock behind ours.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(2);
 
-/// What a command had filled when it was ended.
+/// The limit that a command hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filled {
-    /// The disk, but for the reserve.
+    /// The disk, up to the reserve.
     Disk,
-    /// The scratch folder, as far as it may be.
+    /// The limit of the scratch folder.
     Scratch,
 }
 
 impl Filled {
-    /// In words, for the model, after "it was ended: ".
+    /// Returns the model's words for the limit, after "it was ended: ".
     pub fn described(self) -> String {
         match self {
             Self::Disk => "it had nearly filled the disk, and some of it has to stay free".to_owned(),
@@ -57,17 +57,17 @@ impl Filled {
     }
 }
 
-/// What was removed from the scratch folder, to have room again.
+/// Files removed from the scratch folder to free space.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClearedFiles {
-    /// How many files.
+    /// The number of files.
     pub files: usize,
-    /// What they took, in bytes.
+    /// Their size on disk, in bytes.
     pub bytes: u64,
 }
 
 impl ClearedFiles {
-    /// In words, for the model; `None` if nothing was removed.
+    /// Returns the words for the model; `None` if nothing was removed.
     pub fn described(self) -> Option<String> {
         (self.files > 0).then(|| {
             format!(
@@ -80,50 +80,50 @@ impl ClearedFiles {
     }
 }
 
-/// The room that one command has.
+/// The disk space available to one command.
 #[derive(Debug)]
 pub struct CommandRoom {
     scratch: PathBuf,
-    /// What was free when it began, in bytes.
+    /// Free bytes at the start.
     free: u64,
-    /// What has to stay free, in bytes.
+    /// Bytes that must stay free.
     floor: u64,
-    /// The reserve, and from how many free bytes on all is well again.
+    /// The reserve, and the number of free bytes at which clearing stops.
     reserve: u64,
     enough: u64,
     began: DateTime<Utc>,
 }
 
 impl CommandRoom {
-    /// Looks before a command begins. Where the disk is short already, it may use a part of what is left: to make room takes some.
+    /// Measures the space before a command starts. On a disk already short, the command may use an eighth of the rest,
+    /// since clearing up needs some.
     pub fn look(scratch: &Path, reserve: Reserve) -> Self {
         let reserve = if reserve.bytes() < LEAST_RESERVE.bytes() { LEAST_RESERVE } else { reserve };
-        // Writing itself tells where the system doesn't.
+        // If the free space is unknown, writing itself will report a full disk.
         let free = disk::free_bytes(scratch).unwrap_or(u64::MAX);
         let enough = reserve.well_again_bytes();
         let floor = if free > enough { reserve.bytes() + reserve.bytes() / 8 } else { free - free / 8 };
         Self { scratch: scratch.to_owned(), free, floor, reserve: reserve.bytes(), enough, began: SystemClock.now() }
     }
 
-    /// Whether the disk was short before.
+    /// Returns true if the disk was short at the start.
     fn is_short(&self) -> bool {
         self.free < self.reserve
     }
 
-    /// How large a file may become in the folders that may be written to, in bytes: as much as there is room for above what has to stay
-    /// free. Another disk has no reserve.
+    /// Returns the maximum size of a file in the writable folders, in bytes: the free space above the floor. Other disks have no reserve.
     pub fn max_file_bytes(&self, writable: &[PathBuf]) -> u64 {
         let device = |path: &Path| fs::metadata(path).ok().map(|found| found.dev());
         let own = device(&self.scratch);
         let elsewhere =
             writable.iter().filter(|path| device(path) != own).filter_map(|path| disk::free_bytes(path).ok());
-        // A little more, so that whoever has written so much is found out, and ended.
+        // Slightly more than the limit, so that the poll notices the excess and ends the command.
         let own = self.free.saturating_sub(self.floor);
         let more = (self.reserve / 16).min(own / 8);
         elsewhere.chain([own + more]).max().unwrap_or_default()
     }
 
-    /// Waits until the command has filled something.
+    /// Waits until the command hits a limit.
     pub async fn wait_until_filled(&self) -> Filled {
         let mut measured_at = self.free;
         loop {
@@ -135,7 +135,7 @@ impl CommandRoom {
             if free.saturating_add(MEASURE_STEP_BYTES) < measured_at {
                 measured_at = free;
                 let scratch = self.scratch.clone();
-                // A slow disk must not keep the command's own output and time-out waiting.
+                // A slow disk must not delay the command's output and timeout.
                 let measured = tokio::task::spawn_blocking(move || {
                     let (files, is_all) = look_at_files(&scratch);
                     !is_all || files.iter().map(|file| file.bytes).sum::<u64>() > MAX_SCRATCH_BYTES
@@ -147,9 +147,9 @@ impl CommandRoom {
         }
     }
 
-    /// Makes room once a command has ended that has left too little: what it has written to the scratch folder goes, the largest file first,
-    /// then, if it had to be ended, what else is there: another program may have filled the disk meanwhile. `filled`: what it was ended
-    /// for. Nothing of it runs any more.
+    /// Frees space after a command that left too little. The command's own files in the scratch go first, the largest
+    /// first. If the command hit a limit (`filled`), other files follow, because another program may have filled the
+    /// disk meanwhile. All its processes have ended.
     pub fn clear(&self, filled: Option<Filled>) -> ClearedFiles {
         let has_less_than = |bytes: u64| disk::free_bytes(&self.scratch).is_ok_and(|free| free < bytes);
         let is_to_go_on = || has_less_than(self.enough);
@@ -161,7 +161,7 @@ impl CommandRoom {
         }
     }
 
-    /// Empties the scratch folder where the disk is short, for what comes. No command runs now.
+    /// Empties the scratch folder if the disk is short. No command is running.
     pub fn empty_if_short(&self) -> ClearedFiles {
         if self.is_short() {
             remove(&self.scratch, look_at_files(&self.scratch).0, |_, _| true)
@@ -170,7 +170,7 @@ impl CommandRoom {
         }
     }
 
-    /// Removes files while it is to go on, which is asked with whether the command has written this one, and what all still take.
+    /// Removes files while `is_to_go_on` returns true. Its arguments: the command wrote this file, and the bytes of all remaining files.
     fn remove(&self, is_to_go_on: impl Fn(bool, u64) -> bool) -> ClearedFiles {
         let since = (self.began - CLOCKS_DIFFER).timestamp();
         let (mut files, _) = look_at_files(&self.scratch);
@@ -181,15 +181,15 @@ impl CommandRoom {
 
 /// A file of the scratch folder.
 struct ScratchFile {
-    /// Beneath the folder.
+    /// The path relative to the folder.
     path: PathBuf,
-    /// What it takes on the disk.
+    /// The size on disk, in bytes.
     bytes: u64,
-    /// Seconds since 1970.
+    /// Time of the last change, in seconds since 1970.
     changed_at: i64,
 }
 
-/// The files in a folder, in no order, and whether these are all. A file that can't be looked at isn't there.
+/// Lists the files in a folder, unordered; false if the list is incomplete. Unreadable files are skipped.
 fn look_at_files(root: &Path) -> (Vec<ScratchFile>, bool) {
     let (mut found, mut open, mut entries) = (Vec::new(), vec![root.to_owned()], 0);
     while let Some(folder) = open.pop() {
@@ -208,7 +208,7 @@ fn look_at_files(root: &Path) -> (Vec<ScratchFile>, bool) {
     (found, entries <= MAX_ENTRIES)
 }
 
-/// Removes files in this order while it is to go on, which is asked with the file and what all of them still take.
+/// Removes files in order while `is_to_go_on` returns true. Its arguments: the file, and the bytes of all remaining files.
 fn remove(root: &Path, files: Vec<ScratchFile>, is_to_go_on: impl Fn(&ScratchFile, u64) -> bool) -> ClearedFiles {
     let mut cleared = ClearedFiles::default();
     let mut left: u64 = files.iter().map(|file| file.bytes).sum();
@@ -225,7 +225,7 @@ fn remove(root: &Path, files: Vec<ScratchFile>, is_to_go_on: impl Fn(&ScratchFil
     cleared
 }
 
-/// Removes a file beneath a folder, by its handle: no link that a program has put in the way is followed.
+/// Removes a file beneath a folder by handles, so that links planted by a program aren't followed.
 fn unlink(root: &Path, path: &Path) -> rustix::io::Result<()> {
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
     let mut folder: OwnedFd = openat(CWD, root, FOLDER, Mode::empty())?;

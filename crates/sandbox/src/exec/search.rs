@@ -1,5 +1,4 @@
-//! Looking for files by name and by what stands in them: folder by folder from the nearest to the deepest, within bounds, and
-//! past whatever names keys or our own state.
+//! Searches for files by name and by content, breadth first and within limits. Names of keys and of our own state are skipped.
 
 use std::{
     collections::VecDeque,
@@ -19,22 +18,22 @@ use reveille_policy as policy;
 
 use super::beneath::{BeneathKind, MAX_DEPTH, Place};
 
-/// How long one search takes at most.
+/// Maximum duration of one search.
 pub const MAX_TIME: Duration = Duration::from_secs(10);
-/// Hits that are told at most.
+/// Maximum number of reported hits.
 pub const MAX_HITS: usize = 200;
-/// Hits in one file that are told at most.
+/// Maximum number of reported hits in one file.
 const MAX_HITS_IN_FILE: usize = 20;
-/// Files and folders that are looked at, at most.
+/// Maximum number of files and folders examined.
 const MAX_SEEN: usize = 100_000;
-/// Larger files aren't looked into, in bytes.
+/// Maximum size of a file whose content is searched, in bytes.
 const MAX_FILE_BYTES: u64 = 2 << 20;
-/// How much of a line is looked at, in bytes: what has longer ones wasn't written by hand.
+/// Maximum bytes of a line that are searched; longer lines are machine-made.
 const MAX_LINE_BYTES: usize = 20_000;
-/// Characters of a line that are told.
+/// Maximum characters of a line that are reported.
 const MAX_TOLD_CHARS: usize = 300;
 
-/// What is looked for: names, text, or names of files with that text.
+/// A search for names, for text, or for text in files with matching names.
 #[derive(Debug, Clone)]
 pub struct Query {
     name: Option<Regex>,
@@ -42,11 +41,11 @@ pub struct Query {
 }
 
 impl Query {
-    /// `pattern`: a glob for names, or with a slash in it for paths below the folder. `text`: a regular expression for a line.
-    /// Neither models the case.
+    /// Builds a query. `pattern` is a glob for names, or with a slash for paths below the folder. `text` is a regular
+    /// expression for a line. Both ignore case.
     ///
     /// # Errors
-    /// A sentence that says what can't be looked for.
+    /// A sentence that names the invalid part.
     pub fn new(pattern: Option<&str>, text: Option<&str>) -> Result<Self, String> {
         let regex = |source: &str| RegexBuilder::new(source).case_insensitive(true).build();
         let name =
@@ -56,10 +55,10 @@ impl Query {
     }
 }
 
-/// A glob as a regular expression for a whole path: `*` and `?` stay within a name, `**` doesn't.
+/// Converts a glob to a regular expression for a whole path: `*` and `?` stay within a name, `**` crosses folders.
 fn glob(pattern: &str) -> String {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-    // A name may stand in any folder.
+    // A name without a slash matches in any folder.
     let mut source = if pattern.contains('/') { "^".to_owned() } else { "^(?:.*/)?".to_owned() };
     let mut rest = pattern;
     let mut alternatives = 0;
@@ -90,38 +89,38 @@ fn glob(pattern: &str) -> String {
     source
 }
 
-/// Where something was found.
+/// One match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// The absolute path.
     pub path: String,
-    /// Whether it is a folder.
+    /// True for a folder.
     pub is_folder: bool,
-    /// The line and what it says, where text was looked for.
+    /// The line's number and text, in a search for text.
     pub line: Option<(usize, String)>,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The hits.
     pub hits: Vec<Hit>,
-    /// Files and folders that were looked at.
+    /// The number of files and folders examined.
     pub seen: usize,
-    /// Names of keys and private state that were passed by.
+    /// The number of skipped names of keys and private state.
     pub passed_by: usize,
-    /// Files and folders that were left out, and not looked into, because the person's rules keep them back.
+    /// The number of files and folders skipped because of the person's rules.
     pub kept_back: usize,
-    /// Why it ended before its end.
+    /// Why the search ended early.
     pub is_cut: Option<&'static str>,
 }
 
-/// Whether a search is wanted any more: dropped, it isn't.
+/// A search's cancellation guard: dropping it cancels the search.
 #[derive(Debug, Default)]
 pub struct Wanted(Arc<AtomicBool>);
 
 impl Wanted {
-    /// What the search looks at.
+    /// Returns the flag polled by the search.
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
@@ -133,7 +132,7 @@ impl Drop for Wanted {
     }
 }
 
-/// Looks through folders. It takes a while: not for the thread that everything else runs on.
+/// Searches folders. Blocks for a while, so don't call this on the main thread.
 pub fn search(
     starts: Vec<Place>,
     query: &Query,
@@ -168,7 +167,7 @@ impl Search<'_> {
         }
         let mut folders = VecDeque::from([(start, String::new(), 0)]);
         while let Some((folder, below, depth)) = folders.pop_front() {
-            // One that can't be looked into has nothing for us.
+            // Unreadable folders are skipped.
             for entry in folder.list().unwrap_or_default() {
                 if self.is_over() {
                     return;
@@ -233,14 +232,14 @@ impl Search<'_> {
     }
 }
 
-/// A text file's text; none for what is too large, binary, or can't be read.
+/// Reads a text file; `None` if the file is too large, binary or unreadable.
 fn text_of(place: &Place) -> Option<String> {
     let (bytes, _) = place.read(MAX_FILE_BYTES).ok()?;
     let head = bytes.get(..bytes.len().min(content::HEAD_BYTES))?;
     content::is_text(head).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What is told of a line: as much as fits, with the hit in it.
+/// Shortens a line to an excerpt around the hit.
 fn around(line: &str, hit: usize) -> String {
     let before = line.get(..hit).map_or(0, |before| before.chars().count());
     let skipped = before.saturating_sub(MAX_TOLD_CHARS / 3);

@@ -1,4 +1,4 @@
-//! Writing: a whole file at once, beside the old one and then in its place, and only over what was expected there.
+//! Atomic writing: a temporary file replaces the old file, and only if that file is as expected.
 
 use std::{io::Write as _, os::fd::OwnedFd};
 
@@ -15,11 +15,11 @@ use super::{BeneathKind, PathError, Place, Stamp, TEMPORARY, refused};
 const NEW_MODE: u32 = 0o644;
 
 impl Place {
-    /// Writes a file in full, or not at all. `expected`: what it is to take the place of; none: nothing, and its folders are made.
-    /// The permissions stay what they were.
+    /// Writes a whole file or nothing. `expected` is the file to replace, whose permissions are kept. With `None` the
+    /// file must be new, and its folders are created.
     ///
     /// # Errors
-    /// [`PathError::Exists`] and [`PathError::Changed`] where something else stands there.
+    /// [`PathError::Exists`] or [`PathError::Changed`] if another file is in place.
     pub fn write(&self, bytes: &[u8], expected: Option<&Stamp>) -> Result<(), PathError> {
         let Some((directory, name)) = self.last(expected.is_none())? else {
             return Err(refused(&self.given, "it is a folder"));
@@ -39,13 +39,13 @@ impl Place {
         rustix::fs::fsync(&directory).map_err(|error| self.io(error.into()))
     }
 
-    /// Takes a file away that is still as it was read.
+    /// Removes a file that is unchanged since it was read.
     pub fn remove(&self, expected: &Stamp) -> Result<(), PathError> {
         let Some((directory, name)) = self.last(false)? else {
             return Err(refused(&self.given, "it is a folder"));
         };
         let temporary = temporary();
-        // Aside first: what is looked at can't be exchanged any more then.
+        // Renamed first, so that the file can't be exchanged after the check.
         rustix::fs::renameat(&directory, name, &directory, temporary.as_str()).map_err(|error| match error {
             Errno::NOENT => PathError::Missing(self.given.clone()),
             error => self.io(error.into()),
@@ -72,7 +72,7 @@ impl Place {
         file.sync_all().map_err(|source| self.io(source))
     }
 
-    /// Gives what was just written its name.
+    /// Renames the temporary file to its final name.
     pub(super) fn put(
         &self,
         at: &OwnedFd,
@@ -92,7 +92,7 @@ impl Place {
         self.exchange(at, temporary, name, expected)
     }
 
-    /// Exchanges the file with what was just written, in one instant, and looks at what stood there in that instant.
+    /// Exchanges the two files atomically, then checks the replaced file.
     pub(super) fn exchange(
         &self,
         at: &OwnedFd,
@@ -103,7 +103,7 @@ impl Place {
         match rustix::fs::renameat_with(at, temporary, at, name, RenameFlags::EXCHANGE) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(PathError::Changed(self.given.clone())),
-            // A file system that can't exchange: the look above was a moment ago.
+            // This file system can't exchange; the check just before has to suffice.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 return rustix::fs::renameat(at, temporary, at, name).map_err(|error| self.io(error.into()));
             }
@@ -118,7 +118,7 @@ impl Place {
         Err(PathError::Changed(self.given.clone()))
     }
 
-    /// What a plain file is now; none for anything else.
+    /// Returns the stamp of a plain file; `None` for any other entry.
     fn stamp_of(&self, at: &OwnedFd, name: &str) -> Option<Stamp> {
         match self.kind_in(at, name) {
             Ok(Some(BeneathKind::File)) => self.open_in(at, name).ok().map(|(_, stamp)| stamp),
@@ -127,7 +127,7 @@ impl Place {
     }
 }
 
-/// Gives a file its name, where nothing has it. A file system that can't promise that is looked at a moment before.
+/// Renames a file to a free name. On file systems without that guarantee, the name is checked just before.
 fn rename(at: &OwnedFd, from: &str, to: &str, flags: RenameFlags) -> rustix::io::Result<()> {
     match rustix::fs::renameat_with(at, from, at, to, flags) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
@@ -141,12 +141,12 @@ fn rename(at: &OwnedFd, from: &str, to: &str, flags: RenameFlags) -> rustix::io:
     }
 }
 
-/// A name that nothing has yet: opening it insists on that.
+/// Returns a random temporary name. Opening fails if the name is taken.
 fn temporary() -> String {
     format!("{TEMPORARY}{:016x}.tmp", fastrand::u64(..))
 }
 
 fn drop_temporary(at: &OwnedFd, temporary: &str) {
-    // Where it can't be dropped there is nothing better to do; lists leave it out.
+    // A failed removal is harmless; lists leave temporary files out.
     rustix::fs::unlinkat(at, temporary, AtFlags::empty()).ok();
 }

@@ -1,4 +1,4 @@
-//! Finding what a command names, when its person is asked.
+//! Finds the files named by a command, before the person is asked.
 
 use std::{
     collections::BTreeSet,
@@ -13,15 +13,15 @@ use reveille_policy::{Rules, named_words};
 use super::{digest, fingerprint, open};
 use crate::exec::Shelter;
 
-/// Files that one yes is bound to.
+/// Maximum number of files bound to one approval.
 const MAX_FILES: usize = 24;
-/// Folders that a command names in which its other words are looked for.
+/// Maximum number of named folders in which the command's other words are searched for.
 const MAX_FOLDERS: usize = 16;
-/// The longest text that is shown of one file, and of all, in bytes.
+/// Maximum length of a text shown for one file, and for all files, in bytes.
 const MAX_TEXT_BYTES: usize = 32 * 1024;
 const MAX_TEXTS_BYTES: usize = 96 * 1024;
 
-/// Programs that read what they do from a file that they are given, by how their names begin.
+/// Programs that run a script file, by the beginning of their names.
 const INTERPRETERS: [&str; 26] = [
     "sh",
     "bash",
@@ -50,10 +50,10 @@ const INTERPRETERS: [&str; 26] = [
     "tclsh",
     "osascript",
 ];
-/// Letters of their options after which no file is their program: it stands in a word, is a module, or files are changed in place.
+/// Option letters that exclude a script file: the program is inline or a module, or files are changed in place.
 const NO_PROGRAM: [char; 4] = ['c', 'e', 'm', 'i'];
-/// Programs that look for files by themselves where they are started, and for which. Some write to these, so that none is put in its place
-/// as it was: it has to be what it was.
+/// Programs that load files from the current folder, with the names of those files. Some programs write to these
+/// files, so they are checked for changes instead of being mounted read-only.
 const LOADERS: [(&str, &[&str]); 27] = [
     ("make", &["GNUmakefile", "makefile", "Makefile"]),
     ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
@@ -84,16 +84,16 @@ const LOADERS: [(&str, &[&str]); 27] = [
     ("git", &[]),
 ];
 
-/// What a command names, and what a yes to it can't be bound to.
+/// The files named by a command, and what an approval can't be bound to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FoundFiles {
-    /// What a yes is bound to.
+    /// The files bound to the approval.
     pub named: BoundFiles,
-    /// Sentences for its person, on what it isn't bound to.
+    /// Sentences for the person about unbound files.
     pub unheld: Vec<String>,
 }
 
-/// The places that programs can write to, and what they don't reach there.
+/// The writable places, and the hidden paths within them.
 struct Places {
     scratch: PathBuf,
     home: Option<PathBuf>,
@@ -118,7 +118,7 @@ impl Places {
             && !policy::is_private(&path.to_string_lossy())
     }
 
-    /// Where a word leads, from a folder if there is one that the command begins in or may have gone to.
+    /// Resolves a word to existing paths, relative to the home and to a folder where the command may be.
     fn find_word(&self, folder: Option<&Path>, word: &str) -> Vec<(PathBuf, PathBuf)> {
         let in_home = ["~/", "HOME/"].iter().find_map(|home| word.strip_prefix(home));
         let rest = word.strip_prefix("PWD/").or(in_home).unwrap_or(word);
@@ -126,7 +126,7 @@ impl Places {
         if rest.starts_with('/') {
             literal.push(PathBuf::from(rest));
         }
-        // What follows a variable begins with a `/`, too.
+        // Words after a variable begin with a `/` too.
         let relative = rest.trim_start_matches('/');
         literal.extend(self.home.iter().map(|home| home.join(relative)));
         literal.extend(folder.map(|folder| folder.join(relative)));
@@ -137,15 +137,15 @@ impl Places {
         found.collect()
     }
 
-    /// The folder of the scratch that a path is in: one cycle's.
+    /// Returns the folder directly below the scratch (one cycle's) that contains a path.
     fn folder_around(&self, path: &Path) -> Option<PathBuf> {
         let first = path.strip_prefix(&self.scratch).ok()?.components().next();
         Some(first.map_or_else(|| self.scratch.clone(), |first| self.scratch.join(first)))
     }
 }
 
-/// What a command names in the person's home that it can't reach: hidden places, and with `is_given` all that isn't granted. Whether
-/// anything is there isn't looked at. What it may read it fails to change by itself, and says so.
+/// Lists unreachable paths in the person's home that a command names: hidden places, and with `is_given` everything
+/// that isn't granted. Existence isn't checked. Read-only paths are left out, because a failed write reports itself.
 pub fn out_of_reach(text: &str, is_given: bool, shelter: &Shelter, rules: &Rules) -> Vec<String> {
     let Some(home) = shelter.home() else { return Vec::new() };
     let places = Places::find(shelter, rules);
@@ -171,8 +171,8 @@ pub fn out_of_reach(text: &str, is_given: bool, shelter: &Shelter, rules: &Rules
     found
 }
 
-/// Finds the files that a command names where programs can write, and what they are. `is_given`: whether it is given something, and so
-/// begins in an empty folder. `may_show`: whether a text may be shown as it is.
+/// Finds the files that a command names in writable places, and describes them. `is_given` means that the command has
+/// extra access and starts in an empty folder. `may_show` decides if a text may be shown.
 pub fn look_for(
     (text, is_given): (&str, bool),
     shelter: &Shelter,
@@ -223,7 +223,7 @@ pub fn look_for(
     }
     let mut seen = BTreeSet::new();
     files.retain(|named| seen.insert(named.clone()));
-    // However many others it names.
+    // Files to be run come first, so that the limit never drops them.
     files.sort_by_key(|(_, path)| !run.contains(path));
     let are_more = words.are_more || are_more_folders || files.len() > MAX_FILES;
     files.truncate(MAX_FILES);
@@ -268,12 +268,12 @@ pub fn look_for(
     FoundFiles { named: BoundFiles { files: found, folders: around, beside: beside.flatten() }, unheld }
 }
 
-/// The file that an interpreter reads what it does from: the first that its arguments name. What follows is what that works on.
+/// Finds the script of an interpreter: the first named file. Later files are its arguments.
 fn program_of(arguments: &[String], files_of: &dyn Fn(&str) -> Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if word.strip_prefix('-').is_some_and(|option| !option.starts_with('-') && option.contains(NO_PROGRAM)) {
-            // A command of one word, such as `./x`. Longer ones are read as commands of their own.
+            // A command of one word, such as `./x`. Longer commands are parsed on their own.
             let command = words.next().filter(|word| word.contains('/'));
             return command.map(|word| files_of(word)).into_iter().flatten().map(|(_, path)| path).collect();
         }
@@ -285,13 +285,13 @@ fn program_of(arguments: &[String], files_of: &dyn Fn(&str) -> Vec<(PathBuf, Pat
     Vec::new()
 }
 
-/// Whether a file can be run by its name. In text that isn't plain a file that is written to can look like a command; put in its place as
-/// it was, it couldn't be written.
+/// Returns true if the file has an executable bit. In complex text a written file can look like a command, and a
+/// read-only snapshot would break the writing.
 fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a program is this one, perhaps in another version: `python3.12`.
+/// Returns true if `name` is the known program, possibly with a version: `python3.12`.
 fn is_called(name: &str, known: &str) -> bool {
     name.strip_prefix(known).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-'))
 }

@@ -1,8 +1,9 @@
-//! A yes runs the bytes that were there when it was asked for, not what stands in their place by then.
+//! An approval covers the bytes present when the person was asked; later replacements don't run.
 //!
-//! [`look_for`] finds the files that a command names where programs can write, and says what they are ([`BoundFiles`], which the question
-//! keeps and shows). [`hold`] comes after the yes: a file that the command runs is put in its place as it was, read-only and for that one
-//! command; all else has to be what it was, or nothing runs. What can't be held so is told in the question.
+//! [`look_for`] finds the files that a command names in writable places and describes them as [`BoundFiles`], which
+//! the question keeps and shows. [`hold`] runs after the approval. A file that the command runs is mounted read-only
+//! in its original state for that command; all other named files must be unchanged, or nothing runs. The question
+//! mentions everything that can't be held.
 
 mod look;
 #[cfg(test)]
@@ -27,25 +28,25 @@ use reveille_base::{
 pub use self::look::{FoundFiles, look_for, out_of_reach};
 use super::Shelter;
 
-/// The longest file that is read, in bytes. A longer one is known by its size, its time of change and its number.
+/// Maximum size of a file that is read, in bytes. A longer file is identified by size, change time and inode.
 const MAX_READ_BYTES: u64 = 16 << 20;
-/// Names in the scratch folder that are looked at beside the named files.
+/// Maximum number of entries fingerprinted beside the named files.
 const MAX_BESIDE: usize = 5_000;
-/// The folder beside these in which long outputs of the cycle are kept: nobody runs them, and each command may add one.
+/// The folder of long outputs. Left out of the fingerprint because outputs aren't run and each command may add one.
 const OUTPUTS: &str = "outputs";
-/// Random bytes in the name of a folder of snapshots.
+/// Random bytes in the name of a snapshot folder.
 const NAME_BYTES: usize = 8;
 
-/// Files as they were, for one command. Dropped, they go.
+/// Snapshots of files for one command, removed on drop.
 #[derive(Debug, Default)]
 pub struct HeldFiles {
     dir: Option<PathBuf>,
-    /// Each as it was, and where it is to be seen.
+    /// Each snapshot, and the path where it is mounted.
     overlays: Vec<(PathBuf, PathBuf)>,
 }
 
 impl HeldFiles {
-    /// Each file as it was, and where it is to be seen.
+    /// Returns each snapshot with the path where it is mounted.
     pub(super) fn overlays(&self) -> &[(PathBuf, PathBuf)] {
         &self.overlays
     }
@@ -54,16 +55,16 @@ impl HeldFiles {
 impl Drop for HeldFiles {
     fn drop(&mut self) {
         if let Some(dir) = &self.dir {
-            // What stays is removed before the next.
+            // Leftovers are removed before the next snapshots.
             fs::remove_dir_all(dir).ok();
         }
     }
 }
 
-/// Makes ready what a yes allows: the files that the call runs as they were, where the sandbox can put them in their place.
+/// Prepares the files of an approved call: snapshots of the files to be run, where the sandbox can mount them.
 ///
 /// # Errors
-/// What isn't as it was, in words for the model. Then nothing may run.
+/// A file has changed; the words for the model. Nothing may run then.
 pub fn hold(named: &BoundFiles, shelter: &Shelter) -> Result<HeldFiles, String> {
     let mut held = HeldFiles::default();
     for (n, file) in named.files.iter().enumerate() {
@@ -103,10 +104,10 @@ fn shown(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-/// The folder of these snapshots, made with the first; what a crash left of others goes.
+/// Returns the folder of these snapshots, created on first use after removing the leftovers of a crash.
 fn folder<'h>(held: &'h mut HeldFiles, shelter: &Shelter) -> io::Result<&'h Path> {
     if held.dir.is_none() {
-        // One wake works at a time, and in it one command.
+        // Only one wake works at a time, with one command at a time.
         fs::remove_dir_all(shelter.snapshots()).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Ok(()),
             _ => Err(error),
@@ -119,7 +120,7 @@ fn folder<'h>(held: &'h mut HeldFiles, shelter: &Shelter) -> io::Result<&'h Path
     held.dir.as_deref().ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Writes a file as it was; `None` if that isn't known any more.
+/// Writes a file's original content; `None` if that content is no longer available.
 fn put(to: &Path, file: &BoundFile, live: File) -> io::Result<Option<PathBuf>> {
     let mode = if file.is_executable { 0o500 } else { 0o400 };
     let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?;
@@ -135,14 +136,14 @@ fn put(to: &Path, file: &BoundFile, live: File) -> io::Result<Option<PathBuf>> {
     Ok((written == file.sha256).then(|| to.to_owned()))
 }
 
-/// Opens a plain file for reading: no link, and without waiting for whoever is at the other end.
+/// Opens a plain file for reading. Links aren't followed, and a pipe doesn't block.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or(0)).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// What a file is known by, and its bytes unless it is too long to be read.
+/// Returns a file's digest, with its bytes unless the file is too long.
 fn digest(mut file: File) -> io::Result<(Option<Vec<u8>>, String)> {
     let found = file.metadata()?;
     if found.len() > MAX_READ_BYTES {
@@ -155,8 +156,8 @@ fn digest(mut file: File) -> io::Result<(Option<Vec<u8>>, String)> {
     Ok((Some(bytes), digest))
 }
 
-/// SHA-256 of what stands in folders, by name, kind, size and time of change, which no program can set; `None` if there is too much. The
-/// named files are left out: they are looked at by themselves.
+/// Returns the SHA-256 of a folder tree by name, mode, size, inode and change time, which programs can't set. The
+/// named files are left out, because they are checked separately. `None` if there are too many entries.
 fn fingerprint(folders: &[PathBuf], named: &[BoundFile]) -> Option<String> {
     let (mut lines, mut open) = (Vec::new(), folders.to_vec());
     let outputs: Vec<PathBuf> = folders.iter().map(|folder| folder.join(OUTPUTS)).collect();
@@ -173,7 +174,7 @@ fn fingerprint(folders: &[PathBuf], named: &[BoundFile]) -> Option<String> {
             }
             let found = fs::symlink_metadata(&path).ok()?;
             if found.is_dir() {
-                // One that is empty tells nothing.
+                // Empty folders don't matter.
                 open.push(path);
             } else {
                 let (size, second, part, number) = (found.len(), found.ctime(), found.ctime_nsec(), found.ino());

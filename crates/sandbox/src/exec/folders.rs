@@ -1,8 +1,8 @@
-//! Folders in the scratch directory: one for each cycle, so that no cycle runs by chance what another one has left.
+//! Folders in the scratch directory: one for each cycle, so that no cycle accidentally runs another's leftovers.
 //!
-//! A cycle's folder is the cycle's own: its kept shell works in `work`, each command that is given something in an empty folder of
-//! a number, and long outputs are in `outputs`. Nothing else of the scratch can be written. What a cycle has made counts as
-//! untrusted, for every other cycle, unless it has ended without having read untrusted text.
+//! The kept shell works in `work`, each command with extra access in an empty numbered folder, and long outputs go to
+//! `outputs`. The rest of the scratch isn't writable. A cycle's files are untrusted for all other cycles unless that
+//! cycle ended untainted.
 
 use std::{
     ffi::OsStr,
@@ -18,20 +18,20 @@ use reveille_base::{
     types::is_cycle_id,
 };
 
-/// The folder in which the kept shell works and the editor writes.
+/// The folder of the kept shell and the editor.
 const WORK: &str = "work";
-/// The folder of a cycle whose id is no name of a folder.
+/// The folder for cycle ids that can't be folder names.
 const OTHER: &str = "other";
-/// Folders of commands that one cycle can have.
+/// Maximum number of command folders of one cycle.
 const MAX_RUNS: u32 = 10_000;
-/// How long a folder stays that nothing was written to, and how much all of them may hold: the oldest go first.
+/// How long an unchanged folder is kept. Old folders also go, oldest first, above the total size.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// In bytes.
+/// Maximum size of all folders, in bytes.
 const MAX_BYTES: u64 = 4 << 30;
-/// Entries of one folder that are counted at most; one with more counts as too large.
+/// Maximum number of entries counted in one folder; a folder with more counts as too large.
 const MAX_COUNTED: usize = 200_000;
 
-/// One cycle's folder, which needn't be there yet.
+/// One cycle's folder, possibly missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CycleFolder {
     scratch: PathBuf,
@@ -39,27 +39,27 @@ pub struct CycleFolder {
 }
 
 impl CycleFolder {
-    /// The folder of this cycle. An id that is no single name has the folder `other`.
+    /// Returns the folder of a cycle. An id that isn't a single name gets the folder `other`.
     pub fn new(scratch: &Path, cycle: &str) -> Self {
         let is_name = matches!(Path::new(cycle).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
         let name = if is_name { cycle } else { OTHER };
         Self { scratch: scratch.to_owned(), name: name.to_owned() }
     }
 
-    /// Its path.
+    /// Returns the path.
     pub fn path(&self) -> PathBuf {
         self.scratch.join(&self.name)
     }
 
-    /// The path of the folder that the kept shell works in.
+    /// Returns the path of the kept shell's folder.
     pub fn work_path(&self) -> PathBuf {
         self.path().join(WORK)
     }
 
-    /// Makes the folder that the kept shell works in, if need be.
+    /// Creates the kept shell's folder if missing.
     ///
     /// # Errors
-    /// It can't be made, or something else stands there.
+    /// The folder can't be created, or another kind of file has its path.
     pub fn make_work(&self) -> io::Result<PathBuf> {
         self.make()?;
         let path = self.work_path();
@@ -67,10 +67,10 @@ impl CycleFolder {
         Ok(path)
     }
 
-    /// Makes an empty folder for one command.
+    /// Creates an empty folder for one command.
     ///
     /// # Errors
-    /// It can't be made.
+    /// The folder can't be created.
     pub fn make_empty(&self) -> io::Result<PathBuf> {
         self.make()?;
         for number in 1..=MAX_RUNS {
@@ -84,10 +84,10 @@ impl CycleFolder {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Makes the folder, if need be. The first of a cycle also empties the scratch of what is old or too much.
+    /// Creates the folder if missing. A cycle's first call also cleans up the scratch.
     ///
     /// # Errors
-    /// It can't be made, or something else stands there.
+    /// The folder can't be created, or another kind of file has its path.
     pub fn make(&self) -> io::Result<PathBuf> {
         let path = self.path();
         if !path.is_dir() {
@@ -99,14 +99,14 @@ impl CycleFolder {
     }
 }
 
-/// Whether the scratch holds anything but this folder.
+/// Returns true if the scratch holds anything besides this folder.
 pub(super) fn has_others(folder: &CycleFolder) -> bool {
     let others = std::fs::read_dir(&folder.scratch).into_iter().flatten().flatten();
     others.into_iter().any(|entry| entry.file_name() != folder.name.as_str())
 }
 
-/// Whether a text names something in the scratch directory, or the directory itself, that is in none of the `seen` folders.
-/// `home`: what `~` and `$HOME` stand for. What a text names by other ways isn't found; it isn't there for whoever hasn't named it.
+/// Returns true if a text names the scratch directory, or a path in it outside the `seen` folders. `home` is the value
+/// of `~` and `$HOME`. Indirect spellings aren't recognized, but those files are invisible unless named plainly.
 pub fn names_unseen(text: &str, scratch: &Path, seen: &[PathBuf], home: Option<&Path>) -> bool {
     let real = scratch.canonicalize().ok().filter(|real| real != scratch);
     let mut spellings = vec![scratch.display().to_string()];
@@ -123,7 +123,7 @@ pub fn names_unseen(text: &str, scratch: &Path, seen: &[PathBuf], home: Option<&
     })
 }
 
-/// The same of what stands behind the scratch directory's own path.
+/// The same check for the text after the scratch directory's path.
 fn names_unseen_below(rest: &str, seen: &[&str]) -> bool {
     let Some(below) = rest.strip_prefix('/') else {
         // `scratches` is another folder.
@@ -136,15 +136,15 @@ fn names_unseen_below(rest: &str, seen: &[&str]) -> bool {
     !(is_plain && is_seen)
 }
 
-/// Removes cycles' folders that nobody has written to for so long, and then, while there is more than `max_bytes`, the oldest, but
-/// never the newest. Anything else is a person's, or an earlier version's. A folder that can't be removed stays for the next time.
+/// Removes cycle folders older than `max_age`, then the oldest while the total exceeds `max_bytes`, but never the
+/// newest. Other files belong to a person or an earlier version. A failed removal is retried next time.
 fn empty(scratch: &Path, max_age: Duration, max_bytes: u64) {
     let entries = std::fs::read_dir(scratch).into_iter().flatten().flatten();
     let is_cycles = |name: &OsStr| name.to_str().is_some_and(|name| name == OTHER || is_cycle_id(name));
     let folders = entries.filter(|entry| is_cycles(&entry.file_name()));
     let mut found: Vec<Found> = folders.map(|entry| Found::look(entry.path())).collect();
     found.sort_by_key(|one| std::cmp::Reverse(one.written));
-    // By what was written last: a clock that has leapt ahead, or stood still, makes nothing old.
+    // Ages are relative to the newest write, so that a wrong clock makes no folder old.
     let mut found = found.into_iter();
     let Some(newest) = found.next() else { return };
     let mut bytes = newest.bytes;
@@ -159,11 +159,11 @@ fn empty(scratch: &Path, max_age: Duration, max_bytes: u64) {
     }
 }
 
-/// An entry of the scratch.
+/// A folder of the scratch.
 struct Found {
     path: PathBuf,
     bytes: u64,
-    /// When anything in it was last written.
+    /// The time of the last write within the folder.
     written: SystemTime,
 }
 
@@ -188,7 +188,7 @@ impl Found {
     }
 }
 
-/// Removes a folder whatever its programs have made of its permissions. No link is followed.
+/// Removes a folder, whatever its permissions. Links aren't followed.
 fn remove(path: &Path) -> io::Result<()> {
     if !path.symlink_metadata()?.is_dir() {
         return std::fs::remove_file(path);
@@ -212,7 +212,7 @@ fn open_folders(path: &Path) {
     }
 }
 
-/// Makes a folder that isn't there yet; no link stands for it.
+/// Creates a folder if missing; a link at the path is refused.
 fn make_folder(path: &Path) -> io::Result<()> {
     match create_private_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.symlink_metadata()?.is_dir() => Ok(()),

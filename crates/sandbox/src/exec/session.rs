@@ -1,7 +1,7 @@
-//! A shell that is kept from call to call, so that where it stands and what it has set stays.
+//! A shell kept between calls, so that its folder and its variables persist.
 //!
-//! One bash reads commands, each behind a random mark, and says that mark before and after what the command printed. A command
-//! that takes too long, or ends the shell, ends the whole group: the next one begins with a fresh shell.
+//! One bash reads commands, each after a random mark, and prints that mark before and after the command's output. A
+//! command that takes too long, or ends the shell, ends the whole process group; the next command gets a fresh shell.
 
 use std::{
     io::{Read, Write as _},
@@ -17,23 +17,23 @@ use reveille_base::process::{self, Leashed, ProcessError, Spec};
 use super::room::{CommandRoom, Filled};
 use crate::proxy::Proxy;
 
-/// Kept of one command's output, in bytes.
+/// Maximum bytes kept of one command's output.
 const KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// What the shell does: a mark, then a command, each up to a NUL. What a command reads is nothing.
+/// The shell's loop: reads a mark and a command, each up to a NUL. The command's standard input is empty.
 const LOOP: &str = r#"while IFS= read -r -d '' __mark && IFS= read -r -d '' __command; do
 printf '\n%s begin\n' "$__mark"
 eval "$__command" </dev/null 2>&1
 printf '\n%s end %s\n' "$__mark" "$?"
 done"#;
 
-/// A locale that each system has, in English and UTF-8.
+/// A locale that every system has, in English and UTF-8.
 const ENGLISH: &str = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
 
-/// Settings of programs that would else wait for a person, speak a language that `tool/bash` doesn't know, run what a repository names, or
-/// take what stands in a home directory for their person's.
-/// A clone can bring along a bare repository (though no `.git`), whose configuration has `git diff` run a program: git takes none by itself
-/// (`safe.bareRepository`, since 2.38).
+/// Variables that keep programs from waiting for a person, speaking a language that `tool/bash` can't parse, running a
+/// repository's programs, or using settings in a home directory. A clone can contain a bare repository (though no
+/// `.git`), whose configuration makes `git diff` run a program; with `safe.bareRepository` (since 2.38) git ignores
+/// those.
 const VARIABLES: [(&str, &str); 21] = [
     ("LC_ALL", ENGLISH),
     ("LANGUAGE", "C"),
@@ -59,7 +59,7 @@ const VARIABLES: [(&str, &str); 21] = [
     ("INPUTRC", "/dev/null"),
 ];
 
-/// Folders of settings, caches and state, in the place of those in the home directory: that isn't writable, or begins empty.
+/// Folders of settings, caches and state instead of those in the home directory, which is read-only or empty.
 const FOLDERS: [(&str, &str); 4] = [
     ("XDG_CONFIG_HOME", ".config"),
     ("XDG_CACHE_HOME", ".cache"),
@@ -67,51 +67,51 @@ const FOLDERS: [(&str, &str); 4] = [
     ("NPM_CONFIG_CACHE", ".cache/npm"),
 ];
 
-/// The same child, whose programs have their settings and caches beneath `temporary` and take none from a home directory.
+/// Moves the settings and caches of programs beneath `temporary`, away from the home directory.
 pub(super) fn without_settings(spec: Spec, temporary: &Path) -> Spec {
     FOLDERS.iter().fold(spec, |spec, (name, folder)| spec.env(*name, temporary.join(folder)))
 }
 
-/// What is run: bash, without anybody's settings.
+/// Returns bash, without startup files, and its arguments.
 pub(super) fn program() -> (&'static str, [&'static str; 4]) {
     ("/bin/bash", ["--noprofile", "--norc", "-c", LOOP])
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// What it printed, the first 8 MiB; bytes that are no text are replaced.
+    /// The output, up to 8 MiB; invalid UTF-8 is replaced.
     pub printed: String,
-    /// How it ended.
+    /// The end of the command.
     pub end: End,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this exit code.
+    /// A regular end with this exit code.
     Code(i32),
-    /// It took too long, and was killed with all that it had started.
+    /// The timeout; the command and its child processes were killed.
     TimedOut,
-    /// It ended the shell.
+    /// The command ended the shell.
     ShellEnded(Option<ExitStatus>),
-    /// It had filled something, and was killed with all that it had started.
+    /// A disk limit; the command and its child processes were killed.
     Filled(Filled),
 }
 
-/// A shell at work. Dropped, it is killed with its group.
+/// A running shell. Dropping it kills its process group.
 #[derive(Debug)]
 pub struct ShellSession {
     shell: Leashed,
     commands: std::process::ChildStdin,
     printed: mpsc::Receiver<Vec<u8>>,
-    /// What was printed and isn't looked at yet.
+    /// Output that hasn't been searched yet.
     rest: Vec<u8>,
     _proxy: Option<Proxy>,
 }
 
 impl ShellSession {
-    /// Starts it.
+    /// Starts the shell.
     ///
     /// # Errors
     /// The program can't be started.
@@ -121,12 +121,12 @@ impl ShellSession {
         let (sender, printed) = mpsc::channel(16);
         let complaints = sender.clone();
         std::thread::spawn(move || forward(pipes.stdout, &sender));
-        // Of the shell itself, and of what confines it: a reason why it ended.
+        // Messages of the shell and of the sandbox: the reason for an early end.
         std::thread::spawn(move || forward(pipes.stderr, &complaints));
         Ok(Self { shell, commands: pipes.stdin, printed, rest: Vec::new(), _proxy: proxy })
     }
 
-    /// Runs a command to its end, or for so long, or until it has filled its room. After anything but [`End::Code`] the session is over.
+    /// Runs a command until its end, the timeout or a disk limit. After anything but [`End::Code`] the session is over.
     pub async fn run(&mut self, mark: &str, command: &str, within: Duration, room: &CommandRoom) -> Ran {
         let sent = format!("{mark}\0{command}\0");
         if self.commands.write_all(sent.as_bytes()).and_then(|()| self.commands.flush()).is_err() {
@@ -142,7 +142,7 @@ impl ShellSession {
                 self.rest.extend(bytes);
             }
         };
-        // Whoever has ended has ended, whatever it has filled.
+        // A finished command counts as finished, even at a disk limit.
         let ended = tokio::select! {
             biased;
             read = tokio::time::timeout(within, reading) => read.map_err(|_| End::TimedOut),
@@ -163,13 +163,13 @@ impl ShellSession {
     }
 }
 
-/// The marks around one command's output, looked for as it comes: no byte is looked at twice.
+/// The marks around one command's output. The search is incremental, so each byte is searched once.
 struct Marks {
     begin: Vec<u8>,
     end: Vec<u8>,
-    /// Where the output begins.
+    /// The offset of the output.
     from: Option<usize>,
-    /// No mark begins before.
+    /// The offset up to which the search is done.
     looked_to: usize,
 }
 
@@ -179,12 +179,12 @@ impl Marks {
         Self { begin, end, from: None, looked_to: 0 }
     }
 
-    /// Takes the command's output out of `rest` once all of it is there.
+    /// Takes the output out of `rest` once it is complete.
     fn take(&mut self, rest: &mut Vec<u8>) -> Option<Ran> {
         if self.from.is_none() {
             let at = self.look(rest, false)?;
             self.from = Some(at + self.begin.len());
-            // Where nothing is printed the end's mark begins with the line end of the beginning's.
+            // Without output, the end mark begins with the newline of the begin mark.
             self.looked_to = at + self.begin.len() - 1;
         }
         let from = self.from?;
@@ -211,12 +211,12 @@ impl Marks {
         found
     }
 
-    /// What has been printed by now.
+    /// Returns the output so far.
     fn so_far(&self, rest: &[u8]) -> String {
         text(rest.get(self.from.unwrap_or(0)..).unwrap_or_default())
     }
 
-    /// Drops the middle of what is too long: its beginning stays, and its last bytes, in which the end's mark may have begun.
+    /// Drops the middle of an output that is too long. The last bytes stay, because the end mark may have begun there.
     fn bound(&mut self, rest: &mut Vec<u8>, from: usize) {
         const LAST: usize = 64 * 1024;
         let keep = from + KEPT_BYTES_MAX;
@@ -228,7 +228,7 @@ impl Marks {
     }
 }
 
-/// Hands on what is read until nobody wants it.
+/// Forwards all bytes until the receiver is dropped.
 fn forward(mut from: impl Read, to: &mpsc::Sender<Vec<u8>>) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(n @ 1..) = from.read(&mut buffer) {
@@ -255,7 +255,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// In words, for the model.
+/// Describes the end for the model.
 pub fn described(end: End, within: Duration) -> String {
     match end {
         End::Code(0) => String::new(),
@@ -275,7 +275,7 @@ pub fn described(end: End, within: Duration) -> String {
     }
 }
 
-/// The bash that sessions run, if it is there.
+/// Returns true if bash is installed.
 pub(super) fn is_there() -> bool {
     PathBuf::from(program().0).exists()
 }

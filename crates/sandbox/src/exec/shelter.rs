@@ -1,4 +1,4 @@
-//! The sandbox of this machine as one cycle knows it: looked for when it is first asked for, and only then.
+//! This machine's sandbox for one cycle, detected on first use.
 
 use std::{
     cell::OnceCell,
@@ -18,62 +18,62 @@ use super::{
 };
 use crate::{ConfinedHome, Confinement, Layout, Sandbox, looks_empty};
 
-/// Why there is no sandbox for somebody without a home directory.
+/// The reason without a home directory.
 const NO_HOME: &str = "it isn't known where your home directory is (HOME isn't set to an absolute path), so the keys in it can't be hidden from programs";
 
-/// Why there is no sandbox where everything is denied to programs: nothing can be left of a machine without any file.
+/// The reason if a rule denies everything: a sandbox without any file can't run a program.
 const ALL_DENIED: &str = "a rule of policy.toml denies programs the whole machine (/**)";
-/// Why there is no sandbox while `mcp.toml` can't be read.
+/// The reason while `mcp.toml` can't be read.
 const NO_MCP_TOML: &str = "mcp.toml can't be read, so the files of keys that it names can't be hidden from programs";
 
-/// The folder of what belongs to no cycle: looks of standing jobs.
+/// The scratch folder for work outside of a cycle: probes of standing jobs.
 const NO_CYCLE: &str = "looks";
 
-/// Files of keys that others' settings name, to be hidden from programs.
+/// Key files named by other settings, to be hidden from programs.
 #[derive(Debug, Clone, Default)]
 pub struct KeyFiles {
-    /// Which.
+    /// The files.
     pub files: Vec<PathBuf>,
-    /// Whether those settings couldn't be read. Then there is no sandbox.
+    /// Set if those settings couldn't be read. Then there is no sandbox.
     pub is_unknown: bool,
 }
 
-/// Where programs run.
+/// The place where programs run.
 #[derive(Debug)]
 pub struct Shelter {
     launcher: PathBuf,
     confinement: Confinement,
-    /// The person's home directory, as the settings name it.
+    /// The person's home directory from the settings.
     home: Option<PathBuf>,
-    /// The folder of the cycle that it is for.
+    /// The folder of the current cycle.
     folder: CycleFolder,
-    /// Folders of cycles that have ended without having read untrusted text.
+    /// Folders of earlier cycles that ended untainted.
     clean: Vec<PathBuf>,
-    /// Granted folders that a cycle has written to which had read untrusted text, each with when it last did.
+    /// Granted folders written to by tainted cycles, each with the time of the last write.
     tainted_writes: Vec<(PathBuf, DateTime<Utc>)>,
-    /// What the rules deny to programs, whatever else they grant.
+    /// Places that the rules deny to programs, whatever else is granted.
     denied: Vec<PathBuf>,
-    /// Files that hold keys, as the settings and `mcp.toml` name them.
+    /// Key files named by the settings and `mcp.toml`.
     key_files: Vec<PathBuf>,
-    /// Where MCP servers have their folders.
+    /// The directory of the MCP servers' folders.
     servers: PathBuf,
-    /// Where what commands could change is kept.
+    /// The copies taken before commands change files.
     copies: Copies,
-    /// Where files are kept as they were, while the command runs that a yes has allowed.
+    /// The directory of file snapshots for approved commands.
     snapshots: PathBuf,
-    /// What has to stay free on the disk.
+    /// The disk space that must stay free.
     reserve: Reserve,
     found: OnceCell<Sandbox>,
 }
 
 impl Shelter {
-    /// Of this workspace; `launcher` is the program `wake`. What the rules deny to programs is hidden in it, as far as it is there.
+    /// Creates the shelter of this workspace; `launcher` is the program `wake`. Existing places denied by the rules are hidden.
     pub fn new(config: &Config, rules: &Rules, others: KeyFiles, launcher: PathBuf) -> Self {
         let mut confinement = Confinement::new(config, config.home.as_deref(), config.scratch_dir());
         let denied: Vec<PathBuf> = rules.hidden_places().into_iter().filter(|place| place.exists()).collect();
-        // Of ours, too: the memory can be denied to programs.
+        // Includes our own readable places: a rule can deny the memory to programs.
         confinement.readable.retain(|path| !denied.iter().any(|place| path.starts_with(place)));
-        // What programs work in stays, wherever it lies.
+        // The working directory stays usable, even within a denied place.
         let (around, hidden): (Vec<_>, Vec<_>) =
             denied.iter().cloned().partition(|place| confinement.work_dir.starts_with(place));
         confinement.covered.extend(around);
@@ -93,7 +93,7 @@ impl Shelter {
         let found = why_none.map(|why| Sandbox::None { why: why.to_owned() });
         let found = found.map_or_else(OnceCell::new, OnceCell::from);
         let copies = Copies::of(config);
-        // In a home that is the whole machine nothing can be told from the machine.
+        // A home at the root can't be separated from the rest of the machine.
         let home = config.home.clone().filter(|home| home.parent().is_some());
         let folder = CycleFolder::new(&confinement.work_dir, NO_CYCLE);
         let (clean, tainted_writes, servers) = (Vec::new(), Vec::new(), config.mcp_dir());
@@ -115,7 +115,7 @@ impl Shelter {
         }
     }
 
-    /// The same for a cycle, which sees the folders of these others: they have ended without having read untrusted text.
+    /// Sets the current cycle, and the earlier untainted cycles whose folders are visible.
     #[must_use]
     pub fn for_cycle(self, cycle: &str, clean: impl IntoIterator<Item = String>) -> Self {
         let scratch = self.scratch();
@@ -124,7 +124,7 @@ impl Shelter {
         Self { folder: CycleFolder::new(scratch, cycle), clean, ..self }
     }
 
-    /// What is confined so, with the launcher that this program is.
+    /// Creates a shelter from a confinement, with the launcher program.
     pub fn of(confinement: Confinement, launcher: PathBuf) -> Self {
         let servers = confinement.work_dir.with_file_name("mcp");
         let copies = Copies::new(confinement.work_dir.with_file_name("copies"), Reserve::of_mib(0));
@@ -147,12 +147,12 @@ impl Shelter {
         }
     }
 
-    /// What is confined so, on a machine that offers this.
+    /// Creates a shelter with a given sandbox.
     pub fn on(sandbox: Sandbox, confinement: Confinement) -> Self {
         Self { found: OnceCell::from(sandbox), ..Self::of(confinement, PathBuf::from("/nowhere")) }
     }
 
-    /// One that isn't there, with a scratch directory that is.
+    /// Creates a shelter without a sandbox, on an existing scratch directory.
     #[cfg(test)]
     pub(crate) fn missing(scratch: &Path) -> Self {
         let confinement = Confinement { work_dir: scratch.to_owned(), ..Confinement::default() };
@@ -162,7 +162,7 @@ impl Shelter {
         }
     }
 
-    /// What this machine offers. The first call tries it out.
+    /// Returns this machine's sandbox. The first call tries the sandbox out.
     pub fn sandbox(&self) -> &Sandbox {
         self.found.get_or_init(|| match create_private_dirs(self.scratch()) {
             Ok(()) => Sandbox::find(&self.launcher, self.scratch()),
@@ -170,8 +170,8 @@ impl Shelter {
         })
     }
 
-    /// What this machine offers, for those who only ask: the scratch directory isn't made. Where it isn't there, it is tried out in
-    /// the directory that it would be made in.
+    /// Detects the sandbox for status displays, without creating the scratch directory. If the directory is missing,
+    /// the trial runs in its nearest existing parent.
     pub fn look(&self) -> Sandbox {
         if let Some(found) = self.found.get() {
             return found.clone();
@@ -180,33 +180,33 @@ impl Shelter {
         Sandbox::find(&self.launcher, place.unwrap_or(Path::new("/")))
     }
 
-    /// Whether there is a sandbox.
+    /// Returns true if there is a sandbox.
     pub fn is_there(&self) -> bool {
         self.sandbox().is_there()
     }
 
-    /// Whether a file can be put in another's place for one command.
+    /// Returns true if the sandbox can mount a file over another for one command.
     pub(super) fn puts_files_in_place(&self) -> bool {
         matches!(self.sandbox(), Sandbox::Bubblewrap { .. })
     }
 
-    /// The room that a command has which begins now.
+    /// Measures the disk space for a command that starts now.
     pub(super) fn room(&self) -> CommandRoom {
         CommandRoom::look(self.scratch(), self.reserve)
     }
 
-    /// Where files are kept as they were, while a command runs. No program reaches it.
+    /// Returns the directory of file snapshots, out of reach of all programs.
     pub(super) fn snapshots(&self) -> &Path {
         &self.snapshots
     }
 
-    /// What is confined to what, before a person's grants.
+    /// Returns the base confinement, without a person's grants.
     pub fn confinement(&self) -> Confinement {
         self.confinement.clone()
     }
 
-    /// What confines a command that starts in `dir` and is given so much. Only one that is given nothing has the person's home as it
-    /// is. `sees_untrusted`: whether it reads what other cycles have left that had read untrusted text.
+    /// Returns the confinement of a command that starts in `dir` with this access. Only a command without access sees
+    /// the person's home unchanged. `sees_untrusted` shows files left by tainted cycles.
     pub fn of_command(&self, rules: &Rules, access: Access, sees_untrusted: bool, dir: PathBuf) -> Confinement {
         let mut confinement = self.confinement();
         confinement.work_dir = dir;
@@ -214,7 +214,7 @@ impl Shelter {
         // fault: granted-folders-writable-command
         confinement.is_read_only = !access.writes;
         confinement.shown = self.seen(sees_untrusted);
-        // What is granted below a folder that looks empty inside. The workspace is no person's to grant.
+        // Grants below a folder that looks empty inside. Grants within the workspace are ignored.
         let is_ours = |path: &PathBuf| self.confinement.covered.iter().any(|covered| path.starts_with(covered));
         let below = rules.readable().into_iter().filter(|path| looks_empty(path) && !is_ours(path));
         confinement.shown.extend(self.granted(below));
@@ -232,7 +232,7 @@ impl Shelter {
         confinement
     }
 
-    /// The folders of the scratch that may be read, beside what the cycle works in.
+    /// Returns the readable folders of the scratch besides the working directory.
     pub fn seen(&self, sees_untrusted: bool) -> Vec<PathBuf> {
         // fault: misled-cycle-left-every
         if sees_untrusted {
@@ -241,45 +241,45 @@ impl Shelter {
         std::iter::once(self.folder.path()).chain(self.clean.iter().cloned()).collect()
     }
 
-    /// Whether a text names what another cycle has left in the scratch that had read untrusted text, or that isn't known to have
-    /// read none.
+    /// Returns true if a text names scratch files of another cycle that was tainted, or isn't known to be untainted.
     pub fn names_untrusted(&self, text: &str) -> bool {
         folders::names_unseen(text, self.scratch(), &self.seen(false), self.home.as_deref())
     }
 
-    /// The same, with which granted folders a cycle has written to that had read untrusted text, and when each last was.
+    /// Sets the granted folders written to by tainted cycles, each with the time of the last write.
     #[must_use]
     pub fn with_tainted_writes(self, tainted_writes: Vec<(PathBuf, DateTime<Utc>)>) -> Self {
         Self { tainted_writes, ..self }
     }
 
-    /// When a cycle that had read untrusted text last wrote to a folder that these rules grant; `None` if none did.
+    /// Returns the time of the last write by a tainted cycle to a granted folder; `None` without such a write.
     pub fn tainted_write(&self, rules: &Rules) -> Option<DateTime<Utc>> {
         let granted = rules.granted();
         let is_granted = |path: &PathBuf| granted.iter().any(|root| path.starts_with(root) || root.starts_with(path));
         self.tainted_writes.iter().filter(|(path, _)| is_granted(path)).map(|(_, at)| *at).max()
     }
 
-    /// Whether other cycles have left anything in the scratch.
+    /// Returns true if other cycles have left files in the scratch.
     pub fn has_left(&self) -> bool {
         folders::has_others(&self.folder)
     }
 
-    /// The person's home directory, if it is one that can be told from the machine.
+    /// Returns the person's home directory; `None` if it can't be separated from the machine.
     pub(super) fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
 
-    /// The folder of the cycle.
+    /// Returns the folder of the cycle.
     pub fn folder(&self) -> &CycleFolder {
         &self.folder
     }
 
-    /// The directory of an MCP server, its home, made if need be. Whoever can write there runs what the server loads: so it lies
-    /// outside of [`Shelter::scratch`], where no other program and no tool reaches it, and no link stands for it.
+    /// Returns the directory and home of an MCP server, created if missing. A writer to this directory controls the
+    /// server's code, so it lies outside of [`Shelter::scratch`], out of reach of other programs and tools, and must
+    /// not be a link.
     ///
     /// # Errors
-    /// It can't be made, or something else stands there.
+    /// The directory can't be created, or another kind of file has its path.
     pub fn server_folder(&self, name: &str) -> std::io::Result<PathBuf> {
         let path = self.servers.join(name);
         create_private_dirs(&path)?;
@@ -293,18 +293,18 @@ impl Shelter {
         Ok(path)
     }
 
-    /// These grants, but for what lies where a rule denies it.
+    /// Drops grants within places denied by a rule.
     pub fn granted(&self, paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
         let is_denied = |path: &PathBuf| self.denied.iter().any(|place| path.starts_with(place));
         paths.into_iter().filter(|path| !is_denied(path)).collect()
     }
 
-    /// The folders of the person's that a command can be let write to.
+    /// Returns the person's folders that a command may get write access to.
     pub fn writable(&self, rules: &Rules) -> Vec<PathBuf> {
         self.granted(rules.granted().into_iter().filter(|path| path.is_dir()))
     }
 
-    /// Why what a command can change there can't be copied before, if it can't.
+    /// Returns the reason why the writable folders can't be copied beforehand; `None` if they can.
     pub fn uncovered(&self, rules: &Rules) -> Option<String> {
         let looked_at = reach(self.let_write(rules)).and_then(|(roots, hidden)| {
             self.copies
@@ -314,10 +314,10 @@ impl Shelter {
         looked_at.err().map(|error| error.to_string())
     }
 
-    /// Copies, for a wake, what a command can change there. On a thread of its own: it may take seconds.
+    /// Copies the writable folders for a wake, on a blocking thread because this may take seconds.
     ///
     /// # Errors
-    /// There is no copy then.
+    /// There is no copy.
     pub async fn copy(&self, rules: &Rules, wake: &str, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
         let (confinement, copies, wake) = (self.let_write(rules), self.copies.clone(), wake.to_owned());
         let taking = tokio::task::spawn_blocking(move || {
@@ -327,21 +327,21 @@ impl Shelter {
         taking.await.unwrap_or_else(|error| Err(CopyError::Uncovered(format!("copying broke off ({error})"))))
     }
 
-    /// What confines a command that is let write to the person's folders.
+    /// Returns the confinement of a command with write access to the person's folders.
     fn let_write(&self, rules: &Rules) -> Confinement {
         let mut confinement = self.confinement();
         confinement.writable.extend(self.writable(rules));
         confinement
     }
 
-    /// What no command reaches, also not one that is let write to the person's folders. Where grants contradict that, no command runs.
+    /// Returns the paths hidden from all commands, even those with write access. If grants contradict a hidden path, no command runs.
     pub(super) fn hidden_from_writing(&self, rules: &Rules) -> Vec<PathBuf> {
         let confinement = self.let_write(rules);
         let hidden = Layout::of(&confinement).map_or_else(|_| confinement.hidden.clone(), |layout| layout.hidden());
         hidden.into_iter().chain(self.key_files.iter().cloned()).collect()
     }
 
-    /// Files that hold keys: they are hidden from programs, and no tool for files opens them.
+    /// Returns the files with keys, hidden from programs and refused by file tools.
     pub fn key_files(&self) -> &[PathBuf] {
         &self.key_files
     }
@@ -351,22 +351,22 @@ impl Shelter {
         super::keep::keep_rest(&self.folder, name, output)
     }
 
-    /// The directory of all cycles' folders.
+    /// Returns the directory of all cycles' folders.
     pub fn scratch(&self) -> &Path {
         &self.confinement.work_dir
     }
 }
 
-/// The folders that a command can write to, the outermost alone, and what it doesn't reach in them.
+/// Returns the outermost writable folders, and the hidden paths.
 fn reach(mut confinement: Confinement) -> Result<(Vec<PathBuf>, Vec<PathBuf>), CopyError> {
     let uncovered = |why: String| CopyError::Uncovered(why);
-    // The scratch folder may not be there yet, and needn't be.
+    // The scratch folder may be missing, so a granted folder takes its place.
     confinement.work_dir = confinement.writable.first().cloned().unwrap_or(confinement.work_dir);
     let hidden = Layout::of(&confinement).map_err(|error| uncovered(error.to_string()))?.hidden();
     let roots: Result<Vec<PathBuf>, _> = confinement.writable.iter().map(|root| root.canonicalize()).collect();
     let mut roots = roots.map_err(|error| uncovered(error.to_string()))?;
     roots.sort();
-    // One within another comes right behind it, or behind its siblings.
+    // Sorted, so an inner folder comes after its outer folder.
     let mut outermost: Vec<PathBuf> = Vec::new();
     for root in roots {
         if !outermost.iter().any(|outer| root.starts_with(outer)) {

@@ -1,5 +1,5 @@
-//! What this machine is and how it fares, without what tells it from others: no host name, no user, no address, no program that
-//! runs. Linux says it in files, macOS by its own programs.
+//! The machine's system and state, without identifying details: no host name, user, address or running program. Linux
+//! provides files, macOS programs.
 
 use std::{
     fs,
@@ -12,13 +12,13 @@ use reveille_base::{
     process::{self, Spec},
 };
 
-/// How long a program that is asked may take.
+/// Timeout of a queried program.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The largest file that is read of the system's, in bytes.
+/// Maximum size of a system file, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// What is known of the machine; what isn't told is left out. `root` is where the system's files are, `/` but for tests; `work`
-/// a folder on the disk that matters to us.
+/// Describes the machine; unknown details are left out. `root` is the root of the system's files, `/` outside of
+/// tests. `work` is a folder on the disk whose free space matters.
 pub fn described(root: &Path, work: &Path) -> String {
     let lines = if cfg!(target_os = "macos") { macos() } else { linux(root) };
     let cpus = std::thread::available_parallelism().map_or_else(|_| String::new(), |n| format!(", {n} processors"));
@@ -103,7 +103,7 @@ fn battery(supplies: &Path) -> Option<String> {
     })
 }
 
-/// A span as a person reads it.
+/// Formats a duration for people.
 fn span(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours) {

@@ -1,8 +1,8 @@
-//! Where a URL leads, as far as its text tells. Values in, values out.
+//! The target of a URL, as far as its text tells. Values in, values out.
 //!
-//! One parser reads every spelling (WHATWG's, by the `url` crate): decimal, octal, hexadecimal and short IPv4 addresses,
-//! percent-encoding, full-width digits and dots all come out of it as the address that they mean. What it takes for a name is
-//! looked up, and the answers are judged in [`super::dial`].
+//! One parser (WHATWG's, in the `url` crate) normalizes every spelling: decimal, octal, hexadecimal and short IPv4
+//! addresses, percent-encoding, full-width digits and dots become the address they mean. Names are looked up and
+//! checked in [`super::dial`].
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -12,17 +12,17 @@ use reveille_base::net_guard;
 
 use super::WebError;
 
-/// The longest URL, in bytes.
+/// Maximum length of a URL, in bytes.
 pub(super) const MAX_URL_BYTES: usize = 2_000;
-/// Ports on which pages are served. Others speak protocols that a request could be made to look like.
+/// Allowed ports. Other ports serve protocols that a crafted request could speak.
 const PORTS: [u16; 4] = [80, 443, 8080, 8443];
 
-/// Hosts that may be reached although they aren't on the public internet, each with its one port.
+/// Granted hosts outside the public internet, each with one port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants(BTreeSet<(String, u16)>);
 
 impl Grants {
-    /// Reads `host:port` texts such as `nas.local:8080` or `[::1]:3000`. What isn't one grants nothing.
+    /// Parses `host:port` texts such as `nas.local:8080` or `[::1]:3000`. Invalid texts grant nothing.
     pub fn new<'a>(granted: impl IntoIterator<Item = &'a str>) -> Self {
         Self(granted.into_iter().filter_map(grant).collect())
     }
@@ -32,7 +32,7 @@ impl Grants {
     }
 }
 
-/// The host as URLs spell it, and the port.
+/// Parses a grant into the host in URL spelling, and the port.
 fn grant(text: &str) -> Option<(String, u16)> {
     let (host, port) = text.trim().rsplit_once(':')?;
     let url = Url::parse(&format!("http://{host}/")).ok()?;
@@ -41,28 +41,28 @@ fn grant(text: &str) -> Option<(String, u16)> {
     Some((without_last_dot(host).to_owned(), port.parse().ok().filter(|port| *port != 0)?))
 }
 
-/// A URL that may be asked for, if the address that it leads to may be dialled.
+/// A checked URL; its addresses are checked later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DialTarget {
     pub(super) url: Url,
-    /// As it stands in the URL, brackets and all.
+    /// The host as in the URL, including brackets.
     pub(super) host: String,
     pub(super) port: u16,
-    /// The address that the host is, if it is no name.
+    /// The literal address, if the host isn't a name.
     pub(super) literal: Option<IpAddr>,
-    /// Whether a person granted this host and port, and nobody else led here.
+    /// True if a person granted this host and port, and no server redirected here.
     pub(super) is_granted: bool,
-    /// Whether a server led here.
+    /// True if a server redirected here.
     pub(super) is_redirect: bool,
 }
 
 impl DialTarget {
-    /// What a model asks for.
+    /// Checks a URL requested by the model.
     pub(super) fn asked(text: &str, grants: &Grants) -> Result<Self, WebError> {
         if text.len() > MAX_URL_BYTES {
             return Err(WebError::Url("The URL is longer than 2,000 bytes."));
         }
-        // The parser would drop some of these; a URL is what a person was shown of it.
+        // The parser would drop some of these characters, and the person must have seen the same URL.
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(WebError::Url("The URL holds blanks or control characters: write them as %20 and the like."));
         }
@@ -72,7 +72,7 @@ impl DialTarget {
         Self::checked(url, grants, None)
     }
 
-    /// Where a server's answer leads from here.
+    /// Checks a redirect from this target.
     pub(super) fn redirected(&self, location: &str, grants: &Grants) -> Result<Self, WebError> {
         let url = self.url.join(location).ok().filter(|url| url.as_str().len() <= MAX_URL_BYTES);
         let url = url.ok_or(WebError::Redirect("The server sends us on to what is no URL."))?;
@@ -99,7 +99,7 @@ impl DialTarget {
         let (Some(host), Some(port)) = (host, url.port_or_known_default()) else {
             return Err(WebError::Url("The URL names no host."));
         };
-        // A person's grant is for what is asked for. A page on the internet can't lend it to itself by a redirect.
+        // A grant covers only the requested URL. A page on the internet can't use the grant by a redirect.
         let is_granted = from.is_none_or(|from| from.is_granted) && grants.hold(without_last_dot(&host), port);
         if !is_granted && !PORTS.contains(&port) {
             return Err(WebError::Url("Pages are only read on the ports 80, 443, 8080 and 8443."));
@@ -109,10 +109,10 @@ impl DialTarget {
     }
 }
 
-/// Whether a URL could be asked for, as far as its text tells.
+/// Checks a URL as far as its text tells.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The defect of the URL.
 pub fn check_url(text: &str, grants: &Grants) -> Result<(), WebError> {
     let target = DialTarget::asked(text, grants)?;
     let is_inside = target.literal.map_or_else(

@@ -1,4 +1,4 @@
-//! A body as it comes: unpacked piece by piece, and never more of it kept than the bound.
+//! A response body, unpacked piece by piece up to a limit.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 
 use super::WebError;
 
-/// Takes pieces of a body until there is enough.
+/// Collects pieces of a body up to a limit.
 pub(super) struct Body {
     taken: Taken,
     max_bytes: usize,
@@ -20,14 +20,14 @@ enum Taken {
     Gzip(Box<MultiGzDecoder<Sink>>),
 }
 
-/// Keeps so many bytes and says when there is no more room.
+/// A buffer with a maximum size, which fails when full.
 pub(super) struct Sink {
     pub(super) bytes: Vec<u8>,
     max_bytes: usize,
 }
 
 impl Sink {
-    /// Room for so many bytes.
+    /// Creates a buffer of this size.
     pub(super) fn new(max_bytes: usize) -> Self {
         Self { bytes: Vec::new(), max_bytes }
     }
@@ -50,7 +50,7 @@ impl Write for Sink {
 }
 
 impl Body {
-    /// For an answer with these headers.
+    /// Creates a body for a response with these headers.
     pub(super) fn new(headers: &HeaderMap, max_bytes: usize) -> Result<Self, WebError> {
         let sink = Sink::new(max_bytes);
         let coding = headers.get(CONTENT_ENCODING).map(|coding| coding.as_bytes().trim_ascii().to_ascii_lowercase());
@@ -64,7 +64,7 @@ impl Body {
         Ok(Self { taken, max_bytes, packed_bytes: 0, is_cut: false })
     }
 
-    /// Takes the next piece; `false`: there is enough.
+    /// Adds the next piece. Returns false at the limit.
     pub(super) fn take(&mut self, piece: &[u8]) -> Result<bool, WebError> {
         self.packed_bytes = self.packed_bytes.saturating_add(piece.len());
         let taken = match &mut self.taken {
@@ -76,16 +76,16 @@ impl Body {
             Taken::Gzip(packed) => packed.get_ref().bytes.is_empty(),
         };
         match taken {
-            // What can't be unpacked from the first byte on is nothing; later it is an end.
+            // An unpacking error at the first byte is a failure; later, the end of the body.
             Err(_) if is_empty => return Err(DAMAGED),
             Err(_) => self.is_cut = true,
-            // Pieces that unpack to nothing, for ever.
+            // Pieces could unpack to nothing forever.
             Ok(()) => self.is_cut = self.packed_bytes > self.max_bytes,
         }
         Ok(!self.is_cut)
     }
 
-    /// The bytes, and whether there were more.
+    /// Returns the bytes, and true if there were more.
     pub(super) fn finish(mut self) -> Result<(Vec<u8>, bool), WebError> {
         match &mut self.taken {
             Taken::Plain(sink) => Ok((std::mem::take(&mut sink.bytes), self.is_cut)),

@@ -1,25 +1,25 @@
-//! Bytes as text: by their mark, by what the server says, by what the page says, else by how they look.
+//! Decoding bytes to text, by byte order mark, the server's label, the page's label, or a guess.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// How far into a page its own word on its encoding is looked for, in bytes (the HTML standard's figure).
+/// Bytes of a page searched for its encoding label (the HTML standard's figure).
 const PRESCAN_BYTES: usize = 1_024;
 
-/// Reads bytes as text. What they don't mean in their encoding becomes replacement characters.
+/// Decodes a page or a text. Invalid bytes become replacement characters.
 pub(super) fn decode(bytes: &[u8], declared: Option<&str>, is_html: bool) -> String {
     let said = || declared.and_then(|label| Encoding::for_label(label.as_bytes()));
     let in_page = || is_html.then(|| prescan(bytes)).flatten();
     let looks = || if is_utf8(bytes) { UTF_8 } else { WINDOWS_1252 };
-    // A byte order mark wins inside `decode`.
+    // `decode` itself gives precedence to a byte order mark.
     let encoding = said().or_else(in_page).unwrap_or_else(looks);
     encoding.decode(bytes).0.into_owned()
 }
 
-/// Reads bytes as XML, without the control characters that XML forbids and that feeds hold.
+/// Decodes XML, and drops the control characters that feeds contain although XML forbids them.
 ///
-/// A byte order mark decides. Servers and prologues disagree often, and one of them is then a default that nobody chose: text that is
-/// UTF-8 is read so whatever they say, and a label of UTF-8 on other text isn't believed. Of two other labels the server's counts, but
-/// for Latin, which servers name by default.
+/// A byte order mark decides. Labels of servers and prologues often conflict, usually because one is an unintended
+/// default. Valid UTF-8 is decoded as such despite any label, and a UTF-8 label on other text is ignored. Of two other
+/// labels the server's wins, except Latin, the servers' default.
 pub(super) fn decode_xml(bytes: &[u8], declared: Option<&str>) -> String {
     let said = declared.and_then(|label| Encoding::for_label(label.as_bytes()));
     let server = said.filter(|label| *label != WINDOWS_1252);
@@ -31,11 +31,11 @@ pub(super) fn decode_xml(bytes: &[u8], declared: Option<&str>) -> String {
         (None, None) if is_mostly_utf8(bytes) => decode_mixed(bytes),
         (None, None) => other.unwrap_or(WINDOWS_1252).decode(bytes).0.into_owned(),
     };
-    // Programs put their mark before that of others.
+    // A program may prepend its mark to another program's mark.
     text.trim_start_matches('\u{feff}').chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t')).collect()
 }
 
-/// UTF-16 without a mark, by how the beginning of XML or JSON looks in it.
+/// Detects UTF-16 without a mark by the beginning of XML or JSON.
 fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     match bytes {
         [b'<' | b'{', 0, first, 0, ..] if *first != 0 => Some(UTF_16LE),
@@ -48,7 +48,7 @@ fn has_nulls(bytes: &[u8]) -> bool {
     bytes.iter().take(PRESCAN_BYTES).any(|byte| *byte == 0)
 }
 
-/// The label in `<?xml … encoding="…"?>`.
+/// Returns the label in `<?xml … encoding="…"?>`.
 fn prologue(bytes: &[u8]) -> Option<&'static Encoding> {
     let (head, _) = bytes.split_at(bytes.len().min(PRESCAN_BYTES));
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
@@ -59,7 +59,7 @@ fn prologue(bytes: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label.split(['"', '\'', '?', ' ']).next()?.as_bytes())
 }
 
-/// Whether more of what isn't ASCII is UTF-8 than isn't. ASCII alone doesn't count: it is also how some other encodings look.
+/// Returns true if most of the non-ASCII text is valid UTF-8. Pure ASCII doesn't count, since other encodings look the same.
 fn is_mostly_utf8(bytes: &[u8]) -> bool {
     let (mut right, mut wrong) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
@@ -69,7 +69,7 @@ fn is_mostly_utf8(bytes: &[u8]) -> bool {
     right > wrong
 }
 
-/// UTF-8 with pieces that were pasted from elsewhere: those are read as browsers read what nobody labels.
+/// Decodes UTF-8 with inserted foreign pieces. Those are decoded as Windows-1252, the browsers' default.
 fn decode_mixed(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -79,7 +79,7 @@ fn decode_mixed(bytes: &[u8]) -> String {
     text
 }
 
-/// Whether it is UTF-8. If there was such text already, a character at the end may be cut in two by the bound.
+/// Returns true for UTF-8. A character at the end may be cut by the limit if earlier text is non-ASCII UTF-8.
 fn is_utf8(bytes: &[u8]) -> bool {
     match std::str::from_utf8(bytes) {
         Ok(_) => true,
@@ -87,7 +87,7 @@ fn is_utf8(bytes: &[u8]) -> bool {
     }
 }
 
-/// What a page says of itself: `<meta charset=…>` or `<meta http-equiv=… content="…; charset=…">`.
+/// Returns the label in a page: `<meta charset=…>` or `<meta http-equiv=… content="…; charset=…">`.
 fn prescan(bytes: &[u8]) -> Option<&'static Encoding> {
     let (head, _) = bytes.split_at(bytes.len().min(PRESCAN_BYTES));
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
@@ -97,7 +97,7 @@ fn prescan(bytes: &[u8]) -> Option<&'static Encoding> {
         let label = label.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
         let label = label.split(['"', '\'', ';', '/', ' ', '\t', '\n']).next()?;
         match Encoding::for_label(label.as_bytes()) {
-            // What could be read so far isn't UTF-16.
+            // The label was readable as ASCII, so the page isn't UTF-16.
             Some(encoding) if !encoding.is_ascii_compatible() => Some(UTF_8),
             encoding => encoding,
         }

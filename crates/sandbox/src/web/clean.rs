@@ -1,15 +1,15 @@
-//! What a page's text is freed of before anybody reads it: characters that people don't see and that a model does.
+//! Removal of characters that are invisible to people but visible to a model.
 
 use reveille_base::words;
 
-/// The text without control characters, and without what has no width or turns the order of others around. What joins letters
-/// in Arabic, Persian, the scripts of India and emoji stays.
+/// Removes control characters, and characters without width or with an effect on text direction. Joiners of Arabic,
+/// Persian, Indian scripts and emoji stay.
 pub(super) fn clean(text: &str) -> String {
     let ends_line = |c| matches!(c, '\r' | '\u{2028}' | '\u{2029}');
     text.replace("\r\n", "\n").chars().map(|c| if ends_line(c) { '\n' } else { c }).filter(|c| !is_unseen(*c)).collect()
 }
 
-/// One line of it, of at most so many characters.
+/// Returns the text as one cleaned line of limited length, in characters.
 pub(super) fn line(text: &str, max_chars: usize) -> String {
     words::shortened(&words::one_line(&clean(text)), max_chars)
 }

@@ -1,7 +1,7 @@
-//! From a target to the addresses that are dialled, and a client that can dial nothing else.
+//! Resolution of a target to checked addresses, and a client that can only dial those.
 //!
-//! A name is looked up once. All answers are judged, and these very addresses, not the name, are handed to the connector: what
-//! the name means a moment later is never asked, so there is no time between check and use.
+//! A name is looked up once. All its addresses are checked and passed to the connector, so the name isn't resolved
+//! again between check and use.
 
 use std::{
     fmt,
@@ -23,21 +23,21 @@ use reveille_base::net_guard::why_not_public;
 
 use super::{Web, WebError, address::DialTarget};
 
-/// Addresses of one name that are taken note of.
+/// Maximum number of addresses used of one name.
 const MAX_ADDRESSES: usize = 16;
-/// Who asks. Some servers only answer what calls itself compatible.
+/// The user agent. Some servers answer only clients that call themselves compatible.
 const USER_AGENT: &str = concat!("Mozilla/5.0 (compatible; Reveille/", env!("CARGO_PKG_VERSION"), ")");
 
-/// A name being looked up.
+/// A pending name lookup.
 pub type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// What names mean.
+/// A name resolver.
 pub trait Names: fmt::Debug + Send + Sync {
-    /// All addresses of a name.
+    /// Returns all addresses of a name.
     fn addresses<'a>(&'a self, name: &'a str) -> Lookup<'a>;
 }
 
-/// As the system says.
+/// The system's resolver.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemNames;
 
@@ -48,7 +48,7 @@ impl Names for SystemNames {
 }
 
 impl Web {
-    /// The addresses that a target leads to, each of which may be dialled.
+    /// Returns a target's addresses after checking all of them.
     pub(super) async fn addresses(&self, target: &DialTarget) -> Result<Vec<SocketAddr>, WebError> {
         let found = match target.literal {
             Some(address) => vec![address],
@@ -59,7 +59,7 @@ impl Web {
         if found.is_empty() {
             return Err(WebError::Unreachable("This host has no address."));
         }
-        // One bad answer spoils all: a name that means both is made for being dialled where it shouldn't.
+        // One private address refuses the whole name, because a mixed name suggests an attack.
         // fault: address-isnt-judged-dialled
         let refused = found.iter().copied().find_map(why_not_public).filter(|_| !target.is_granted);
         if let Some(what) = refused {
@@ -69,7 +69,7 @@ impl Web {
     }
 }
 
-/// The one name that a client knows, and what it means.
+/// The only name that a client can resolve, with its addresses.
 struct Pinned {
     host: String,
     addresses: Vec<SocketAddr>,
@@ -86,8 +86,8 @@ impl Resolve for Pinned {
     }
 }
 
-/// A client for one request to one host: no redirects, no proxy of the environment, no cookies, no referer. (A host that is an
-/// address is dialled as it stands, and was judged as it stands.)
+/// Builds a client for one request to one host: no redirects, no proxy from the environment, no cookies, no referer.
+/// (A literal address bypasses the resolver and was checked as such.)
 pub(super) fn client(
     target: &DialTarget,
     addresses: Vec<SocketAddr>,

@@ -1,5 +1,5 @@
-//! Getting the bytes behind a URL: redirects by hand, each hop judged like the first, by its address and by a person's rules; a bound
-//! on bytes and on time.
+//! Fetching a URL's bytes. Redirects are followed by hand, each checked like the first address and by a person's
+//! rules. Bytes and time are limited.
 
 use reqwest::{
     Response, Url,
@@ -8,30 +8,30 @@ use reqwest::{
 
 use super::{Gate, Web, WebError, address::DialTarget, body::Body, dial, page::origin};
 
-/// What came.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Fetched {
-    /// Where it came from in the end.
+    /// The final address.
     pub(super) url: Url,
-    /// What the server says that it is.
+    /// The server's content type.
     pub(super) content_type: Option<String>,
-    /// As unpacked.
+    /// The unpacked body.
     pub(super) body: Vec<u8>,
-    /// Whether there was more than is read.
+    /// True if the body was cut.
     pub(super) is_cut: bool,
 }
 
-/// What is asked for.
+/// A request.
 pub(super) struct Ask<'a> {
     pub(super) url: &'a str,
-    /// For the host of that URL alone: what carries any of its own follows no redirect.
+    /// Extra headers for that host only; a request with extra headers follows no redirects.
     pub(super) headers: HeaderMap,
-    /// What redirects have to pass.
+    /// The check of redirects.
     pub(super) gate: Gate<'a>,
 }
 
 impl Web {
-    /// Asks, follows redirects, and reads the body to its end or the bound.
+    /// Sends a request, follows redirects, and reads the body up to the limit.
     pub(super) async fn fetch(&self, ask: Ask<'_>) -> Result<Fetched, WebError> {
         let late = WebError::Unreachable("The server took too long; it was given up.");
         tokio::time::timeout(self.limits.timeout, self.follow(ask)).await.map_err(|_| late)?
@@ -69,7 +69,7 @@ impl Web {
             .header(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))
             .headers(headers.clone());
         let response = request.send().await.map_err(|error| fault(&error))?;
-        // Holds by construction; it is looked at because all else rests on it.
+        // True by construction, but checked because all safety depends on it.
         match response.remote_addr() {
             Some(dialled) if addresses.contains(&dialled) => Ok(response),
             _ => Err(WebError::Unreachable("The connection led to another address than was looked up; it was closed.")),
@@ -89,7 +89,7 @@ impl Web {
     }
 }
 
-/// What went wrong with a connection. The error itself would quote the server: a certificate, a header, the URL.
+/// Describes a connection error in our own words. The original error could quote the server: a certificate, a header, the URL.
 fn fault(error: &reqwest::Error) -> WebError {
     WebError::Unreachable(match (error.is_connect(), error.is_timeout()) {
         (_, true) => "The server took too long; it was given up.",

@@ -1,9 +1,9 @@
-//! Reading what others have put on the public internet: pages, and what search engines find.
+//! Reading from the public internet: pages, and results of search engines.
 //!
-//! A URL comes from a model that may have been talked into it, so where it leads is decided by the address that is dialled
-//! (`address`, `dial`), at each hop anew. What comes back is bounded in bytes and time while it comes (`fetch`, `body`) and made
-//! readable (`charset`, `html`, `page`; a feed's entries: `feed`). Nothing that a server said is ever part of an error: errors reach the
-//! conversation without a mark of whose words they are.
+//! A URL comes from a model that may have been manipulated, so access is decided by the dialled address (`address`,
+//! `dial`), again at each redirect. Responses are bounded in bytes and time (`fetch`, `body`) and made readable
+//! (`charset`, `html`, `page`; a feed's entries: `feed`). Errors never contain a server's words, because errors enter
+//! the conversation without a mark as untrusted.
 
 mod address;
 mod body;
@@ -27,19 +27,19 @@ pub use self::{
     page::Page,
 };
 
-/// Why a redirect may not lead to a URL by a person's rules, in a sentence; none: it may.
+/// A check of redirect targets by a person's rules. Returns the reason for a refusal, or `None` to allow the redirect.
 pub type Gate<'a> = &'a dyn Fn(&Url) -> Option<String>;
 
-/// What one fetch may cost.
+/// The limits of one fetch.
 #[derive(Debug, Clone, Copy)]
 pub struct FetchLimits {
-    /// Redirects that are followed.
+    /// Maximum number of redirects followed.
     pub redirects: usize,
-    /// Bytes of a body that are read, packed and unpacked each; the rest is left unread.
+    /// Maximum bytes read of a body, both packed and unpacked; the rest is left unread.
     pub body_bytes: usize,
-    /// How long connecting to one address may take.
+    /// Timeout for connecting to one address.
     pub connect_timeout: Duration,
-    /// How long a fetch may take in all, looking up names and following redirects included.
+    /// Timeout of the whole fetch, including name lookups and redirects.
     pub timeout: Duration,
 }
 
@@ -54,40 +54,40 @@ impl Default for FetchLimits {
     }
 }
 
-/// Why something could not be read, in words that are ours alone.
+/// Why a page couldn't be read, in our own words only.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebError {
-    /// Another URL would do: it says what is wrong with this one.
+    /// The URL is wrong; another URL may work.
     #[error("{0}")]
     Url(&'static str),
-    /// A person may grant it; no spelling of the URL will.
+    /// The address is private. Only a person's grant helps, not another spelling.
     #[error("{}The address isn't on the public internet: it is {what}. Only what a person grants is reached there.", if *.is_redirect { "A redirect leads inside: " } else { "" })]
     NotPublic {
-        /// What the address is.
+        /// The kind of address.
         what: &'static str,
-        /// Whether it was a server that led there.
+        /// True if a redirect led there.
         is_redirect: bool,
     },
-    /// It led somewhere that isn't followed.
+    /// A redirect that isn't followed.
     #[error("{0}")]
     Redirect(&'static str),
-    /// A person's rules keep us from where a redirect leads. What this is printed as holds nothing of it.
+    /// A redirect refused by a person's rules. The message contains nothing of the target.
     #[error("A redirect leads to where your person's rules don't let it go by itself; it was not followed.")]
     KeptBack {
-        /// Where it leads, which is the server's word.
+        /// The target, chosen by the server.
         to: String,
-        /// `https://host` of the server that leads there.
+        /// `https://host` of the redirecting server.
         by: String,
-        /// What the rules say.
+        /// The reason from the rules.
         why: String,
     },
-    /// It may work later.
+    /// A temporary failure.
     #[error("{0}")]
     Unreachable(&'static str),
-    /// The server answered, and not with what was asked for.
+    /// The server answered with an error status.
     #[error("The server answers {}.", status(*.0))]
     Status(u16),
-    /// It is there, and no text.
+    /// The content isn't text.
     #[error("{0}")]
     Unreadable(&'static str),
     /// A person has to change a setting.
@@ -95,13 +95,13 @@ pub enum WebError {
     Setting(&'static str),
 }
 
-/// A status in words that are the standard's and not the server's.
+/// Describes a status in the standard's words, not the server's.
 fn status(code: u16) -> String {
     let words = reqwest::StatusCode::from_u16(code).ok().and_then(|status| status.canonical_reason());
     format!("{code}{}", words.map(|words| format!(" ({words})")).unwrap_or_default())
 }
 
-/// The means of reaching the web: values that belong to one cycle.
+/// The means of reaching the web, as values that belong to one cycle.
 #[derive(Debug, Clone)]
 pub struct Web {
     grants: Grants,
@@ -122,25 +122,25 @@ impl Default for Web {
 }
 
 impl Web {
-    /// With hosts outside the public internet that a person has granted.
+    /// Sets the hosts outside the public internet that a person has granted.
     #[must_use]
     pub fn granting(self, grants: Grants) -> Self {
         Self { grants, ..self }
     }
 
-    /// With a search engine.
+    /// Sets the search engine.
     #[must_use]
     pub fn searching(self, engine: search::Engine) -> Self {
         Self { engine, ..self }
     }
 
-    /// With another way to look up names. What it answers is checked like the system's answers.
+    /// Sets the name resolver. Its answers are checked like the system's answers.
     #[must_use]
     pub fn naming(self, names: impl Names + 'static) -> Self {
         Self { names: Arc::new(names), ..self }
     }
 
-    /// With other limits.
+    /// Sets the limits.
     #[must_use]
     pub fn within(self, limits: FetchLimits) -> Self {
         Self { limits, ..self }

@@ -1,5 +1,4 @@
-//! What came, as text that can be read: HTML as something like Markdown, other text as it stands, anything else named and
-//! left.
+//! Conversion of a response to readable text: HTML as simplified Markdown, other text unchanged. Other content is only named.
 
 use reqwest::Url;
 
@@ -10,13 +9,13 @@ use super::{
     html::{Id, PageTree, readable},
 };
 
-/// The longest title, in characters.
+/// Maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 200;
-/// How far into a body without a type is looked for what it is, in bytes.
+/// Bytes examined to guess the type of a body.
 const SNIFFED_BYTES: usize = 1_024;
-/// The longest address of a feed, in bytes.
+/// Maximum length of a feed address, in bytes.
 const MAX_FEED_BYTES: usize = 500;
-/// The types of feeds, as pages name them.
+/// The content types of feeds in pages.
 const FEED_TYPES: [&str; 5] = [
     "application/rss+xml",
     "application/atom+xml",
@@ -25,47 +24,47 @@ const FEED_TYPES: [&str; 5] = [
     "application/json+feed",
 ];
 
-/// Something that was read. Its words are others' words.
+/// A page. Its text is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Where it stood, after all redirects.
+    /// The final address after redirects.
     pub url: String,
-    /// `https://host`, whose bytes these are.
+    /// `https://host` of the final address.
     pub origin: String,
-    /// What it calls itself, on one line.
+    /// The title, on one line.
     pub title: Option<String>,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// The address of the feed that it names.
+    /// The address of the page's feed.
     pub feed: Option<String>,
-    /// Whether it goes on beyond what is read.
+    /// True if the page is longer than the text.
     pub is_cut: bool,
 }
 
-/// What can be done with a body.
+/// The treatment of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Html,
     Text,
-    /// Nothing says; how it begins tells.
+    /// Undeclared; guessed from the first bytes.
     Unsaid,
-    /// Nothing but to say what it is.
+    /// Unreadable, with a description.
     Unreadable(&'static str),
 }
 
 impl Web {
-    /// Reads what is behind a URL. The gate is asked about each redirect, and not about the URL itself.
+    /// Reads a page. The gate is called for each redirect, but not for the URL itself.
     ///
     /// # Errors
-    /// Why it can't be read, in words of ours.
+    /// The reason in our own words.
     pub async fn page(&self, url: &str, gate: Gate<'_>) -> Result<Page, WebError> {
         let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
-        // A page made for it takes seconds to parse: the wake stays able to stop meanwhile.
+        // A hostile page takes seconds to parse; the wake must stay able to stop meanwhile.
         off_thread(move || read(&fetched)).await?
     }
 }
 
-/// Runs what only computes on a thread of its own.
+/// Runs a computation on a blocking thread.
 pub(super) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, WebError> {
     let given_up = |_| WebError::Unreadable("Reading it was given up.");
     tokio::task::spawn_blocking(work).await.map_err(given_up)
@@ -99,7 +98,7 @@ pub(super) fn read(fetched: &Fetched) -> Result<Page, WebError> {
     })
 }
 
-/// The address of the first feed that a page names. A second one is mostly that of its comments.
+/// Returns the address of a page's first feed. A second feed usually lists comments.
 fn find_feed(document: &PageTree, url: &Url) -> Option<String> {
     let attribute = |id, name| document.attribute(id, name).unwrap_or_default().trim().to_ascii_lowercase();
     let is_feed = |id: &Id| {
@@ -116,17 +115,17 @@ fn find_feed(document: &PageTree, url: &Url) -> Option<String> {
     is_told.then(|| line(feed.as_str(), MAX_FEED_BYTES))
 }
 
-/// `https://host`, with its port where that isn't the scheme's own.
+/// Returns `https://host`, with the port unless it is the scheme's default.
 pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// A content type without its parameters, in lower case; empty if the server names none.
+/// Returns a content type without parameters, in lower case; empty if the server sent none.
 pub(super) fn essence(content_type: Option<&str>) -> String {
     content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// The charset that a content type names.
+/// Returns the charset of a content type.
 pub(super) fn charset_of(content_type: Option<&str>) -> Option<&str> {
     let parameters = content_type?.split(';').skip(1);
     parameters.filter_map(|parameter| parameter.split_once('=')).find_map(|(name, value)| {
@@ -158,7 +157,7 @@ fn kind(content_type: Option<&str>) -> Kind {
     }
 }
 
-/// By how it begins.
+/// Guesses the kind from the first bytes.
 fn sniffed(body: &[u8]) -> Kind {
     let (head, _) = body.split_at(body.len().min(SNIFFED_BYTES));
     let begins = String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim_start().to_ascii_lowercase();

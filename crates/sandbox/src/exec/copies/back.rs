@@ -1,6 +1,6 @@
-//! Giving back what a wake's commands have changed. Done twice, it is as if done once, and says the same.
+//! Restoring files changed by a wake's commands. The operation is idempotent, including its result.
 //!
-//! A program that is no more may have left any link in these folders: each place is reached name by name from its root's handle.
+//! A program may have left links in these folders, so each path is reached name by name from its root's handle.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,28 +26,28 @@ use super::{
 };
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// How the name of a file begins that is being written.
+/// Prefix of temporary files during a restoration.
 const TEMPORARY: &str = ".reveille-back-";
 
-/// What became of a wake's changes to a person's files.
+/// The result of restoring a wake's changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenBack {
-    /// Paths that are again as they were before, or not there again.
+    /// Paths restored to their former state, including paths that no longer exist.
     pub restored: Vec<PathBuf>,
-    /// Paths that were left as they are: somebody else has changed them since, or it isn't known who has.
+    /// Paths left unchanged, because somebody else has changed them since, or may have.
     pub contested: Vec<PathBuf>,
-    /// Where copies lie of what was left as it is.
+    /// The copies that hold the former state of contested paths.
     pub kept_at: Vec<PathBuf>,
 }
 
 impl Copies {
-    /// Gives back what a wake's commands have changed, the last one's first.
+    /// Restores the changes of a wake's commands, latest command first.
     ///
     /// # Errors
-    /// The machine's, with the path that it came up at. What was given back by then stays, and a second call goes on.
+    /// A failure of the machine, with its path. Paths restored so far stay restored, and a second call continues.
     pub fn give_back(&self, wake: &str) -> Result<GivenBack, (PathBuf, io::Error)> {
         let mut given = GivenBack::default();
-        // What stands there by now, as it was before a later command of the same wake.
+        // Paths already restored to their state before a later command of the same wake.
         let mut later: BTreeMap<PathBuf, TreeEntry> = BTreeMap::new();
         for dir in self.of_wake(wake) {
             let before: Before = read(&dir.join(BEFORE)).map_err(|error| (dir.clone(), error))?;
@@ -61,7 +61,7 @@ impl Copies {
                         let back = Back { n, root, after, files: &dir.join(FILES), later: &later };
                         back.all(&mut of_copy)?;
                     }
-                    // What an earlier command has left is told from what is given back here: so it is said that it is.
+                    // The recorded result tells an earlier command's changes from ours on a second call.
                     write_durably(&dir.join(BACK), &of_copy).map_err(|error| (dir.clone(), error))?;
                     of_copy
                 }
@@ -86,7 +86,7 @@ impl Copies {
 }
 
 impl GivenBack {
-    /// Takes down what became of a path. What can't be given back for its own sake is left as it is.
+    /// Records the outcome of a path. If a path can't be restored for a reason of its own, the path is contested.
     fn note(&mut self, at: PathBuf, became: io::Result<Became>) -> Result<(), (PathBuf, io::Error)> {
         match became {
             Ok(Became::Restored) => self.restored.push(at),
@@ -102,35 +102,35 @@ impl GivenBack {
     }
 }
 
-/// What became of a path.
+/// The outcome for a path.
 enum Became {
-    /// It is as before.
+    /// In its former state.
     Restored,
-    /// The command hadn't changed it.
+    /// Unchanged by the command.
     Untouched,
-    /// It is left as it is.
+    /// Left unchanged.
     Left,
 }
 
-/// One folder on its way back.
+/// One folder during its restoration.
 struct Back<'a> {
     n: usize,
     root: &'a Root,
-    /// What the command has changed; not known where it was cut off.
+    /// The command's changes; `None` if the command was cut off.
     after: Option<&'a After>,
     files: &'a Path,
-    /// Paths that were given back already as they were before a later command.
+    /// Paths already restored to their state before a later command.
     later: &'a BTreeMap<PathBuf, TreeEntry>,
 }
 
-/// How a path stands to what the command left there.
+/// A path's current state compared with the copy and the command's result.
 #[derive(PartialEq, Eq)]
 enum Stand {
-    /// It is as before.
+    /// The former state.
     Before,
-    /// It is as the command left it.
+    /// The state after the command.
     Left,
-    /// It is another.
+    /// A different state.
     Another,
 }
 
@@ -144,13 +144,13 @@ impl Back<'_> {
             self.after.iter().flat_map(|after| &after.changed).map(|entry| (entry.path.as_str(), entry)).collect();
         let gone: BTreeSet<&str> = self.after.iter().flat_map(|after| &after.gone).map(String::as_str).collect();
         let known: BTreeSet<&str> = self.root.entries.iter().map(|entry| entry.path.as_str()).collect();
-        // What it has made, what lies deepest first.
+        // First remove the command's new entries, deepest first.
         for (path, entry) in left.iter().rev().filter(|(path, _)| !known.contains(*path)) {
             let at = self.root.path.join(path);
             let became = take_away(&root, entry, self.later.get(&at));
             given.note(at, became)?;
         }
-        // Folders stand before what is in them.
+        // Folders come before their content.
         let mut entries: Vec<(usize, &TreeEntry)> = self.root.entries.iter().enumerate().collect();
         entries.sort_by_key(|(_, entry)| entry.path.as_str());
         for (k, entry) in entries {
@@ -168,11 +168,11 @@ impl Back<'_> {
     fn one(&self, root: &OwnedFd, entry: &TreeEntry, left: Option<&TreeEntry>, kept: &Path) -> io::Result<Became> {
         let Some((folder, name)) = beneath(root, &entry.path)? else { return Ok(Became::Left) };
         let found = found(&folder, name, &entry.path)?;
-        // What it had left is there again, by our own hand.
+        // The path was restored to the state after this command by our own earlier step.
         let again = self.later.get(&self.root.path.join(&entry.path));
         let left = if left.zip(again).is_some_and(|(left, again)| left.is_same(again)) { found.as_ref() } else { left };
         match stand(entry, left, found.as_ref(), &folder, name, kept)? {
-            // Of a command that was cut off it isn't known whether it had touched it.
+            // After a cut-off command, the toucher of a path is unknown.
             Stand::Before if self.after.is_none() => Ok(Became::Untouched),
             Stand::Before => Ok(Became::Restored),
             Stand::Left => put_back(&folder, name, entry, found.as_ref(), kept).map(|()| Became::Restored),
@@ -190,7 +190,7 @@ fn stand(
     kept: &Path,
 ) -> io::Result<Stand> {
     let Some(found) = found else {
-        // Missing: the command took it away, or it may have. What it had only changed somebody else has removed since.
+        // Missing: the command removed it, or may have. A path only changed by the command was removed by somebody else.
         return Ok(if left.is_none() { Stand::Left } else { Stand::Another });
     };
     let is_before = match (&entry.kind, &found.kind) {
@@ -207,7 +207,7 @@ fn stand(
     })
 }
 
-/// The folder that holds a path, and its name there; none: there is no such folder.
+/// Opens a path's parent folder and returns its handle with the last name; `None` if the folder is missing.
 fn beneath<'p>(root: &OwnedFd, path: &'p str) -> Result<Option<(OwnedFd, &'p str)>, Errno> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut at = root.try_clone().map_err(|_| Errno::MFILE)?;
@@ -221,7 +221,7 @@ fn beneath<'p>(root: &OwnedFd, path: &'p str) -> Result<Option<(OwnedFd, &'p str
     Ok(Some((at, name)))
 }
 
-/// What is there now. By the handle's own path: the name itself isn't followed.
+/// Reads the current entry by the folder's handle, without following a link.
 fn found(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<TreeEntry>, Errno> {
     let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
@@ -257,7 +257,7 @@ fn has_same_bytes(folder: &OwnedFd, name: &str, kept: &Path) -> io::Result<bool>
     }
 }
 
-/// Reads until the buffer is full or there is no more.
+/// Reads until the buffer is full or the file ends.
 fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     use io::Read as _;
     let mut filled = 0;
@@ -270,7 +270,7 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Takes away what the command has made, unless it is another by now, or others have put something into it.
+/// Removes an entry made by the command, unless the entry has changed or a folder isn't empty.
 fn take_away(root: &OwnedFd, made: &TreeEntry, again: Option<&TreeEntry>) -> io::Result<Became> {
     let Some((folder, name)) = beneath(root, &made.path)? else { return Ok(Became::Restored) };
     let Some(there) = found(&folder, name, &made.path)? else { return Ok(Became::Restored) };
@@ -286,7 +286,7 @@ fn unlink(folder: BorrowedFd<'_>, name: &str, kind: &TreeKind) -> Result<(), Err
     rustix::fs::unlinkat(folder, name, flags)
 }
 
-/// Makes a path what it was; `there` is what stands in its place.
+/// Restores a path; `there` is the current entry.
 fn put_back(folder: &OwnedFd, name: &str, entry: &TreeEntry, there: Option<&TreeEntry>, kept: &Path) -> io::Result<()> {
     let mode = Mode::from_raw_mode(entry.state.mode);
     let same_kind = there.is_some_and(|there| there.kind == entry.kind);
@@ -304,7 +304,7 @@ fn put_back(folder: &OwnedFd, name: &str, entry: &TreeEntry, there: Option<&Tree
         }
         TreeKind::File => {
             let temporary = format!("{TEMPORARY}{}", entry.path.len());
-            // One that a kill left.
+            // Leftover of a kill.
             let _ = rustix::fs::unlinkat(folder, &temporary, AtFlags::empty());
             let mut new = create_private_at(folder, &temporary)?;
             io::copy(&mut open(kept)?, &mut new)?;

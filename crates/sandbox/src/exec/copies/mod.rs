@@ -1,9 +1,9 @@
-//! Copies of what a command can change, taken before it runs, so that undoing its wake gives a person's files back.
+//! Copies of a command's writable folders, taken before the command runs, so that undoing its wake restores a person's files.
 //!
-//! A copy is a folder of the workspace that no program of the sandbox reaches: the files under numbers, and `before.json`, which is
-//! written last and durably. With it the copy is whole, without it there is none. `after.json` says what the command had changed when it
-//! ended: only that is given back, and only where nobody has changed it since. A kill in between leaves the first without the second; then
-//! what is missing is given back, and all else is named.
+//! A copy is a folder of the workspace, out of reach of sandboxed programs: numbered files, and `before.json`, which
+//! is written last and durably and marks the copy as complete. `after.json` lists the command's changes, written after
+//! its end; only those are restored, and only if nobody has changed them since. A kill in between leaves no
+//! `after.json`; then missing files are restored, and all other differences are reported.
 
 mod back;
 mod take;
@@ -27,35 +27,35 @@ use reveille_config::Config;
 pub use self::back::GivenBack;
 use self::walk::{Measure, TreeEntry};
 
-/// What is copied byte by byte at most, of all folders together. Where the disk can share the bytes of two files there is no such bound.
+/// Maximum bytes copied of all folders together. Unlimited on disks where two files can share their bytes.
 const MAX_BYTES: u64 = 200 << 20;
-/// Files and folders that are copied at most.
+/// Maximum number of copied files and folders.
 const MAX_ENTRIES: usize = 20_000;
-/// Files and folders that are looked at when a command has ended, at most. Beyond, it isn't known what it has changed.
+/// Maximum number of entries examined after a command. Beyond that, its changes count as unknown.
 const MAX_ENTRIES_AFTER: usize = 200_000;
-/// All copies together take at most so much, by the sizes of their files; the oldest give way.
+/// Maximum size of all copies together, by their files' sizes; the oldest are removed.
 const MAX_KEPT_BYTES: u64 = 1 << 30;
-/// So long a copy is kept, in days.
+/// How long a copy is kept, in days.
 pub const KEPT_DAYS: i64 = 7;
 
 const BEFORE: &str = "before.json";
 const AFTER: &str = "after.json";
-/// What became of it, once all of it was given back.
+/// The result of a finished restoration.
 const BACK: &str = "back.json";
 const FILES: &str = "files";
 
 /// Why there is no copy.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// What is there can't be copied.
+    /// The content can't be copied.
     #[error("{0}")]
     Uncovered(String),
-    /// The system.
+    /// An error of the system.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -67,20 +67,20 @@ impl CopyError {
     }
 }
 
-/// Where copies are kept.
+/// The store of copies.
 #[derive(Debug, Clone)]
 pub struct Copies {
     dir: PathBuf,
-    /// What has to stay free on its disk.
+    /// Bytes that must stay free on the disk.
     reserve: Reserve,
 }
 
-/// What is to be copied: folders, and what no command reaches in them.
+/// The extent of a copy: folders, and hidden paths within them.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyScope<'a> {
     /// The folders.
     pub roots: &'a [PathBuf],
-    /// Paths that are left out, with all that is in them.
+    /// Paths that are left out with their content.
     pub hidden: &'a [PathBuf],
 }
 
@@ -91,7 +91,7 @@ struct Before {
     roots: Vec<Root>,
 }
 
-/// A folder as it was. A file's number among the copied ones is its place in the list.
+/// The former state of a folder. The name of a copied file contains its index in the list.
 #[derive(Debug, Serialize, Deserialize)]
 struct Root {
     path: PathBuf,
@@ -99,33 +99,33 @@ struct Root {
     entries: Vec<TreeEntry>,
 }
 
-/// What a command has changed in a folder.
+/// A command's changes in a folder.
 #[derive(Debug, Serialize, Deserialize)]
 struct After {
-    /// What is new or another, as it was left.
+    /// New and changed entries, in the state after the command.
     changed: Vec<TreeEntry>,
-    /// What isn't there any more.
+    /// Removed paths.
     gone: Vec<String>,
 }
 
-/// A copy of what one command can change, taken before it runs. Dropped, it looks what the command has changed by then.
+/// A copy taken before a command runs. Dropping it records the command's changes.
 #[derive(Debug)]
 pub struct CopyTaken {
     dir: PathBuf,
 }
 
 impl Copies {
-    /// In this folder of the workspace, which is made when it is needed.
+    /// Creates a store in this folder of the workspace, which is created on first use.
     pub fn new(dir: PathBuf, reserve: Reserve) -> Self {
         Self { dir, reserve }
     }
 
-    /// Those of a workspace.
+    /// Returns the store of a workspace.
     pub fn of(config: &Config) -> Self {
         Self::new(config.copies_dir(), config.disk_reserve)
     }
 
-    /// Why these folders can't be copied, if they can't.
+    /// Returns the reason why these folders can't be copied; `None` if they can.
     pub fn uncovered(&self, reach: CopyScope<'_>) -> Option<String> {
         self.measure(reach).err().map(|error| error.to_string())
     }
@@ -146,12 +146,12 @@ impl Copies {
         Ok(measured)
     }
 
-    /// Whether a wake has left copies.
+    /// Returns true if a wake has copies.
     pub fn has(&self, wake: &str) -> bool {
         self.of_wake(wake).next().is_some()
     }
 
-    /// The whole copies of a wake, the last one first.
+    /// Returns the complete copies of a wake, latest first.
     fn of_wake(&self, wake: &str) -> impl Iterator<Item = PathBuf> + use<> {
         let mut found: Vec<(u32, PathBuf)> = folders(&self.dir.join(wake))
             .filter_map(|path| Some((path.file_name()?.to_str()?.parse().ok()?, path)))
@@ -162,11 +162,11 @@ impl Copies {
         found.into_iter().rev().map(|(_, path)| path)
     }
 
-    /// Forgets what is older than [`KEPT_DAYS`], what was never whole, and the oldest of what is too much beside `coming` bytes. Says how
-    /// many copies went.
+    /// Removes copies older than [`KEPT_DAYS`], incomplete copies, and the oldest copies until `coming` more bytes
+    /// fit. Returns the number of removed copies.
     ///
     /// # Errors
-    /// One of them can't be removed.
+    /// A copy can't be removed.
     pub fn forget_old(&self, now: DateTime<Utc>, coming: u64) -> io::Result<usize> {
         let oldest = now - chrono::TimeDelta::days(KEPT_DAYS);
         let mut kept: Vec<(DateTime<Utc>, u64, PathBuf)> = Vec::new();
@@ -190,12 +190,12 @@ impl Copies {
             gone += 1;
             bytes -= of_copy;
         }
-        // An empty one is of a wake that has left nothing.
+        // An empty folder belongs to a wake without remaining copies.
         folders(&self.dir).for_each(|wake| drop(fs::remove_dir(wake)));
         Ok(gone)
     }
 
-    /// Whether there is something to forget.
+    /// Returns true if any copy is old or incomplete.
     pub fn has_old(&self, now: DateTime<Utc>) -> bool {
         let oldest = now - chrono::TimeDelta::days(KEPT_DAYS);
         let mut copies = folders(&self.dir).flat_map(|wake| folders(&wake));
@@ -203,13 +203,13 @@ impl Copies {
     }
 }
 
-/// Removes a copy: first what says that it is one.
+/// Removes a copy, beginning with the file that marks it as complete.
 fn remove(copy: &Path) -> io::Result<()> {
     remove_if_there(&copy.join(BEFORE))?;
     fs::remove_dir_all(copy)
 }
 
-/// The folders in a folder, in no order. What can't be looked at isn't there.
+/// Lists the subfolders, unordered. Unreadable ones are skipped.
 fn folders(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
@@ -219,7 +219,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
 }
 
-/// Writes a file that is there whole or not at all, also when the power fails, with all that was written to its disk before.
+/// Writes a file atomically, after all earlier writes have reached the disk, safe against power failure.
 fn write_durably(path: &Path, value: &impl Serialize) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(&File::open(directory_of(path))?)?;

@@ -1,4 +1,4 @@
-//! Taking a copy, and looking what has changed since.
+//! Taking a copy, and recording the changes afterwards.
 
 use std::{
     collections::BTreeMap,
@@ -21,14 +21,14 @@ use super::{
     write_durably,
 };
 
-/// Held while a copy is taken: one that nobody waits for any more must not take another for one that never was whole.
+/// Held while a copy is taken, so that two takers don't treat each other's unfinished copy as incomplete.
 pub(super) static TAKING: Mutex<()> = Mutex::new(());
 
 impl Copies {
-    /// Copies folders for a wake. When this returns, the copy outlives whatever comes.
+    /// Copies folders for a wake. On return the copy is durable.
     ///
     /// # Errors
-    /// There is no copy then, or none that is whole.
+    /// No complete copy exists.
     pub fn take(&self, wake: &str, reach: CopyScope<'_>, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
         let _alone = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let measured = self.measure(reach)?;
@@ -40,20 +40,20 @@ impl Copies {
         let last: u32 = last.as_deref().and_then(Path::file_name).and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
         let dir = of_wake.join((last + 1).to_string());
         if dir.exists() {
-            // One that was never whole.
+            // An incomplete copy.
             remove(&dir).map_err(CopyError::io(&dir))?;
         }
         match fill(&dir, measured, reach, bytes, now) {
             Ok(()) => Ok(CopyTaken { dir }),
             Err(error) => {
-                // It names no copy; if it can't go now, it goes with the next one.
+                // Without its marker this is no copy; if removal fails now, the next copy removes the leftovers.
                 drop(remove(&dir));
                 Err(error)
             }
         }
     }
 
-    /// Whether the disk can share the bytes of two files: one is tried.
+    /// Returns true if the disk can share the bytes of two files, by trying one.
     pub(super) fn can_share(&self, measured: &[Measure]) -> bool {
         let mut files = measured.iter().flat_map(|root| root.entries.iter().map(move |entry| (root, entry)));
         let Some((root, file)) = files.find(|(_, entry)| entry.kind == TreeKind::File && entry.state.bytes > 0) else {
@@ -99,7 +99,7 @@ fn fill(
     let before = Before { taken_at: now, bytes, roots: roots.collect() };
     let at = dir.join(BEFORE);
     write_durably(&at, &before).map_err(CopyError::io(&at))?;
-    // That the folders above it are there has to last, too.
+    // The parent folders' entries must be durable too.
     for dir in dir.ancestors().skip(1).take(3) {
         file::sync(dir).map_err(CopyError::io(dir))?;
     }
@@ -115,7 +115,7 @@ impl Drop for CopyTaken {
 }
 
 impl CopyTaken {
-    /// Writes down what the command has changed, now that it has ended. Where that is nothing the copy goes.
+    /// Records the command's changes after its end. Removes the copy if there are none.
     fn note(&self) -> Result<(), CopyError> {
         let at = self.dir.join(BEFORE);
         let before: Before = read(&at).map_err(CopyError::io(&at))?;
@@ -138,13 +138,13 @@ fn changed(root: &Root, left: &mut usize) -> Result<After, CopyError> {
     Ok(After { changed, gone: before.into_keys().map(str::to_owned).collect() })
 }
 
-/// Opens a file for reading: no link, and without waiting for whoever is at the other end.
+/// Opens a file for reading. Links aren't followed, and a pipe doesn't block.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or(0)).open(path)
 }
 
-/// Copies one file: by sharing its bytes, or each of them.
+/// Copies one file, by sharing its bytes if possible.
 fn copy(from: &Path, to: &Path, entry: &TreeEntry) -> io::Result<()> {
     let mut source = open(from)?;
     if State::of(&source.metadata()?) != entry.state {

@@ -1,4 +1,4 @@
-//! What is in a folder, each with what tells whether it is still the same.
+//! The entries of a folder, with the data to detect changes.
 
 use std::{
     fs::{self, Metadata},
@@ -14,7 +14,7 @@ use super::CopyError;
 /// A file, folder or link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TreeEntry {
-    /// Below its root, without a `/` at its beginning.
+    /// The path relative to the root.
     pub(super) path: String,
     pub(super) kind: TreeKind,
     pub(super) state: State,
@@ -24,13 +24,13 @@ pub(super) struct TreeEntry {
 pub(super) enum TreeKind {
     Dir,
     File,
-    /// To where.
+    /// A link with its target.
     Link(String),
     /// A pipe, a socket, a device.
     Other,
 }
 
-/// What changes whenever its content or its rights do. No program can set the time of that (`ctime`).
+/// Metadata that changes with content or permissions. Programs can't set the change time (`ctime`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     pub(super) mode: u32,
@@ -51,7 +51,7 @@ impl State {
         }
     }
 
-    /// The same, of what the kernel says of a name beneath a handle.
+    /// Builds the state from the kernel's answer for a name beneath a handle.
     #[expect(clippy::unnecessary_cast, reason = "the types of its fields differ from system to system")]
     pub(super) fn of_stat(found: &rustix::fs::Stat) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl State {
 }
 
 impl TreeEntry {
-    /// Whether it is what it was. A folder is, whatever became of what is in it.
+    /// Returns true if the entry is unchanged. A folder ignores changes of its content.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind
             && match self.kind {
@@ -75,17 +75,17 @@ impl TreeEntry {
     }
 }
 
-/// A folder that was looked through.
+/// A scanned folder.
 #[derive(Debug)]
 pub(super) struct Measure {
     pub(super) root: PathBuf,
-    /// Folders before what is in them.
+    /// Parent folders come before their content.
     pub(super) entries: Vec<TreeEntry>,
-    /// Of all files.
+    /// The bytes of all files.
     pub(super) bytes: u64,
 }
 
-/// Looks through a folder that is to be copied. `left`: how many entries may still be found.
+/// Scans a folder to be copied. `left` is the number of entries still allowed.
 pub(super) fn measure(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Measure, CopyError> {
     let root = root.canonicalize().map_err(CopyError::io(root))?;
     let entries = entries(&root, hidden, left)?;
@@ -96,7 +96,7 @@ pub(super) fn measure(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Resu
     Ok(Measure { root, entries, bytes })
 }
 
-/// All that is in a folder, but for what is hidden. No link is followed.
+/// Lists all entries of a folder except the hidden ones. Links aren't followed.
 pub(super) fn entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Vec<TreeEntry>, CopyError> {
     let mut found = Vec::new();
     let mut open = vec![String::new()];
@@ -114,7 +114,7 @@ pub(super) fn entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Resu
             let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
             let metadata = match entry.metadata() {
                 Ok(metadata) => metadata,
-                // It went this very moment.
+                // The entry has just vanished.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(CopyError::io(&path)(error)),
             };

@@ -1,20 +1,20 @@
-//! The entities that a document defines for itself, in the little that feeds need: short plain texts, each replaced once.
+//! Entities defined by a document, as far as feeds need them: short plain texts, each replaced once.
 
 use reveille_base::words::first_bytes;
 
-/// How much of a document is searched for definitions, in bytes.
+/// Bytes of a document searched for definitions.
 const SEARCHED_BYTES: usize = 64 * 1_024;
-/// The most definitions that are kept.
+/// Maximum number of definitions.
 const MAX_ENTITIES: usize = 100;
-/// The longest text that an entity stands for, in bytes. With the bound on a field's length it bounds what a field grows to.
+/// Maximum length of an entity's value, in bytes. Together with the field limit this bounds an expanded field.
 const MAX_VALUE_BYTES: usize = 200;
 
-/// Names with `&` and `;`, and what they stand for.
+/// Names with `&` and `;`, and their values.
 #[derive(Debug, Default)]
 pub(super) struct OwnEntities(Vec<(String, String)>);
 
 impl OwnEntities {
-    /// Reads `<!ENTITY name "text">`. What refers to other entities or to files is left out, so nothing is expanded twice.
+    /// Parses `<!ENTITY name "text">`. Definitions with references to entities or files are skipped, so no expansion is recursive.
     pub(super) fn find(document: &str) -> Self {
         let head = first_bytes(document, SEARCHED_BYTES);
         let Some((_, subset)) = head.split_once("<!DOCTYPE") else { return Self::default() };
@@ -22,7 +22,7 @@ impl OwnEntities {
         Self(definitions.filter_map(read_definition).collect())
     }
 
-    /// A text with each of them replaced.
+    /// Replaces each entity in a text.
     pub(super) fn replace(&self, text: String) -> String {
         self.0
             .iter()

@@ -1,62 +1,62 @@
-//! An entry while it is read: the addresses and words that may become its link and title.
+//! A feed entry during parsing, with candidates for its link and title.
 
 use reqwest::Url;
 
 use super::FeedEntry;
 use crate::web::clean::line;
 
-/// The longest title of an entry, in characters.
+/// Maximum length of an entry's title, in characters.
 const MAX_TITLE_CHARS: usize = 200;
-/// The longest link of an entry, in bytes. A longer one isn't told: cut off it would lead elsewhere.
+/// Maximum length of an entry's link, in bytes. A longer link is dropped, because a cut one would lead elsewhere.
 const MAX_LINK_BYTES: usize = 2_000;
-/// The most links of an entry that are compared.
+/// Maximum number of links compared for an entry.
 const MAX_LINKS: usize = 50;
-/// The schemes of links that are told.
+/// Allowed schemes of links.
 const SCHEMES: [&str; 6] = ["https", "http", "ftp", "gemini", "gopher", "magnet"];
 
-/// What an address is to its entry. The best one that can be resolved is told.
+/// The meaning of an address for its entry. The best resolvable address becomes the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinkRank {
-    /// The page, where the feed's own link leads through a counter.
+    /// The page itself, where the feed's own link goes through a click counter.
     Original,
     /// The page.
     Page,
     /// The entry in another format than HTML.
     OtherFormat,
-    /// What the entry is about.
+    /// The subject of the entry.
     Related,
-    /// The entry's id, which is an address.
+    /// The entry's id, if that is an address.
     Id,
-    /// The entry as the feed has it.
+    /// The entry's address within the feed.
     Itself,
-    /// A file that belongs to it.
+    /// An attached file.
     Enclosure,
 }
 
-/// What has been read of an entry.
+/// An unfinished entry.
 #[derive(Debug, Default)]
 pub(super) struct EntryDraft {
     pub(super) id: String,
     pub(super) title: String,
-    /// What stands in for a title: the beginning of the text.
+    /// The beginning of the text, used if there is no title.
     pub(super) summary: String,
     links: Vec<(LinkRank, String, Option<Url>)>,
 }
 
 impl EntryDraft {
-    /// An entry of which nothing but the id is known.
+    /// Creates an entry with only an id.
     pub(super) fn of_id(id: impl Into<String>) -> Self {
         Self { id: id.into(), ..Self::default() }
     }
 
-    /// Notes an address, with the base that the document gives for it.
+    /// Adds an address, with the base given by the document.
     pub(super) fn add_link(&mut self, rank: LinkRank, href: &str, base: Option<Url>) {
         if !href.trim().is_empty() && self.links.len() < MAX_LINKS {
             self.links.push((rank, href.trim().to_owned(), base));
         }
     }
 
-    /// The entry, with links that are relative resolved against `base` where the document gives none; `None` if nothing stands in it.
+    /// Finishes the entry. Relative links without an own base are resolved against `base`. `None` if the entry is empty.
     pub(super) fn finish(mut self, base: &Url) -> Option<FeedEntry> {
         self.links.sort_by_key(|(rank, ..)| *rank);
         let mut links = self.links.iter();
@@ -76,12 +76,12 @@ impl EntryDraft {
     }
 }
 
-/// An absolute address of a scheme that can be told. Ampersands that were escaped twice are mended.
+/// Resolves an address of an allowed scheme. Doubly escaped ampersands are repaired.
 fn resolve_link(href: &str, base: &Url) -> Option<String> {
     let href: String = href.replace("&amp;", "&").chars().filter(|c| !matches!(c, '\n' | '\r' | '\t')).collect();
     let href = if href.starts_with("www.") { format!("https://{href}") } else { href };
     let url = base.join(&href).ok().filter(|url| SCHEMES.contains(&url.scheme()))?;
-    // Letters of other scripts are read more easily than their codes.
+    // A link in its own script is easier to read than percent codes.
     let is_whole = Url::parse(&href).is_ok() && href.contains("://") && !href.contains(char::is_whitespace);
     let link = if is_whole { line(&href, MAX_LINK_BYTES) } else { url.to_string() };
     (link.len() <= MAX_LINK_BYTES).then_some(link)

@@ -1,4 +1,4 @@
-//! JSON Feed, of any version and with the slips that publishers make: numbers as ids, raw line breaks, halves of surrogate pairs.
+//! JSON Feed of any version, tolerant of publishers' mistakes: numbers as ids, raw line breaks, lone surrogates.
 
 use reqwest::Url;
 use serde_json::Value;
@@ -8,18 +8,18 @@ use super::{
     title::{Writing, read_words},
 };
 
-/// The mark of the format, in a feed's `version`.
+/// The format's mark in a feed's `version`.
 const VERSION: &str = "jsonfeed.org/version/";
 
-/// Whether a text may be a JSON feed. Some programs escape the slashes of its mark.
+/// Returns true if a text may be a JSON feed. Some programs escape the slashes of the mark.
 pub(super) fn may_be_json_feed(text: &str, is_declared: bool) -> bool {
     text.trim_start().starts_with('{')
         && (is_declared || text.contains(VERSION) || text.contains(&VERSION.replace('/', "\\/")))
 }
 
-/// Reads the entries of a JSON feed. `None` if the text isn't one; an error if it is JSON that can't be read.
+/// Reads the entries of a JSON feed. `None` if the text isn't a feed; an error if its JSON is invalid.
 pub(super) fn read_entries(text: &str, feed_url: &Url) -> Result<Option<Vec<FeedEntry>>, serde_json::Error> {
-    // A raw line break is wrong in a string, and a blank elsewhere.
+    // A raw line break is invalid within a string, and equals a blank elsewhere.
     let text = text.trim().replace(['\n', '\r', '\t'], " ");
     let feed: Value = serde_json::from_str(&text).or_else(|_| serde_json::from_str(&mend_surrogates(&text)))?;
     let Some(items) = feed.get("items").and_then(Value::as_array) else { return Ok(None) };
@@ -51,7 +51,7 @@ fn read_entry(item: &Value, base: &Url) -> Option<FeedEntry> {
     draft.finish(base)
 }
 
-/// A string, or a number as one.
+/// Returns a string, or a number as a string.
 fn string(value: &Value, name: &str) -> Option<String> {
     match value.get(name)? {
         Value::String(text) => Some(text.clone()),
@@ -60,7 +60,7 @@ fn string(value: &Value, name: &str) -> Option<String> {
     }
 }
 
-/// The text with each `\u` escape that is half of a pair replaced.
+/// Replaces each `\u` escape of a lone surrogate.
 fn mend_surrogates(text: &str) -> String {
     let unit = |at: usize| {
         let hex = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -78,7 +78,7 @@ fn mend_surrogates(text: &str) -> String {
                 at += 6;
                 continue;
             }
-            // A backslash, and the character that it escapes.
+            // A backslash with its escaped character.
             _ => text.get(at..).map_or(0, |rest| rest.chars().take(2).map(char::len_utf8).sum()),
         };
         mended.push_str(text.get(at..at + length).unwrap_or_default());

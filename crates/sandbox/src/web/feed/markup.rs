@@ -1,7 +1,8 @@
-//! Markup as a flat list of tags and text, read the way browsers read: nothing is an error.
+//! Markup as a flat list of tags and text, parsed like in browsers: no input is an error.
 //!
-//! The tokenizer is html5ever's, without its tree builder. It takes undefined prefixes, bare ampersands, attributes without quotes and
-//! control characters, decodes every entity that HTML names, and expands none that a document defines. Names come in lower case.
+//! html5ever's tokenizer without its tree builder. It accepts undefined prefixes, bare ampersands, unquoted attributes
+//! and control characters, decodes HTML's named entities, and expands no entities of the document. Names are in lower
+//! case.
 
 use std::{
     borrow::Cow,
@@ -18,15 +19,15 @@ use html5ever::{
 
 use reveille_base::words::first_bytes;
 
-/// The text given to the tokenizer between two looks at the bounds, in bytes.
+/// Bytes given to the tokenizer between two checks of the limits.
 const PIECE_BYTES: usize = 1_024;
-/// The most tags and texts of one document.
+/// Maximum number of tags and texts in a document.
 const MAX_PIECES: usize = 300_000;
-/// The longest time to tokenize a document. One of 2 MB takes a twentieth of a second.
+/// Maximum time to tokenize a document. A document of 2 MB takes a twentieth of a second.
 const TOKENIZE_FOR: Duration = Duration::from_secs(10);
-/// The longest name of an entity that HTML knows, in bytes.
+/// Length of HTML's longest entity name, in bytes.
 const MAX_ENTITY_BYTES: usize = 33;
-/// How text begins and ends in which nothing is markup.
+/// The begin and end of text without markup.
 pub(super) const CDATA: (&str, &str) = ("<![CDATA[", "]]>");
 
 /// A piece of a document.
@@ -34,7 +35,7 @@ pub(super) const CDATA: (&str, &str) = ("<![CDATA[", "]]>");
 pub(super) enum Markup {
     /// A start tag, with its prefix.
     Open(LocalName, Vec<Attribute>),
-    /// An end tag, or the end of a tag that closes itself.
+    /// An end tag, or the end of a self-closing tag.
     Close(LocalName),
     /// Text between two tags, with its entities decoded.
     Text(String),
@@ -42,12 +43,12 @@ pub(super) enum Markup {
     Doctype(String),
 }
 
-/// The value of an attribute, by its name with its prefix in lower case.
+/// Returns an attribute's value by its name, including the prefix, in lower case.
 pub(super) fn attribute<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
     attributes.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| attribute.value.trim())
 }
 
-/// Splits a text into tags and text, up to the most pieces; `None` if it takes too long.
+/// Splits a text into tags and text, up to the maximum number; `None` if it takes too long.
 pub(super) fn split_markup(text: &str) -> Option<Vec<Markup>> {
     let tokenizer = Tokenizer::new(Pieces::default(), TokenizerOpts::default());
     let began = Instant::now();
@@ -59,7 +60,7 @@ pub(super) fn split_markup(text: &str) -> Option<Vec<Markup>> {
         }
         let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
         queue.push_back(StrTendril::from_slice(piece));
-        // It only stops early for scripts, which this sink never names.
+        // The tokenizer stops early only for scripts, which this sink never reports.
         drop(tokenizer.feed(&queue));
         rest = after;
     }
@@ -67,7 +68,7 @@ pub(super) fn split_markup(text: &str) -> Option<Vec<Markup>> {
     Some(tokenizer.sink.0.into_inner())
 }
 
-/// The text with each `&` escaped that begins no whole entity: HTML reads `&copy=1` in an address as a sign.
+/// Escapes each `&` that doesn't begin a complete entity, because HTML reads `&copy=1` in an address as a sign.
 fn escape_ampersands(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -100,7 +101,7 @@ fn escape_ampersands(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The letter that two numbers stand for, and their length: programs that count in UTF-16 write `&#55357;&#56832;`.
+/// Decodes a surrogate pair of two numeric entities (`&#55357;&#56832;`, from programs with UTF-16), with its length.
 fn pair_of_numbers(text: &str) -> Option<(char, usize)> {
     let number = |text: &str| {
         let (number, _) = text.strip_prefix("&#")?.split_once(';')?;
@@ -118,7 +119,7 @@ fn pair_of_numbers(text: &str) -> Option<(char, usize)> {
     Some((letter, length + more))
 }
 
-/// Whether a text begins with an entity, or a number's beginning.
+/// Returns true if a text begins with an entity, or with the beginning of a numeric one.
 fn is_entity(text: &str) -> bool {
     let name = text.get(1..text.floor_char_boundary(MAX_ENTITY_BYTES)).unwrap_or_default();
     let is_number = name.starts_with('#');
@@ -153,7 +154,7 @@ impl TokenSink for Pieces {
         TokenSinkResult::Continue
     }
 
-    /// A CDATA section is text in XML, and in titles that were escaped with theirs.
+    /// A CDATA section is text in XML, and in escaped titles.
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
         true
     }

@@ -1,7 +1,7 @@
-//! What is watched behind an address: the entries of a feed, or a page as any reader has it.
+//! The content of a watched address: a feed's entries, or a page.
 //!
-//! Publishers write feeds by hand and by programs that know no XML, so the reader takes what browsers' readers take (`markup`, `xml`,
-//! `json`, `title`). A strict parser refuses a feed for one stray character, and the watch is then blind without anything new to say.
+//! Feeds are often invalid XML, so the parser is as tolerant as browsers' readers (`markup`, `xml`, `json`, `title`).
+//! A strict parser refuses a feed for one stray character, which would silently end the watch.
 
 mod entities;
 mod entry;
@@ -30,40 +30,40 @@ use super::{
     page::{self, charset_of, essence, off_thread, origin},
 };
 
-/// How much of a document is searched for the root of a feed, in bytes.
+/// Bytes of a document searched for a feed's root.
 const SEARCHED_BYTES: usize = 64 * 1_024;
-/// The most that a packed file is unpacked to, in bytes.
+/// Maximum size of an unpacked file, in bytes.
 const MAX_UNPACKED_BYTES: usize = 2 * 1_024 * 1_024;
-/// The first bytes of a packed file.
+/// The first bytes of a gzip file.
 const GZIP_MARK: [u8; 2] = [0x1f, 0x8b];
 const UNREADABLE: WebError = WebError::Unreadable("It is a feed that can't be read.");
 const TOO_SLOW: WebError = WebError::Unreadable("It takes too long to be read; it was given up.");
 
-/// What came.
+/// The content of a watched address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchedPage {
     /// A page, or any other text.
     Page(Page),
-    /// A feed: `https://host`, whose words these are, and its entries.
+    /// A feed: `https://host` of its source, and its entries.
     Feed(String, Vec<FeedEntry>),
 }
 
-/// An entry of a feed. Its words are others' words.
+/// An entry of a feed. Its text is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FeedEntry {
-    /// The publisher's id for it, which may be neither lasting nor its own; empty if it has none.
+    /// The publisher's id, possibly unstable or ambiguous; empty if missing.
     pub id: String,
-    /// The title on one line, or else the beginning of the text; empty if there is neither.
+    /// The title on one line, or else the beginning of the text; empty if both are missing.
     pub title: String,
-    /// The absolute address of its page.
+    /// The absolute address of the entry's page.
     pub link: Option<String>,
 }
 
 impl Web {
-    /// Looks at what is behind a URL. The gate is asked as for [`Web::page`].
+    /// Reads a watched address. The gate works as for [`Web::page`].
     ///
     /// # Errors
-    /// Why it can't be read, in words of ours.
+    /// The reason in our own words.
     pub async fn watched(&self, url: &str, gate: Gate<'_>) -> Result<WatchedPage, WebError> {
         let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
         off_thread(move || read_watched(&fetched)).await?
@@ -90,7 +90,7 @@ fn read_watched(fetched: &Fetched) -> Result<WatchedPage, WebError> {
     }
     let head = first_bytes(&text, SEARCHED_BYTES);
     let head = split_markup(head).ok_or(TOO_SLOW)?;
-    // What looks like text may speak of feeds, or be one behind a program's warnings.
+    // Plain text may quote a feed, or be a feed after a program's warnings.
     let is_plain = matches!(kind.as_str(), "text/plain" | "text/markdown") && !ends_feed(&text);
     if xml::is_feed(&head, is_plain) {
         let pieces = split_markup(&text).ok_or(TOO_SLOW)?;
@@ -115,7 +115,7 @@ fn read_watched(fetched: &Fetched) -> Result<WatchedPage, WebError> {
     .map(WatchedPage::Page)
 }
 
-/// A body that is a packed file, unpacked up to the bound; whether more would have come.
+/// Unpacks a gzip file up to the limit; true if there was more.
 fn unpack(body: &[u8]) -> Result<(Cow<'_, [u8]>, bool), WebError> {
     if !body.starts_with(&GZIP_MARK) {
         return Ok((Cow::Borrowed(body), false));
@@ -123,11 +123,11 @@ fn unpack(body: &[u8]) -> Result<(Cow<'_, [u8]>, bool), WebError> {
     let mut unpacking = MultiGzDecoder::new(Sink::new(MAX_UNPACKED_BYTES));
     let is_whole = unpacking.write_all(body).is_ok() && unpacking.try_finish().is_ok();
     let bytes = std::mem::take(&mut unpacking.get_mut().bytes);
-    // A file that can't be unpacked is named by its type.
+    // A file that can't be unpacked is reported by its type.
     Ok(if bytes.is_empty() { (Cow::Borrowed(body), false) } else { (Cow::Owned(bytes), !is_whole) })
 }
 
-/// Whether a document is XML that is neither a feed nor a page: a site map, a list of feeds.
+/// Returns true for XML that is neither a feed nor a page: a site map, a list of feeds.
 fn is_other_xml(text: &str, kind: &str, head: &[Markup]) -> bool {
     let is_xml = text.trim_start().starts_with("<?xml") || kind.ends_with("/xml") || kind.ends_with("+xml");
     let root = head.iter().find_map(|piece| if let Markup::Open(name, _) = piece { Some(&**name) } else { None });
@@ -135,14 +135,14 @@ fn is_other_xml(text: &str, kind: &str, head: &[Markup]) -> bool {
     is_xml && !is_page && root.is_some_and(|root| !matches!(root, "html" | "head" | "body" | "svg"))
 }
 
-/// Whether a document ends as feeds do.
+/// Returns true if a document ends like a feed.
 fn ends_feed(text: &str) -> bool {
     let text = text.trim_end();
     let end = text.get(text.len().saturating_sub(10)..).unwrap_or_default().to_ascii_lowercase();
     ["</rss>", "</feed>", "</rdf:rdf>"].iter().any(|root| end.ends_with(root))
 }
 
-/// The texts between the tags, each on a line of its own.
+/// Joins the texts between tags, one per line.
 fn text_lines(pieces: Vec<Markup>) -> String {
     let texts = pieces.into_iter().filter_map(|piece| if let Markup::Text(text) = piece { Some(text) } else { None });
     texts.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")

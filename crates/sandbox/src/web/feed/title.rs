@@ -1,40 +1,40 @@
-//! The words of a title, out of the many ways in which feeds write markup into one.
+//! Extraction of a title's words from the various markup in feeds.
 
 use reveille_base::words::first_bytes;
 
 use super::markup::{CDATA, Markup, split_markup};
 
-/// The longest text that is searched for words, in bytes.
+/// Maximum bytes of text searched for words.
 pub(super) const MAX_SEARCHED_BYTES: usize = 20_000;
-/// Elements whose text nobody sees.
+/// Elements with invisible text.
 const UNSEEN: [&str; 4] = ["script", "style", "head", "template"];
-/// Elements that separate words, and those that stand within a word.
+/// Elements that separate words, and elements within words.
 const BLOCKS: [&str; 15] =
     ["p", "div", "br", "hr", "li", "ul", "ol", "h1", "h2", "h3", "h4", "td", "tr", "table", "blockquote"];
 const INLINE: [&str; 28] = [
     "a", "abbr", "b", "big", "cite", "code", "del", "em", "font", "i", "img", "ins", "kbd", "mark", "q", "s", "small",
     "span", "strike", "strong", "sub", "sup", "tt", "u", "wbr", "pre", "video", "iframe",
 ];
-/// Elements that need no end tag.
+/// Elements without an end tag.
 const VOID: [&str; 4] = ["br", "hr", "img", "wbr"];
 
-/// The way in which a text is written.
+/// The markup of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writing {
-    /// As it stands.
+    /// Plain text.
     Plain,
-    /// Plain by its format's rules, but publishers often escape it twice.
+    /// Plain text by the format's rules, though publishers often escape it twice.
     Escaped,
     /// HTML.
     Html,
-    /// One of these; nothing says which.
+    /// Undeclared: any of these.
     Unsaid,
 }
 
-/// The words of a text, with blanks as they come.
+/// Extracts the words of a text, with all blanks.
 pub(super) fn read_words(text: &str, writing: Writing) -> String {
     let text = first_bytes(text, MAX_SEARCHED_BYTES);
-    // Some programs escape the mark of CDATA along with what it holds.
+    // Some programs escape the CDATA mark along with its content.
     let inside = text.trim().strip_prefix(CDATA.0).and_then(|text| text.strip_suffix(CDATA.1));
     let text = inside.unwrap_or(text);
     match writing {
@@ -49,7 +49,7 @@ pub(super) fn read_words(text: &str, writing: Writing) -> String {
     }
 }
 
-/// The text with its entities decoded once. A `<` stays.
+/// Decodes the entities of a text once. A `<` stays.
 pub(super) fn decode_entities(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
@@ -58,12 +58,12 @@ pub(super) fn decode_entities(text: &str) -> String {
     texts.into_iter().filter_map(|piece| if let Markup::Text(text) = piece { Some(text) } else { None }).collect()
 }
 
-/// Whether an element separates the words around it.
+/// Returns true if an element separates words.
 pub(super) fn is_block(name: &str) -> bool {
     BLOCKS.contains(&name)
 }
 
-/// Whether tags are HTML's: `Vec<T>` and `a < b` are text.
+/// Returns true if the tags are HTML. `Vec<T>` and `a < b` are text.
 fn is_html(pieces: &[Markup]) -> bool {
     let is_known = |name: &str| [&BLOCKS[..], &INLINE, &UNSEEN].iter().any(|known| known.contains(&name));
     pieces.iter().any(|piece| match piece {

@@ -1,7 +1,7 @@
-//! RSS of every version and Atom, from tags that may be unclosed, misnested or without a declared namespace.
+//! RSS of every version and Atom, tolerant of unclosed and misnested tags and of undeclared namespaces.
 //!
-//! One pass over the markup. Entries stand in `item` or `entry`, wherever these are; their fields are their direct children. A field
-//! that is never closed ends where a tag begins that it can't hold.
+//! One pass over the markup. Entries are `item` or `entry` elements at any depth; their fields are direct children. An
+//! unclosed field ends at the first tag that it can't contain.
 
 use std::collections::HashMap;
 
@@ -17,17 +17,17 @@ use super::{
     title::{MAX_SEARCHED_BYTES, Writing, decode_entities, is_block, read_words},
 };
 
-/// Elements within one another. Deeper ones are read as if they stood here.
+/// Maximum nesting of elements. Deeper ones are treated as if at this depth.
 const MAX_DEPTH: usize = 256;
-/// Entries of a feed that are read, as it lists them.
+/// Maximum number of entries, in feed order.
 const MAX_ENTRIES: usize = 2_000;
-/// Names of an entry's fields that no text of another field holds as a tag.
+/// Field names that never occur as tags in another field's text.
 const FIELDS: [&str; 9] = ["guid", "pubdate", "enclosure", "updated", "published", "modified", "issued", "id", "link"];
-/// The same, in short fields.
+/// Further such names, valid only within short fields.
 const FIELDS_IN_SHORT: [&str; 8] =
     ["title", "description", "summary", "content", "author", "category", "comments", "source"];
 
-/// The vocabulary that an element belongs to.
+/// The vocabulary of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Vocabulary {
     /// RSS, Atom, or no namespace.
@@ -44,38 +44,38 @@ enum Vocabulary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldKind {
     Title,
-    /// A title of another vocabulary, for entries that have no other.
+    /// A title of another vocabulary, used if there is no other.
     OtherTitle,
     Summary,
     Id,
-    /// An id of another vocabulary, for entries that have no other.
+    /// An id of another vocabulary, used if there is no other.
     OtherId,
     Link(LinkRank),
     /// The address of the site.
     Site,
 }
 
-/// A field that isn't ended yet.
+/// An unfinished field.
 struct OpenField {
     kind: FieldKind,
     writing: Writing,
     text: String,
-    /// Whether tags stand in it.
+    /// True if the field contains tags.
     has_tags: bool,
-    /// The number of open elements, it among them.
+    /// The number of open elements, including this field.
     depth: usize,
     is_permalink: bool,
     base: Option<Url>,
 }
 
 struct OpenElement {
-    /// As written, with its prefix.
+    /// The name as written, with its prefix.
     name: String,
     is_channel: bool,
     base: Option<Url>,
 }
 
-/// Whether markup is a feed. What stands before its root, such as a program's warnings, is passed over, but for HTML's.
+/// Returns true if the markup is a feed. Text before the root is skipped, such as a program's warnings, unless it is HTML.
 pub(super) fn is_feed(pieces: &[Markup], is_plain_text: bool) -> bool {
     let mut is_first = true;
     for piece in pieces {
@@ -96,7 +96,7 @@ pub(super) fn is_feed(pieces: &[Markup], is_plain_text: bool) -> bool {
     false
 }
 
-/// Whether RDF is RSS: other RDF has neither a channel nor items.
+/// Returns true if RDF is RSS. Other RDF has neither a channel nor items.
 fn is_rss_rdf(pieces: &[Markup], attributes: &[Attribute]) -> bool {
     let is_rss = |uri: &str| uri.contains("purl.org/rss/") || uri.contains("netscape.com/rdf/");
     attributes.iter().any(|attribute| is_rss(&attribute.value))
@@ -105,7 +105,7 @@ fn is_rss_rdf(pieces: &[Markup], attributes: &[Attribute]) -> bool {
             .any(|piece| matches!(piece, Markup::Open(name, _) if ["channel", "item"].contains(&local(name))))
 }
 
-/// Reads the entries. `is_cut`: the document goes on, so an entry that isn't ended is left out.
+/// Reads the entries. If `is_cut`, an unfinished entry is dropped.
 pub(super) fn read_entries(
     pieces: Vec<Markup>,
     entities: &OwnEntities,
@@ -134,10 +134,10 @@ struct Reader<'a> {
     is_atom: bool,
     prefixes: HashMap<String, Vocabulary>,
     open: Vec<OpenElement>,
-    /// Open elements beyond the most.
+    /// The number of open elements beyond the maximum.
     beyond: usize,
     field: Option<OpenField>,
-    /// The entry that isn't ended yet, and the number of open elements, its own among them.
+    /// The unfinished entry, and the number of open elements including it.
     draft: Option<(EntryDraft, usize)>,
     drafts: Vec<EntryDraft>,
     site: Option<Url>,
@@ -159,8 +159,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What relative links stand for. RSS names its site, which need not be where the feed is; Atom means the feed's own address,
-    /// unless that is another host's copy.
+    /// Returns the base of relative links. RSS uses its site, which may differ from the feed's host. Atom uses the
+    /// feed's own address, unless the feed is another host's copy.
     fn base_of_entries(&self) -> Url {
         let is_taken = |site: &&Url| !self.is_atom || site.origin() != self.feed_url.origin();
         self.site.as_ref().filter(is_taken).unwrap_or(self.feed_url).clone()
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         }
         let is_item = vocabulary == Vocabulary::Feed && matches!(local, "item" | "entry");
         if is_item {
-            // One that was never closed ends here.
+            // An unclosed entry ends here.
             self.end_draft();
         } else if self.ends_field(vocabulary, local) {
             let depth = self.field.as_ref().map_or(0, |field| field.depth);
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
 
     fn vocabulary(&self, name: &str, attributes: &[Attribute]) -> Vocabulary {
         let Some((prefix, _)) = name.split_once(':') else {
-            // The default namespace of RSS is whatever its publisher thinks that it has.
+            // The default namespace of RSS is often wrong, so most values count as the feed's own.
             let own = attribute(attributes, "xmlns").filter(|uri| !self.open.is_empty() && !uri.is_empty());
             return match own.map(vocabulary_of) {
                 Some(Vocabulary::Other) if !own.is_some_and(|uri| uri.contains("w3.org/")) => Vocabulary::Feed,
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
         own.or_else(|| above.cloned())
     }
 
-    /// Whether a tag can't stand in the open field, which was left unclosed.
+    /// Returns true if a tag can't be part of the open field, which was left unclosed.
     fn ends_field(&self, vocabulary: Vocabulary, local: &str) -> bool {
         let Some(field) = &self.field else { return false };
         if vocabulary != Vocabulary::Feed {
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
         self.field = Some(OpenField { kind, writing, text: String::new(), has_tags: false, depth, is_permalink, base });
     }
 
-    /// Notes the files of an entry, which stand anywhere in it.
+    /// Adds the files of an entry, at any depth.
     fn note_media(&mut self, vocabulary: Vocabulary, local: &str, attributes: &[Attribute], base: Option<Url>) {
         let Some((draft, _)) = &mut self.draft else { return };
         let is_file =
@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
         self.site = self.site.take().or(site);
     }
 
-    /// The way in which a field with these attributes is written.
+    /// Returns the text format for a field with these attributes.
     fn writing(&self, attributes: &[Attribute]) -> Writing {
         let kind = attribute(attributes, "type").unwrap_or_default().to_ascii_lowercase();
         match (kind.as_str(), attribute(attributes, "mode")) {
@@ -333,7 +333,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends the element that an end tag names, and all within it. An end tag without a beginning is passed over.
+    /// Closes the element named by an end tag, with all inner elements. An end tag without a start is ignored.
     fn close(&mut self, name: &str) {
         if self.beyond > 0 {
             self.beyond -= 1;
@@ -347,7 +347,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends elements until so many are open.
+    /// Closes elements down to a depth.
     fn close_to(&mut self, depth: usize) {
         self.beyond = 0;
         if self.field.as_ref().is_some_and(|field| field.depth > depth) {
@@ -367,7 +367,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let Some((draft, _)) = &mut self.draft else { return };
-        // Tags that aren't escaped have been read already.
+        // Unescaped tags have already been removed.
         let writing = if field.has_tags { Writing::Plain } else { field.writing };
         match field.kind {
             FieldKind::Title => {
@@ -407,7 +407,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A name without its prefix.
+/// Returns a name without its prefix.
 fn local(name: &str) -> &str {
     name.split_once(':').map_or(name, |(_, local)| local)
 }
@@ -430,7 +430,7 @@ fn vocabulary_of(uri: &str) -> Vocabulary {
     found.unwrap_or_else(|| if is_rss() { Vocabulary::Feed } else { Vocabulary::Other })
 }
 
-/// The vocabulary of a prefix that isn't declared.
+/// Returns the vocabulary of an undeclared prefix.
 fn usual_vocabulary(prefix: &str) -> Vocabulary {
     match prefix {
         "atom" | "a10" | "rss" => Vocabulary::Feed,
@@ -444,7 +444,7 @@ fn usual_vocabulary(prefix: &str) -> Vocabulary {
     }
 }
 
-/// What a link in Atom's way leads to; `None`: nothing that an entry is read at.
+/// Returns the rank of an Atom link; `None` if irrelevant for the entry.
 fn rank_of(attributes: &[Attribute]) -> Option<LinkRank> {
     let relation = attribute(attributes, "rel").unwrap_or_default().to_ascii_lowercase();
     let kind = attribute(attributes, "type").unwrap_or_default().to_ascii_lowercase();

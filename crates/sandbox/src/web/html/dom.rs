@@ -1,7 +1,7 @@
-//! A page's tree: nodes in one vector, named by their place in it.
+//! A page's tree: nodes in one vector, identified by index.
 //!
-//! The parser is fed a little at a time and stopped when the tree gets deeper, larger or slower than pages are: standard
-//! HTML parsing takes quadratic time and more on input made for it.
+//! The parser is fed in small pieces, and stopped when the tree gets too deep, too large or too slow, because standard
+//! HTML parsing takes quadratic time and more on hostile input.
 
 use std::{
     borrow::Cow,
@@ -18,16 +18,16 @@ use html5ever::{
     tree_builder::TreeBuilderOpts,
 };
 
-/// Text that the parser is given between two looks at its tree, in bytes.
+/// Bytes fed to the parser between two checks of the tree.
 const PIECE_BYTES: usize = 1_024;
-/// Elements within one another; browsers draw the line near here too.
+/// Maximum nesting of elements; browsers have a similar limit.
 const MAX_DEPTH: u32 = 512;
-/// Nodes of a page.
+/// Maximum number of nodes.
 const MAX_NODES: usize = 200_000;
-/// How long a page may be parsed. One of 2 MB takes a tenth of a second.
+/// Maximum parse time. A page of 2 MB takes a tenth of a second.
 const PARSE_FOR: Duration = Duration::from_secs(5);
 
-/// A node's place in its document.
+/// A node's index in its document.
 pub(in crate::web) type Id = usize;
 
 const ROOT: Id = 0;
@@ -36,7 +36,7 @@ const ROOT: Id = 0;
 #[derive(Debug)]
 pub(in crate::web) struct PageTree {
     nodes: Vec<Node>,
-    /// Whether the parser saw all of it.
+    /// False if parsing stopped early.
     pub(in crate::web) is_all: bool,
 }
 
@@ -60,14 +60,14 @@ enum What {
 }
 
 impl PageTree {
-    /// Reads HTML. There is no wrong HTML.
+    /// Parses HTML. Every input is valid.
     pub(in crate::web) fn parse(html: &str) -> Self {
         Self::parse_for(PARSE_FOR, html)
     }
 
-    /// The same, for so long at most.
+    /// Parses HTML with a time limit.
     pub(super) fn parse_for(time: Duration, html: &str) -> Self {
-        // Without scripting, what stands in `noscript` is part of the page: so it is for us.
+        // Without scripting, `noscript` content is part of the page.
         let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let mut parser = parse_document(Sink::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
         let began = Instant::now();
@@ -86,17 +86,17 @@ impl PageTree {
         document
     }
 
-    /// All of it, in the order of the text.
+    /// Returns the document's root.
     pub(in crate::web) fn root(&self) -> Id {
         ROOT
     }
 
-    /// What a node holds, in order.
+    /// Returns the children in order.
     pub(in crate::web) fn children(&self, id: Id) -> &[Id] {
         self.nodes.get(id).map_or(&[], |node| &node.children)
     }
 
-    /// An HTML element's name; of others none.
+    /// Returns an HTML element's name; `None` for other nodes.
     pub(in crate::web) fn tag(&self, id: Id) -> Option<&str> {
         match &self.nodes.get(id)?.what {
             What::Element { name, .. } if name.ns == ns!(html) => Some(&name.local),
@@ -104,13 +104,13 @@ impl PageTree {
         }
     }
 
-    /// Whether a node is an element of another language: a drawing, a formula.
+    /// Returns true for an element of another language: a drawing, a formula.
     pub(in crate::web) fn is_foreign(&self, id: Id) -> bool {
         let node = self.nodes.get(id);
         node.is_some_and(|node| matches!(&node.what, What::Element { name, .. } if name.ns != ns!(html)))
     }
 
-    /// A text node's text.
+    /// Returns a text node's text.
     pub(in crate::web) fn text(&self, id: Id) -> Option<&str> {
         match &self.nodes.get(id)?.what {
             What::Text(text) => Some(text),
@@ -118,7 +118,7 @@ impl PageTree {
         }
     }
 
-    /// An element's attribute.
+    /// Returns an element's attribute.
     pub(in crate::web) fn attribute(&self, id: Id, name: &str) -> Option<&str> {
         match &self.nodes.get(id)?.what {
             What::Element { attributes, .. } => {
@@ -128,12 +128,12 @@ impl PageTree {
         }
     }
 
-    /// Whether an element is of a class.
+    /// Returns true if an element has a class.
     pub(in crate::web) fn has_class(&self, id: Id, class: &str) -> bool {
         self.attribute(id, "class").is_some_and(|classes| classes.split_ascii_whitespace().any(|known| known == class))
     }
 
-    /// A node and all within it, in the order of the text.
+    /// Iterates over a node and its descendants in document order.
     pub(in crate::web) fn within(&self, id: Id) -> impl Iterator<Item = Id> {
         let mut waiting = vec![id];
         std::iter::from_fn(move || {
@@ -143,13 +143,13 @@ impl PageTree {
         })
     }
 
-    /// All text within a node, as it stands.
+    /// Returns all text within a node, unchanged.
     pub(in crate::web) fn all_text(&self, id: Id) -> String {
         self.within(id).filter_map(|id| self.text(id)).collect()
     }
 }
 
-/// What the parser builds into.
+/// The target of the parser.
 struct Sink {
     nodes: RefCell<Vec<Node>>,
     is_deep: RefCell<bool>,
@@ -162,7 +162,7 @@ impl Default for Sink {
     }
 }
 
-/// A node as the parser holds it, with its name, which only an element's says anything.
+/// The parser's handle of a node. The name is meaningful only for elements.
 #[derive(Clone)]
 struct Handle {
     id: Id,
@@ -188,7 +188,7 @@ impl Sink {
         Handle { id: nodes.len() - 1, name }
     }
 
-    /// Takes a node out of its parent.
+    /// Removes a node from its parent.
     fn detach(&self, id: Id) {
         let mut nodes = self.nodes.borrow_mut();
         let parent = nodes.get_mut(id).and_then(|node| node.parent.take());
@@ -199,7 +199,7 @@ impl Sink {
         }
     }
 
-    /// Puts a node or text into a parent, at a place among its children or at their end.
+    /// Inserts a node or text into a parent, at an index among the children or at the end.
     fn insert(&self, parent: Id, place: Option<usize>, child: NodeOrText<Handle>) {
         let before = {
             let nodes = self.nodes.borrow();
@@ -274,7 +274,7 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    /// A template's own fragment isn't kept apart: the template is left out as a whole when the page is read.
+    /// Template fragments aren't separated: the whole template is skipped when the page is converted.
     fn get_template_contents(&self, target: &Handle) -> Handle {
         target.clone()
     }

@@ -1,8 +1,8 @@
-//! HTML as text. Parsing is html5ever's, which reads what browsers read; the tree and the text are our own.
+//! HTML as text. html5ever parses like browsers; the tree and the text are our own.
 //!
-//! Converters that exist lay tables out, recurse, or have panicked on pages made for it, and the release build aborts on a
-//! panic: a page must not be able to end a wake. Here nothing recurses, each piece of work is bounded, and what a browser
-//! wouldn't show is left out.
+//! Existing converters lay out tables, recurse, or panic on hostile pages, and the release build aborts on a panic: a
+//! page must not end a wake. This code doesn't recurse, bounds each step, and leaves out everything that a browser
+//! wouldn't show.
 
 mod dom;
 mod text;

@@ -1,29 +1,29 @@
-//! A page's tree as text with some Markdown: headings, lists, links behind their words, tables as rows. What a browser
-//! wouldn't show isn't shown here, as far as the page itself says so.
+//! A page's tree as text with some Markdown: headings, lists, links after their words, tables as rows. Hidden content
+//! is left out as far as the page itself declares it hidden.
 
 use reqwest::Url;
 
 use super::dom::{Id, PageTree};
 
-/// The most text that is made of a page, in bytes: lists within lists make more of it than came.
+/// Maximum bytes of text from a page; nested lists can make the text longer than the page.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
-/// Lists and quotations within one another that are shown as such.
+/// Maximum nesting of indented lists and quotations.
 const MAX_INDENTS: usize = 8;
-/// The longest address of a link that is shown, in bytes.
+/// Maximum length of a shown link address, in bytes.
 const MAX_LINK_BYTES: usize = 300;
-/// A main part shorter than this, in bytes, isn't taken for the page.
+/// A main part shorter than this, in bytes, doesn't replace the whole page.
 const MIN_MAIN_BYTES: usize = 200;
 
-/// A page that can be read.
+/// The readable content of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::web) struct Readable {
     pub(in crate::web) title: Option<String>,
     pub(in crate::web) text: String,
-    /// Whether that is all of it.
+    /// False if the content was cut.
     pub(in crate::web) is_all: bool,
 }
 
-/// Makes text of a page that stood at `url`.
+/// Converts a page at `url` to text.
 pub(in crate::web) fn readable(document: &PageTree, url: &Url) -> Readable {
     let find = |tag: &str| document.within(document.root()).find(|id| document.tag(*id) == Some(tag));
     let title = ["title", "h1"]
@@ -42,7 +42,7 @@ pub(in crate::web) fn readable(document: &PageTree, url: &Url) -> Readable {
     Readable { title, text, is_all: is_all && document.is_all }
 }
 
-/// What stands between what was written and what comes next.
+/// The separation between the text so far and the next text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     None,
@@ -51,7 +51,7 @@ enum Gap {
     Paragraph,
 }
 
-/// Still to be done, the next one last.
+/// Pending steps, the next one last.
 enum Step {
     Enter(Id),
     Leave(Id),
@@ -62,15 +62,15 @@ struct Writer<'a> {
     base: &'a Url,
     out: String,
     gap: Gap,
-    /// What each further line begins with.
+    /// The prefixes of each further line.
     indents: Vec<&'static str>,
-    /// Lists around: the number of the next item in a numbered one.
+    /// The enclosing lists, with the next item's number in a numbered list.
     lists: Vec<Option<u64>>,
-    /// What the next words begin with: a list's mark, a heading's.
+    /// The prefix of the next words: a list mark, or a heading mark.
     mark: String,
-    /// Where the words of each link around began.
+    /// The offset of the text of each enclosing link.
     links: Vec<usize>,
-    /// How many elements around keep their blanks.
+    /// The number of enclosing preformatted elements.
     preformatted: usize,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Writer<'a> {
         (self.out, true)
     }
 
-    /// Whether what is within is shown.
+    /// Enters an element. Returns false if its content is hidden.
     fn enter(&mut self, id: Id) -> bool {
         if self.document.is_foreign(id) || is_hidden(self.document, id) {
             return false;
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
         match tag {
             "a" => {
                 let began = self.links.pop().unwrap_or_default();
-                // A link without words is a picture, or not meant for people.
+                // A link without text is a picture, or not meant for people.
                 if let Some(url) = self.link(id).filter(|_| self.out.len() > began) {
                     self.gap(Gap::Space);
                     self.word(&format!("({url})"));
@@ -214,7 +214,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Where a link leads, if that is a page that isn't this one.
+    /// Returns the address of a link to another page.
     fn link(&self, id: Id) -> Option<String> {
         let href = self.document.attribute(id, "href")?.trim();
         if href.is_empty() || href.starts_with('#') || href.len() > MAX_LINK_BYTES {
@@ -225,7 +225,7 @@ impl<'a> Writer<'a> {
         is_shown.then(|| url.to_string())
     }
 
-    /// Writes a page's own words.
+    /// Writes text of the page.
     fn say(&mut self, text: &str) {
         if self.preformatted > 0 {
             for line in text.split_inclusive('\n') {
@@ -249,7 +249,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Begins a new line; a second time leaves one empty.
+    /// Starts a new line; a second call adds an empty line.
     fn line(&mut self) {
         self.gap = if self.gap >= Gap::Line { Gap::Paragraph } else { Gap::Line };
     }
@@ -271,7 +271,7 @@ impl<'a> Writer<'a> {
             _ => {}
         }
         if is_begin || self.gap >= Gap::Line {
-            // An item's mark stands where its own indent will.
+            // An item's mark takes the place of its own indent.
             let own =
                 usize::from(!self.mark.is_empty() && self.indents.last() == Some(&"  ") && !self.mark.starts_with('#'));
             let around = self.indents.len().saturating_sub(own).min(MAX_INDENTS);
@@ -283,7 +283,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What stands before and after an element.
+/// Returns the separation before and after an element.
 fn around(tag: &str) -> Gap {
     match tag {
         "p" | "table" | "figure" | "dl" | "form" | "fieldset" | "article" | "section" | "header" | "footer" | "nav"
@@ -295,7 +295,7 @@ fn around(tag: &str) -> Gap {
     }
 }
 
-/// Whether a browser shows nothing of an element: by what it is, or by what it says of itself. Rules in style sheets aren't read.
+/// Returns true if a browser hides an element, by its kind or its attributes. Style sheets aren't evaluated.
 fn is_hidden(document: &PageTree, id: Id) -> bool {
     let Some(tag) = document.tag(id) else { return false };
     let attribute = |name| document.attribute(id, name);

@@ -13,12 +13,12 @@ use crate::web::{WebError, html::PageTree};
 
 pub(super) const URL: &str = "https://api.search.brave.com/res/v1/web/search";
 
-/// The parts of an answer that are read.
+/// The used parts of an answer.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(rename = "type")]
     kind: String,
-    /// Missing where nothing was found.
+    /// Missing without results.
     #[serde(default)]
     web: Option<Results>,
 }
@@ -38,7 +38,7 @@ struct WebResult {
     description: String,
 }
 
-/// What the API wants besides the query.
+/// Adds the result count to the URL and returns the authentication header.
 pub(super) fn headers(url: &mut Url, key: &Secret, count: usize) -> Result<HeaderMap, WebError> {
     url.query_pairs_mut().append_pair("count", &count.to_string());
     let key = HeaderValue::from_str(key.expose().trim());
@@ -47,7 +47,7 @@ pub(super) fn headers(url: &mut Url, key: &Secret, count: usize) -> Result<Heade
     Ok(HeaderMap::from_iter([(HeaderName::from_static("x-subscription-token"), key)]))
 }
 
-/// What went wrong, told for this engine.
+/// Translates an error for this engine.
 pub(super) fn told(error: WebError) -> WebError {
     match error {
         WebError::Status(401 | 403 | 422) => WebError::Setting(
@@ -60,13 +60,13 @@ pub(super) fn told(error: WebError) -> WebError {
     }
 }
 
-/// The results in an answer.
+/// Parses the results of an answer.
 pub(super) fn hits(answer: &str) -> Result<Vec<WebHit>, WebError> {
     let answer: Option<Answer> = serde_json::from_str(answer).ok();
     let changed = WebError::Unreadable("Brave's answer isn't one that can be read here.");
     let answer = answer.filter(|answer| answer.kind == "search").ok_or(changed)?;
     let results = answer.web.map(|web| web.results).unwrap_or_default();
-    // Titles and descriptions come as HTML, with the query's words marked.
+    // Titles and descriptions are HTML with highlighted words.
     let plain = |html: &str| {
         let page = PageTree::parse(html);
         page.all_text(page.root())

@@ -1,4 +1,4 @@
-//! DuckDuckGo's page for browsers without scripts. It has no promise of a format: what isn't recognised is an error.
+//! DuckDuckGo's page for browsers without scripts. The format isn't guaranteed, so unrecognized pages are errors.
 
 use reqwest::Url;
 
@@ -14,7 +14,7 @@ const BLOCKED: WebError = WebError::Unreachable(
     "DuckDuckGo takes us for a robot and shows no results for now. Try again later, or set BRAVE_API_KEY to search with Brave.",
 );
 
-/// What went wrong, told for this engine.
+/// Translates an error for this engine.
 pub(super) fn told(error: WebError) -> WebError {
     match error {
         WebError::Status(403 | 418 | 429) => BLOCKED,
@@ -22,7 +22,7 @@ pub(super) fn told(error: WebError) -> WebError {
     }
 }
 
-/// The results on a page of results.
+/// Parses the results on a result page.
 pub(super) fn hits(page: &PageTree) -> Result<Vec<WebHit>, WebError> {
     let all = |class: &'static str| page.within(page.root()).filter(move |id| page.has_class(*id, class));
     let is_advert = |id: &Id| page.has_class(*id, "result--ad") || page.has_class(*id, "result--no-result");
@@ -54,7 +54,7 @@ fn hit(page: &PageTree, result: Id) -> Option<WebHit> {
     Some(WebHit { title: page.all_text(link), url, snippet })
 }
 
-/// The page behind DuckDuckGo's own address for it; an advertisement's has none.
+/// Returns the target of DuckDuckGo's redirect address; `None` for an advertisement.
 fn behind(href: &str) -> Option<String> {
     let url = Url::parse(URL).ok()?.join(href).ok()?;
     let is_own = url.host_str().is_some_and(|host| host == "duckduckgo.com" || host.ends_with(".duckduckgo.com"));

@@ -1,7 +1,7 @@
-//! Searching the web: an engine that needs no key, and one that a key makes available.
+//! Web search: one engine without a key, and one with a key.
 //!
-//! Engines are asked through the same guard as pages. Their addresses are part of the program; only a value made in code
-//! ([`Engine::at`]) can name others, and it grants nothing.
+//! Engines go through the same checks as pages. Their addresses are constants; only code ([`Engine::at`]) can set
+//! others, without any grant.
 
 mod brave;
 mod duckduckgo;
@@ -18,36 +18,36 @@ use super::{
     page::{off_thread, origin},
 };
 
-/// Results that are shown.
+/// Maximum number of results.
 const MAX_RESULTS: usize = 10;
-/// The longest query, in characters: Brave's bound, the stricter one.
+/// Maximum length of a query, in characters: Brave's limit, the stricter one.
 pub const MAX_QUERY_CHARS: usize = 400;
 const MAX_TITLE_CHARS: usize = 200;
 const MAX_SNIPPET_CHARS: usize = 500;
 
-/// One hit. Its words are others' words.
+/// One hit. Its text is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebHit {
-    /// What the page calls itself, on one line.
+    /// The page's title, on one line.
     pub title: String,
-    /// Where it stands.
+    /// The page's address.
     pub url: String,
-    /// What the engine quotes of it, on one line.
+    /// The engine's quotation of the page, on one line.
     pub snippet: String,
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebResults {
-    /// The best first.
+    /// The hits, best first.
     pub hits: Vec<WebHit>,
     /// The engine's name, for people.
     pub engine: &'static str,
-    /// The engine's `https://host`, whose bytes these are.
+    /// `https://host` of the engine.
     pub origin: String,
 }
 
-/// Who is asked.
+/// A search engine.
 #[derive(Debug, Clone)]
 pub struct Engine {
     base_url: String,
@@ -67,18 +67,18 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// Brave's, with a key to it.
+    /// Returns Brave's engine with a key.
     pub fn brave(key: Secret) -> Self {
         Self { base_url: brave::URL.to_owned(), kind: Kind::Brave(key) }
     }
 
-    /// The same engine elsewhere: a test's server.
+    /// Sets another address: a test's server.
     #[must_use]
     pub fn at(self, base_url: &str) -> Self {
         Self { base_url: base_url.to_owned(), ..self }
     }
 
-    /// Its name, for people.
+    /// Returns the engine's name, for people.
     pub fn name(&self) -> &'static str {
         match self.kind {
             Kind::DuckDuckGo => "DuckDuckGo",
@@ -88,10 +88,10 @@ impl Engine {
 }
 
 impl Web {
-    /// Searches. The gate is asked about each redirect of the engine's.
+    /// Searches the web. The gate is called for each redirect of the engine.
     ///
     /// # Errors
-    /// Why there are no results, in words of ours. An engine that refuses or has changed is an error, never an empty result.
+    /// The reason in our own words. A refusal or an unknown format is an error, never an empty result.
     pub async fn search(&self, query: &str, gate: Gate<'_>) -> Result<WebResults, WebError> {
         let engine = self.engine.clone();
         let mut url =
@@ -122,7 +122,7 @@ fn read(kind: &Kind, fetched: &Fetched) -> Result<Vec<WebHit>, WebError> {
 }
 
 impl WebHit {
-    /// As it is shown: bounded, and only if it leads to a page.
+    /// Bounds the hit's texts; `None` if its address isn't a web page's.
     fn shown(self) -> Option<Self> {
         let url = Url::parse(&self.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let url = Some(url.to_string()).filter(|url| url.len() <= super::address::MAX_URL_BYTES)?;

@@ -1,5 +1,5 @@
-//! `str_replace_based_edit_tool`: looks at text files and edits them. Models are trained on its name and arguments, so these are
-//! theirs; what it may touch is ours.
+//! `str_replace_based_edit_tool`: views and edits text files. Name and arguments are those on which models were
+//! trained; the access rules are ours.
 
 use std::path::Path;
 
@@ -20,15 +20,15 @@ use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 
 /// The tool's name.
 pub const EDITOR: &str = "str_replace_based_edit_tool";
-/// The tool's type where the model was trained on it.
+/// The tool's type, known from the models' training.
 const TRAINED: &str = "text_editor_20250728";
-/// The largest file that is looked at or written, in bytes.
+/// Maximum size of a viewed or written file, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
-/// How much of a file one call shows, in bytes.
+/// Maximum bytes of a file shown by one call.
 const MAX_SHOWN_BYTES: usize = 20 * 1024;
-/// How deep a folder is listed.
+/// The depth of a folder listing.
 const LISTED_DEPTH: usize = 2;
-/// Entries that are listed at most.
+/// Maximum number of listed entries.
 const MAX_LISTED: usize = 500;
 
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq)]
@@ -138,16 +138,16 @@ fn view(args: &Edit, place: &Place, world: &World) -> Outcome {
     Ok(Done { content, taint: files::origin(place, &whole, world), ..Done::default() })
 }
 
-/// A folder's entries, a line each.
+/// A folder listing, one entry per line.
 struct Listing<'a> {
-    /// Whether the person's rules keep a path from being come upon.
+    /// Returns true if the person's rules exclude a path from listings.
     is_kept_back: &'a dyn Fn(&Path) -> bool,
     lines: Vec<String>,
     kept_back: usize,
 }
 
 impl Listing<'_> {
-    /// Adds what is in a folder, without what is hidden or nobody's business; one more than is shown is enough.
+    /// Adds a folder's entries, without hidden and private ones. Stops at one entry above the maximum.
     fn add(&mut self, place: &Place, depth: usize) -> Result<(), Refusal> {
         let indent = "  ".repeat(depth);
         for entry in place.list()? {
@@ -169,7 +169,7 @@ impl Listing<'_> {
             });
             if entry.kind == BeneathKind::Folder && depth < LISTED_DEPTH {
                 let inner = place.inner(&entry.name)?;
-                // One that can't be looked into is named all the same.
+                // Unreadable folders are listed by name.
                 if self.add(&inner, depth + 1).is_err() {
                     self.lines.push(format!("{indent}  (can't be looked into)"));
                 }
@@ -191,7 +191,7 @@ impl Listing<'_> {
     }
 }
 
-/// A file's text, and what tells whether it was changed since.
+/// Reads a file's text, with a stamp that detects later changes.
 fn text_of(place: &Place) -> Result<(String, Stamp), Refusal> {
     let (bytes, stamp) = place.read(MAX_FILE_BYTES)?;
     if let Content::Image { .. } = content::sniff(&bytes) {
@@ -206,7 +206,7 @@ fn create(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
     check_size(text)?;
     let is_there = place.kind().is_ok_and(|kind| kind.is_some());
     let before = match place.whose() {
-        // What it wrote for itself it may write anew.
+        // The cycle may overwrite its own files.
         Whose::Scratch if is_there => Some(text_of(place)?),
         _ if is_there => {
             return Err(Refusal(format!(
@@ -227,7 +227,7 @@ fn create(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
     Ok(Done { content, receipt: Some(format!("{verb} the file {}", place.name())), ..Done::default() })
 }
 
-/// Edits a file that is there: what it says now becomes what `edit` makes of it.
+/// Edits an existing file by the function `edit`.
 fn change(place: &Place, exec: &mut Exec, edit: impl FnOnce(&str) -> Result<(String, String), String>) -> Outcome {
     let (before, stamp) = text_of(place)?;
     let (after, told) = edit(&before).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;

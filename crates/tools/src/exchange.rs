@@ -1,5 +1,5 @@
-//! `read_exchange`: what was said before and isn't shown in a cycle's opening, because it is long ago or because others may have had a
-//! hand in it. Reading it marks the cycle, as reading any other text of others does.
+//! `read_exchange`: earlier messages that aren't shown in a cycle's opening, because they are old or may contain
+//! untrusted text. Reading such a message taints the cycle.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,11 +9,11 @@ use reveille_store::{Exchange, SpokenRows};
 
 use super::{Done, Outcome, Refusal, Tool, World, search, words};
 
-/// Entries that are known: more than an opening tells of, for a cycle that goes on when others have come.
+/// Maximum number of known entries. More than an opening shows, for a resumed cycle after newer messages.
 pub const MAX_KNOWN: usize = 64;
-/// Entries that one call shows at most.
+/// Maximum number of entries shown by one call.
 const MAX_SHOWN: usize = 4;
-/// Of each of them, so many characters.
+/// Maximum characters shown of each entry.
 const MAX_CHARS: usize = 4_000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -74,7 +74,7 @@ fn read(args: &Which, world: &World) -> Outcome {
     })
 }
 
-/// What was said under a name of the index, if this chat may see it.
+/// Finds a message by its name in the index; `None` if this chat may not see it.
 fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
     let row = |folder: &str| name.strip_prefix(folder).and_then(|row| row.parse::<i64>().ok());
     let (row, is_ours) = match (row("messages/"), row("answers/")) {

@@ -1,4 +1,4 @@
-//! `find_files`: by name, by text, or both. What it tells of files is their writers' word.
+//! `find_files`: a search by name, by text, or both. The results are untrusted text of the files' writers.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ use super::{Done, Outcome, Refusal, Tool, Touched, World, files, read::READ, sea
 
 /// The tool's name.
 const NAME: &str = "find_files";
-/// What rules may keep a file from, so that this search leaves it out: itself, and for the memory's the other two.
+/// The tools whose read rules exclude a file from this search: this tool, and the two reading tools of the memory.
 const LOOKS: [&str; 3] = [NAME, READ, SEARCH];
 
-/// The longest pattern, in characters.
+/// Maximum length of a pattern, in characters.
 const MAX_PATTERN_CHARS: usize = 500;
 
 #[derive(Deserialize, JsonSchema)]
@@ -76,13 +76,13 @@ async fn find(args: Find, world: &World, exec: &Exec) -> Outcome {
     Ok(Done { content: told(&found), taint, ..Done::default() })
 }
 
-/// Whether it is a line of a document of the memory in which others may have had a hand; memory_search tells its lines apart.
+/// Returns true for possibly untrusted hits in the memory. `memory_search` can tell single lines apart.
 fn is_of_doubt(hit: &Hit, world: &World) -> bool {
     let path = files::below_brain(Path::new(&hit.path), world);
     path.is_some_and(|path| hit.line.is_some() && others::can_be_in(path) || memory::is_imported(path))
 }
 
-/// Where to look: at the path, or in each folder that isn't within another one.
+/// Returns the places to search: the path, or each outermost readable folder.
 fn starts(path: Option<&str>, world: &World, exec: &Exec) -> Result<Vec<Place>, Refusal> {
     let roots = files::roots(world, exec)?;
     if let Some(path) = path {
@@ -102,7 +102,7 @@ fn starts(path: Option<&str>, world: &World, exec: &Exec) -> Result<Vec<Place>, 
             .enumerate()
             .any(|(other, path)| other != *at && folder.starts_with(path) && (**folder != *path || other < *at))
     });
-    // One that isn't there has nothing to be found.
+    // Missing folders are skipped.
     Ok(outermost.filter_map(|(_, folder)| roots.find(folder.to_str()?, PathUse::Read).ok()).collect())
 }
 

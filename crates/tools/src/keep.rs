@@ -1,5 +1,5 @@
-//! `keep`: the offline model's way to say that it can't answer some messages. They stay queued for a model that can, and are
-//! no reason for this one to wake again; the person is told so once each.
+//! `keep`: the offline model's way to leave messages to a model that can answer. They stay queued without waking this
+//! model again, and the person is told once for each.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -42,7 +42,7 @@ fn run(args: &Args, world: &World) -> Outcome {
             "Kept {count} {} for an AI model that can answer",
             if count == 1 { "message" } else { "messages" }
         )),
-        // Whoever stands in for a model has said that before.
+        // The offline replacement of a configured model has said so already.
         changes: (!world.is_stand_in)
             .then(|| {
                 Change::Send(NewOutgoing {

@@ -1,8 +1,8 @@
-//! What a model can do: tools as values in, values out.
+//! The abilities of the model: tools that take values and return values.
 //!
-//! A tool gets its checked arguments and a view of the [`World`]. It returns what it would tell the model, a receipt for the
-//! episodic memory, and the [`Change`]s that make it true. It writes nothing itself: the cycle records outcome and
-//! changes in one transaction. So a call has either happened once or not at all.
+//! A tool gets checked arguments and a view of the [`World`]. It returns the text for the model, a receipt for the
+//! episodic memory, and the [`Change`]s to make. A tool writes nothing itself: the cycle records outcome and changes
+//! in one transaction, so a call either happened once or not at all.
 
 pub mod about;
 mod about_me;
@@ -90,35 +90,35 @@ use serde_json::Value;
 
 use self::schema::schema_of;
 
-/// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
-/// what programs have left in the scratch folder, is of what the owner said.
+/// The reason why chats other than the owner's get no shell and no files: everything that a program or path reaches
+/// here comes from the owner, including the memory and the scratch folder.
 const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, its projects, and the servers of mcp.toml that aren't opened to guests.";
 
-/// A call that did what it was asked.
+/// The result of a successful call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Done {
-    /// What the model is told.
+    /// The text for the model.
     pub content: String,
-    /// What happened, in the past tense and in a few words; none when nothing was changed.
+    /// The event, in the past tense and in a few words; `None` if nothing was changed.
     pub receipt: Option<String>,
-    /// What makes it true.
+    /// The changes to store.
     pub changes: Vec<Change>,
-    /// Whose bytes `content` holds, where they aren't the person's own or the memory's: such as `https://example.org`.
+    /// The source of untrusted text in `content`, such as `https://example.org`; `None` for the person's own words or the memory's.
     pub taint: Option<String>,
-    /// A picture that the model is shown beside `content`: a raw JSON image block.
+    /// A picture shown to the model beside `content`: a raw JSON image block.
     pub image: Option<String>,
-    /// It was tried and failed by another's word, which `content` holds: told as an error, without a receipt.
+    /// Set if another program reported a failure in `content`: the model sees an error, and there is no receipt.
     pub is_failure: bool,
 }
 
 impl Done {
-    /// Something was found out and nothing changed.
+    /// Creates a result with only text, without any change.
     fn told(content: impl Into<String>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
 }
 
-/// A call that did nothing: the model is told why as an error result, and can do better.
+/// A call that did nothing. The model sees the reason as an error result and can correct the call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
@@ -129,90 +129,90 @@ impl Refusal {
     }
 }
 
-/// What tools return.
+/// The result of a tool.
 pub type Outcome = Result<Done, Refusal>;
 
-/// A call that acts, under way. It stays on its thread: the wake runs on one.
+/// A running call of an acting tool. The future stays on its thread, because the wake runs on one thread.
 pub type Acting<'a> = Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 
-/// How a tool's calls are carried out.
+/// The implementation of a tool.
 enum Run {
     /// Values in, values out.
     Values(Pure),
-    /// Outside our transaction, by `exec`.
+    /// Acts outside our transaction, by `exec`.
     Acts(Act),
 }
 
-/// A call of values alone: raw arguments in.
+/// A call on values only, with raw arguments.
 type Pure = Box<dyn Fn(&str, &World) -> Outcome + Send + Sync>;
 
-/// What raw arguments name; none: they don't fit.
+/// Determines the targets of raw arguments; `None` if the arguments are invalid.
 type Touches = Box<dyn Fn(&str, &World) -> Option<Touched> + Send + Sync>;
 
-/// A call that acts outside our stores: raw arguments in.
+/// A call that acts outside our stores, with raw arguments.
 pub type Act = Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Exec) -> Acting<'a> + Send + Sync>;
 
-/// Answers calls in the place of the tools that act: the tool's name and raw arguments in.
+/// Replaces the acting tools in a trial; takes the tool's name and its raw arguments.
 pub type StandIn = Arc<dyn Fn(&str, &str) -> Outcome + Send + Sync>;
 
-/// One tool: how the model sees it, what it risks, and what it does.
+/// One tool: its definition for the model, its risk, and its implementation.
 pub struct Tool {
-    /// Its name: `snake_case`, or `mcp__<server>__<tool>`.
+    /// The name: `snake_case`, or `mcp__<server>__<tool>`.
     pub name: Cow<'static, str>,
-    /// What it is for, in a few lines for the model.
+    /// The purpose, in a few lines for the model.
     pub description: Cow<'static, str>,
-    /// JSON schema of its arguments.
+    /// The JSON schema of the arguments.
     pub schema: Value,
-    /// What repeating a call would do.
+    /// The consequence of repeating a call.
     pub effect: Effect,
-    /// What a call can do to the person's things.
+    /// The danger of a call for the person's things.
     pub risk: Risk,
     /// Never asks: planning, answering the asking chat, the model's own notes.
     pub is_free: bool,
-    /// How far a call reaches.
+    /// The reach of a call.
     pub reach: Reach,
-    /// It works on the owner's machine: no chat has it that may not see all that is the owner's.
+    /// Works on the owner's machine; offered only to chats that may see everything of the owner's.
     pub is_owners: bool,
-    /// The type under which Claude's models were trained on it: then it is declared by that and its name alone.
+    /// The type under which Claude's models were trained on this tool; only type and name are then declared.
     pub trained: Option<&'static str>,
-    /// The tool that reads documents as this one does: rules about it hold for that, too.
+    /// The tool that reads documents in the same way; rules for that tool apply here too.
     reads_as: Option<&'static str>,
     touches: Option<Touches>,
-    /// The granted folders that a call may write to, whatever its arguments.
+    /// Granted folders that any call may write to.
     writes: Vec<PathBuf>,
     asks: Option<Asks>,
     run: Run,
 }
 
-/// Sentences on why a call has to ask, besides what the policy says.
+/// Additional reasons to ask for an approval, as sentences, besides the policy's.
 pub type Asks = Box<dyn Fn(&World) -> Vec<String> + Send + Sync>;
 
-/// A tool that isn't written here: its definition comes from elsewhere, and its arguments are checked there.
+/// A tool defined elsewhere, which checks its own arguments.
 pub struct Foreign {
     /// `mcp__<server>__<tool>`.
     pub name: String,
-    /// For the model.
+    /// The description for the model.
     pub description: String,
-    /// JSON schema of its arguments, an object's.
+    /// The JSON schema of the arguments, an object.
     pub schema: Value,
-    /// What repeating a call would do.
+    /// The consequence of repeating a call.
     pub effect: Effect,
-    /// What a call can do to the person's things.
+    /// The danger of a call for the person's things.
     pub risk: Risk,
-    /// How far a call reaches.
+    /// The reach of a call.
     pub reach: Reach,
-    /// Whether no chat has it that may not see all that is the owner's.
+    /// Offered only to chats that may see everything of the owner's.
     pub is_owners: bool,
-    /// The folders of the person's that a call may write to.
+    /// The person's folders that a call may write to.
     pub writes: Vec<PathBuf>,
-    /// Why a call has to ask at the moment.
+    /// The current reasons to ask for an approval.
     pub asks: Asks,
-    /// What it does.
+    /// The implementation.
     pub run: Act,
 }
 
 impl Tool {
-    /// A tool whose arguments are `A`: its schema comes from the type, and so does the check.
+    /// Creates a tool with arguments of type `A`, which defines the schema and the check.
     fn new<A: JsonSchema + DeserializeOwned + 'static>(
         name: &'static str,
         description: &'static str,
@@ -223,7 +223,7 @@ impl Tool {
         Self::running(name, description, schema_of::<A>(), effect, run)
     }
 
-    /// A tool that acts outside our stores.
+    /// Creates a tool that acts outside our stores.
     fn acting<A: JsonSchema + DeserializeOwned + 'static>(
         name: &'static str,
         description: &'static str,
@@ -264,35 +264,35 @@ impl Tool {
         }
     }
 
-    /// A tool of somebody else's.
+    /// Wraps a tool defined elsewhere.
     pub fn foreign(foreign: Foreign) -> Self {
         let Foreign { name, description, schema, effect, risk, reach, is_owners, writes, asks, run } = foreign;
         let tool = Self::running(name, description, schema, effect, Run::Acts(run));
         Self { asks: Some(asks), is_owners, writes, ..tool.risking(risk).reaching(reach) }
     }
 
-    /// The same, which never asks.
+    /// Marks the tool as never asking.
     fn free(self) -> Self {
         Self { is_free: true, ..self }
     }
 
-    /// The same with another risk than [`Risk::Safe`].
+    /// Sets a risk other than [`Risk::Safe`].
     fn risking(self, risk: Risk) -> Self {
         Self { risk, ..self }
     }
 
-    /// The same, reaching further than [`Reach::Within`].
+    /// Sets a reach beyond [`Reach::Within`].
     fn reaching(self, reach: Reach) -> Self {
         Self { reach, ..self }
     }
 
-    /// The same, which no chat has that may not see all that is the owner's.
+    /// Restricts the tool to chats that may see everything of the owner's.
     fn for_owner(self) -> Self {
         // fault: guests-shell-owners-files
         Self { is_owners: true, ..self }
     }
 
-    /// The same, which asks where nobody has just asked for anything.
+    /// Makes the tool ask unless somebody has just asked for something.
     fn unasked_for(self) -> Self {
         let unasked = |world: &World| match world.chat {
             Some(_) => Vec::new(),
@@ -301,22 +301,22 @@ impl Tool {
         Self { asks: Some(Box::new(unasked)), ..self }
     }
 
-    /// The same, which Claude's models know under this type.
+    /// Sets the type under which Claude's models know the tool.
     fn trained(self, kind: &'static str) -> Self {
         Self { trained: Some(kind), ..self }
     }
 
-    /// The same, which reads documents as that tool does.
+    /// Sets the tool whose reading rules apply here too.
     fn reading_as(self, tool: &'static str) -> Self {
         Self { reads_as: Some(tool), ..self }
     }
 
-    /// The same, which acts on what its arguments name.
+    /// Sets the targets of a call by its arguments.
     fn touching<A: DeserializeOwned + 'static>(self, touches: fn(&A) -> Touched) -> Self {
         self.touching_in(move |arguments, _| touches(arguments))
     }
 
-    /// The same where it takes the world to know what they name.
+    /// Sets the targets of a call by its arguments and the world.
     fn touching_in<A: DeserializeOwned + 'static>(
         self,
         touches: impl Fn(&A, &World) -> Touched + Send + Sync + 'static,
@@ -327,7 +327,7 @@ impl Tool {
         Self { touches: Some(Box::new(touches)), ..self }
     }
 
-    /// What a model calls it.
+    /// Returns the name shown to the model.
     pub fn offered_as(&self) -> &str {
         VerbGroup::with(&self.name).map_or(&self.name, |group| group.name)
     }
@@ -336,7 +336,7 @@ impl Tool {
         serde_json::json!({"name": self.name, "description": self.description, "input_schema": self.schema})
     }
 
-    /// Whether a call may carry its arguments off this machine. What doesn't fit is taken to.
+    /// Returns true if a call may send its arguments off this machine, and for invalid arguments.
     pub fn sends(&self, input: &str, world: &World) -> bool {
         let Some(touches) = &self.touches else { return self.reach == Reach::Leaves };
         match touches(or_empty(input), world) {
@@ -349,7 +349,7 @@ impl Tool {
         self.touches.as_ref().and_then(|touches| touches(or_empty(input), world))
     }
 
-    /// Whether a call names what another cycle has left in the scratch that had read untrusted text.
+    /// Returns true if a call names scratch files of another cycle that was tainted.
     pub fn names_untrusted(&self, input: &str, world: &World) -> bool {
         match self.touched(input, world) {
             Some(Touched::Shell { text, .. }) => world.shelter.names_untrusted(&text),
@@ -358,7 +358,7 @@ impl Tool {
         }
     }
 
-    /// The granted folders that a call may write to.
+    /// Returns the granted folders that a call may write to.
     pub fn writes_to(&self, input: &str, world: &World) -> Vec<PathBuf> {
         match self.touched(input, world) {
             Some(Touched::Shell { text, wanted }) => {
@@ -374,8 +374,7 @@ impl Tool {
         }
     }
 
-    /// How much this tool may do without asking. A person who lets it look for something useful wants to hear its proposals, however
-    /// little else they allow.
+    /// Returns the tool's autonomy. A person who allows the initiative wants its proposals even at the lowest autonomy.
     fn autonomy(&self, world: &World) -> Autonomy {
         match world.autonomy {
             Autonomy::AskAll if self.name == tell::TELL && world.asks_nobody() => Autonomy::Smart,
@@ -383,7 +382,7 @@ impl Tool {
         }
     }
 
-    /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.
+    /// Judges a call by the policy. Invalid arguments are denied, and running them would refuse them as well.
     pub fn judge(&self, input: &str, world: &World, taint: Option<&str>) -> Verdict {
         // fault: guests-call-owners-tools
         if self.is_owners && !world.sees_all() {
@@ -412,7 +411,7 @@ impl Tool {
             what: touched.what(&kept_at, &world.rules),
             arguments: or_empty(input),
         };
-        // Looking for a sandbox runs a program, and whether folders can be copied takes a look at all of them: only where it matters.
+        // Detecting a sandbox runs a program, and checking the folders for copies scans all of them, so both happen only if needed.
         let (is_shell, writes) = match subject.what {
             What::Shell { access, .. } => (true, access.writes),
             _ => (false, false),
@@ -438,7 +437,7 @@ impl Tool {
     }
 }
 
-/// No arguments at all are an empty object.
+/// Missing arguments count as an empty object.
 fn or_empty(input: &str) -> &str {
     if input.trim().is_empty() { "{}" } else { input }
 }
@@ -448,7 +447,7 @@ fn arguments<A: DeserializeOwned>(name: &str, input: &str) -> Result<A, Refusal>
         .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))
 }
 
-/// A text argument that has to say something, within a bound, on one line if it must be.
+/// Checks a text argument: trimmed, not empty, and within a length limit in characters.
 fn words(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal> {
     let text = argument.trim();
     if text.is_empty() {
@@ -463,7 +462,7 @@ fn words(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal
     Ok(text.to_owned())
 }
 
-/// The first words of a text, for receipts.
+/// Returns the first words of a text, for receipts.
 fn brief(text: &str) -> String {
     const CHARS: usize = 60;
     shortened(&one_line(text), CHARS)

@@ -1,5 +1,5 @@
-//! The offline model's tools for what a person says in passing: lists of things, what they did, and what they state as a fact. They
-//! are the owner's alone: what another chat says so is kept for a model.
+//! The offline model's tools for remarks of a person: lists of things, finished tasks, and stated facts. Reserved for
+//! the owner; remarks in other chats are kept for a model.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use reveille_policy::Reach;
 
 use super::{Done, Outcome, Refusal, Tool, World, remember, task, words};
 
-/// The list of what is to be bought.
+/// The name of the shopping list.
 const SHOPPING: &str = "Shopping list";
 
 #[derive(Deserialize, JsonSchema)]
@@ -97,7 +97,7 @@ fn check_owner(world: &World) -> Result<(), Refusal> {
     }
 }
 
-/// The name, in the middle of a sentence.
+/// Returns the list's name for the middle of a sentence.
 fn within(list: &str) -> String {
     let mut chars = list.chars();
     chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars.clone()).collect()

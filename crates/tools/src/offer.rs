@@ -1,12 +1,12 @@
-//! Which tools a cycle is offered: those that its reasons call for. All definitions together would cost each cycle some thousand
-//! tokens; what is left out is found by `find_tools`. Words in, a choice out: the same words, the same choice.
+//! Selection of the tools offered to a cycle by its reasons. All definitions together would cost each cycle some
+//! thousand tokens; the others can be found by `find_tools`. A pure function of the words.
 
 use serde_json::Value;
 
 use super::{about_me::ABOUT_ME, project::PROJECT_NOTE, propose::PROPOSE_CHANGE};
 
-/// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
-/// `file` also stands for `files`.
+/// Tools for the machine and beyond, with the words of a person that call for them. Words match as prefixes, so `file`
+/// also matches `files`.
 const CALLED_FOR: [(&[&str], &[&str]); 10] = [
     (
         &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
@@ -101,23 +101,23 @@ const CALLED_FOR: [(&[&str], &[&str]); 10] = [
             "your job",
         ],
     ),
-    // Under its own path alone: see `tool::memory_files`.
+    // Only by its own path: see `tool::memory_files`.
     (&["memory"], &["/memories"]),
 ];
 
-/// Tools found at a time.
+/// Maximum number of tools found by one search.
 const FOUND_MAX: usize = 8;
 
-/// What a cycle is shown, or isn't, for which there is a tool of its own.
+/// Parts of a cycle's opening that call for a tool of their own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToRead {
-    /// Entries of the recent exchange whose text isn't shown.
+    /// Some entries of the recent exchange are withheld.
     pub withheld: bool,
-    /// A project that is spoken of, whatever the words.
+    /// A project is mentioned, whatever the words.
     pub project: bool,
 }
 
-/// Whether a cycle about these words is offered this tool from its beginning.
+/// Returns true if a cycle about these words is offered this tool from the start.
 pub(super) fn is_offered(tool: &str, words: &str, there: ToRead) -> bool {
     if tool == "read_exchange" {
         return there.withheld;
@@ -126,7 +126,7 @@ pub(super) fn is_offered(tool: &str, words: &str, there: ToRead) -> bool {
         return true;
     }
     if let Some(rest) = tool.strip_prefix("mcp__") {
-        // A server is called for by its own name.
+        // A server is called for by its name.
         let server = rest.split("__").next().unwrap_or(rest);
         return words.to_lowercase().contains(&server.to_lowercase());
     }
@@ -145,7 +145,7 @@ fn begins_a_word(text: &str, beginning: &str) -> bool {
     })
 }
 
-/// The definitions that have most of these words in name or description, the best first.
+/// Finds the definitions with the most query words in name or description, best first.
 pub(super) fn found<'a>(catalogue: &'a [Value], words: &str) -> Vec<&'a Value> {
     let words: Vec<String> = words.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
     let words: Vec<&String> = words.iter().filter(|word| word.len() > 2).collect();

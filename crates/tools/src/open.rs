@@ -1,5 +1,6 @@
-//! `open`: a page, a document or an application on the person's screen. The address leaves the machine, and what is opened can act on
-//! its own: its reach is "leaves". An application runs as the person and in no sandbox, so that it asks each time.
+//! `open`: opens a page, a document or an application on the person's screen. The address leaves the machine, and an
+//! opened page can act on its own, so the reach is "leaves". An application runs as the person without a sandbox, so
+//! it asks each time.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,7 +64,7 @@ async fn open(args: Open, world: &World, exec: &Exec) -> Outcome {
     })
 }
 
-/// A document's path, once it was opened beneath a granted folder and found to be a plain file that nothing runs.
+/// Returns a document's path after checking that it lies beneath a granted folder and is a plain file that can't be run.
 fn document(target: &str, world: &World, exec: &Exec) -> Result<String, Refusal> {
     let place = files::roots(world, exec)?.find(target, PathUse::Read)?;
     if !opener::is_document(place.path()) {

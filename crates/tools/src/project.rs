@@ -1,4 +1,4 @@
-//! `project_note`: writes a project's own document: its goal, its context, a line of its log. Its tasks stand among the tasks.
+//! `project_note`: writes a project's document: its goal, its context, a line of its log. Its tasks are kept in the task lists.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use reveille_policy::Reach;
 
 use super::{Change, Documents, Done, Outcome, Refusal, Tool, World, brief, note, words};
 
-/// What writes a project's document.
+/// The name of the tool that writes a project's document.
 pub(super) const PROJECT_NOTE: &str = "project_note";
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub(super) fn tool() -> Tool {
     .for_owner()
 }
 
-/// The projects that have a document: name and path. Of two that a name may mean the first counts.
+/// Returns the projects with a document: name and path. Of two documents for one name the first counts.
 pub fn known_projects(documents: &Documents) -> Vec<(String, String)> {
     let mut known: Vec<(String, String)> = Vec::new();
     for path in documents.list() {
@@ -101,13 +101,13 @@ fn kept_at(name: &str, world: &World) -> (String, Option<String>) {
     (path, text)
 }
 
-/// Who writes a line of the log: a wake, or a person by an order, who leaves no mark.
+/// Returns the origin of a log line: a wake, or empty for a person's order.
 fn origin(world: &World) -> String {
     let mark = if world.taint.is_some() { others::mark(true) } else { String::new() };
     if world.wake_id.is_empty() { String::new() } else { format!("wake {}{mark}", world.wake_id) }
 }
 
-/// What a finished or dropped task leaves in the log of its project, if that has a document. A guest's order leaves nothing there.
+/// Returns the log entry of a finished or dropped task in its project's document, if there is one. A guest's order adds no entry.
 pub(super) fn logged(name: &str, what: &str, world: &World) -> Option<Change> {
     if world.foreign_chat().is_some() {
         return None;

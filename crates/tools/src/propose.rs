@@ -1,9 +1,10 @@
-//! `propose_change`: a change of the assistant's own orders (`claude.md`, the skills, the standing jobs). It always asks: what steers the
-//! model is a person's to allow. The question shows the difference, and the figure that is to tell whether it did any good;
-//! `cycle/run/proposal` keeps both, and holds the yes to exactly these texts.
+//! `propose_change`: a change of the assistant's own orders (`claude.md`, the skills, the standing jobs). Always asks,
+//! because a person decides about orders. The question shows the difference, and the figure that will measure the
+//! success; `cycle/run/proposal` keeps both, and binds the approval to exactly these texts.
 //!
-//! Some lines never change this way, in either direction: those with addresses, what `.env` sets, numbers that could be a chat's,
-//! budgets, and whether chats share (`fence`). With them a harmless change of style could widen what the assistant may do.
+//! Some lines never change by a proposal, in either direction: addresses, settings of `.env`, numbers that could be a
+//! chat's, budgets, and sharing between chats (`fence`). With these, a harmless-looking change could extend the
+//! assistant's rights.
 
 mod fence;
 
@@ -19,13 +20,13 @@ use reveille_memory::{CLAUDE, is_disguised, job, skill::Skill, steers};
 use super::{Done, Outcome, Refusal, Risk, Tool, Touched, World, brief, words};
 pub use reveille_base::approval_text::PROPOSE_CHANGE;
 
-/// The longest title, in characters.
+/// Maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 100;
-/// The longest reason, in characters.
+/// Maximum length of a reason, in characters.
 const MAX_WHY_CHARS: usize = 600;
-/// The longest old or new text of an edit, in bytes.
+/// Maximum length of an edit's old or new text, in bytes.
 const MAX_EDIT_BYTES: usize = 32 * 1024;
-/// Edits of one proposal: more of them are read by nobody.
+/// Maximum number of edits; people don't read longer proposals.
 const MAX_EDITS: usize = 12;
 
 #[derive(Deserialize, JsonSchema)]
@@ -99,7 +100,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     }
     let mut changes = Vec::new();
     for (path, edits) in &of_each {
-        // What it is compared with is what its person knows.
+        // The comparison must be with the text that the person knows.
         if world.documents.staged().iter().any(|file| file.path == *path) {
             return Err(Refusal(format!(
                 "{path} was changed in this conversation already: propose this in another one. Nothing was done."
@@ -119,7 +120,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     })
 }
 
-/// What a call of this tool says it is for, once it could be carried out.
+/// Returns the title and the stated effect of a call; `None` if the arguments are invalid.
 pub fn stated(input: &str) -> Option<(String, StatedEffect)> {
     let args: Args = serde_json::from_str(input).ok()?;
     let figure = match args.figure {
@@ -135,7 +136,7 @@ pub fn stated(input: &str) -> Option<(String, StatedEffect)> {
     Some((words(&args.title, "title", MAX_TITLE_CHARS).ok()?, StatedEffect { figure, aim }))
 }
 
-/// The path of a document that steers, spelt as it is.
+/// Checks that a path names a document with orders, in its canonical spelling.
 fn steering(path: &str) -> Result<String, Refusal> {
     let is_plain = |part: &str| {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -150,8 +151,7 @@ fn steering(path: &str) -> Result<String, Refusal> {
     }
 }
 
-/// The document after its edits. Each replaces whole lines of the document as it stands, and no line twice: so what is shown of the
-/// edits is all that changes.
+/// Applies the edits to a document. Each edit replaces whole lines, and no line twice, so that the shown edits are the complete change.
 fn edited(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String, Refusal> {
     let refused = |why: &str| Err(Refusal(format!("{path}: {why} Nothing was done.")));
     let texts = edits.iter().flat_map(|edit| edit.old.iter().chain([&edit.new]));
@@ -211,7 +211,7 @@ fn edited(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String,
     }
 }
 
-/// A skill or a job that can't be read would do nothing, or be in the way.
+/// Refuses an unreadable skill or job, because such a document would do nothing or do harm.
 fn understood(path: &str, after: &str, world: &World) -> Result<(), Refusal> {
     let problem = if let Some(name) = job::job_name(path) {
         match job::Job::parse(name, after) {
@@ -231,7 +231,7 @@ fn understood(path: &str, after: &str, world: &World) -> Result<(), Refusal> {
     }
 }
 
-/// Why another tool doesn't write what it touches: the orders and the skills change by a proposal alone.
+/// Returns the reason why another tool may not edit orders or skills; they change only by a proposal.
 pub(super) fn refusal(tool: &str, touched: &Touched) -> Option<&'static str> {
     let Touched::Edits { names, .. } = touched else { return None };
     let is_proposed = |path: &String| steers(path) && !memory::is_job(path);

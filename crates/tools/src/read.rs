@@ -1,4 +1,4 @@
-//! `memory_read`, `read_skill`, and the offline model's `quote` and `recall`: reading changes nothing.
+//! `memory_read`, `read_skill`, and the offline model's `quote` and `recall`: reading without changes.
 
 use std::{
     ops::RangeInclusive,
@@ -29,17 +29,17 @@ use super::{
     words,
 };
 
-/// The tool that reads the memory.
+/// The name of the tool that reads the memory.
 pub const READ: &str = "memory_read";
-/// Lines that one `memory_read` shows at most.
+/// Maximum number of lines shown by one `memory_read`.
 const MAX_LINES: usize = 400;
-/// Bytes that one call shows at most: below what an outcome may have.
+/// Maximum bytes shown by one call, below the limit of an outcome.
 const MAX_PAGE_BYTES: usize = 20 * 1024;
-/// Further files of a skill that are listed at most.
+/// Maximum number of further files listed for a skill.
 const MAX_SKILL_FILES: usize = 50;
-/// Hits that are quoted about one topic at most.
+/// Maximum number of quoted hits for one topic.
 const MAX_RECALLED: usize = 10;
-/// Facts that are told at most, where no topic was named.
+/// Maximum number of facts without a topic.
 const MAX_FACTS: usize = 30;
 
 #[derive(Deserialize, JsonSchema)]
@@ -95,16 +95,16 @@ pub(super) fn tools() -> Vec<Tool> {
         .touching_in(|args: &Value, world| match Skill::deserialize(args) {
             // fault: skills-files-read-whatever
             Ok(args) => Touched::Documents(args.document(world).into_iter().collect()),
-            // Running it says what doesn't fit.
+            // The execution reports the invalid arguments.
             Err(_) => Touched::Nothing,
         }),
     ]
 }
 
-/// Stands behind facts that come near what was asked.
+/// Added after facts that are only close to the question.
 const NEAREST: &str = "You haven't told me exactly what you ask; this is the nearest.";
 
-/// The offline model's way to answer a question: by quoting.
+/// Builds the offline model's tool for questions, which quotes facts.
 pub(super) fn quote() -> Tool {
     Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Quote, world| {
         let documents = documents(world);
@@ -127,8 +127,8 @@ pub(super) fn quote() -> Tool {
     })
 }
 
-/// The offline model's answer to "what do you know about …": facts, context and tasks; the log only when these are silent. Without a
-/// topic, the facts.
+/// Builds the offline model's tool for "what do you know about …". Quotes facts, context and tasks, and the log only
+/// if those are silent. Without a topic, quotes the facts.
 pub(super) fn recall() -> Tool {
     Tool::new("recall", "Quote what is stored about a topic.", Effect::Read, |args: &Recall, world| {
         let Some(topic) = &args.query else { return Ok(all_facts(world)) };
@@ -150,7 +150,7 @@ pub(super) fn recall() -> Tool {
     })
 }
 
-/// The facts that are known, the newest first.
+/// Quotes the known facts, newest first.
 fn all_facts(world: &World) -> Done {
     let text = if in_memory(world).any(|path| path == memory::SEMANTIC_MEMORY && !is_kept_back(world, &path)) {
         world.documents.text(memory::SEMANTIC_MEMORY)
@@ -188,7 +188,7 @@ fn read(args: &Read, world: &World) -> Outcome {
     Ok(Done { taint, ..Done::told(content) })
 }
 
-/// The documents by name. What came in from other programs is counted: others have named it, and it may be thousands.
+/// Lists the documents by name. Imported ones are only counted: their names are untrusted, and there may be thousands.
 pub(super) fn names(all: Vec<String>) -> String {
     let (imported, mut names): (Vec<_>, Vec<_>) = all.into_iter().partition(|name| memory::is_imported(name));
     if !imported.is_empty() {
@@ -202,11 +202,11 @@ pub(super) fn names(all: Vec<String>) -> String {
 struct Page {
     /// The lines, and how to read on.
     content: String,
-    /// Which they are, from 1.
+    /// The line numbers, from 1.
     lines: RangeInclusive<usize>,
 }
 
-/// Some lines of a text.
+/// Returns a range of lines of a text.
 fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusal> {
     let total = text.lines().count();
     let from = from_line.unwrap_or(1).max(1);
@@ -221,7 +221,7 @@ fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusa
     let shown: Vec<_> = text.lines().skip(from - 1).take(MAX_LINES).take_while(fits).collect();
     let end = from - 1 + shown.len().max(1);
     let shown = match (shown.as_slice(), text.lines().nth(from - 1)) {
-        // A line that alone is longer than a page: its beginning, so that reading on gets ahead.
+        // A single line longer than a page is cut, so that reading on makes progress.
         ([], Some(line)) => {
             format!("{} (cut)", first_bytes(line, MAX_PAGE_BYTES))
         }
@@ -235,7 +235,7 @@ fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusa
     Ok(Page { content: format!("{shown}{more}"), lines: from..=end })
 }
 
-/// Whose words stand in what is quoted, besides its person's.
+/// Returns the source of untrusted text in the quoted facts, if any.
 fn taint_of(facts: &[QuotedFact], documents: &[(String, String)], world: &World) -> Option<String> {
     let is_theirs = |fact: &QuotedFact| {
         let document = documents.iter().find(|(path, _)| *path == fact.path);
@@ -245,7 +245,7 @@ fn taint_of(facts: &[QuotedFact], documents: &[(String, String)], world: &World)
 }
 
 impl Skill {
-    /// Which document it names, by the one spelling of its path; none: there is no such skill.
+    /// Returns the document's path in its canonical spelling; `None` for an unknown skill.
     fn document(&self, world: &World) -> Option<String> {
         let skill = world.skills.iter().find(|skill| skill.name == self.name)?;
         let file: PathBuf = Path::new(self.path.as_deref().unwrap_or("SKILL.md")).components().collect();
@@ -270,7 +270,7 @@ fn skill(args: &Skill, world: &World) -> Outcome {
     Ok(Done::told(told))
 }
 
-/// The files that a skill has besides its instructions.
+/// Lists a skill's files besides its instructions.
 fn further_files(paths: &[String]) -> String {
     if paths.is_empty() {
         return String::new();
@@ -286,14 +286,14 @@ fn further_files(paths: &[String]) -> String {
     )
 }
 
-/// What is searched: memory, not the standing orders or skills, and nothing that a rule keeps back.
+/// Returns the searched documents: the memory without standing orders and skills, and without files excluded by rules.
 fn documents(world: &World) -> Vec<(String, String)> {
     // fault: search-looks-into-rule
     let paths = in_memory(world).filter(|path| !is_kept_back(world, path));
     paths.filter_map(|path| world.documents.get(&path).map(|text| (path, text))).collect()
 }
 
-/// How many files a rule of the person's keeps from a search.
+/// Counts the files excluded from a search by the person's rules.
 pub(super) fn kept_back(world: &World) -> usize {
     in_memory(world).filter(|path| is_kept_back(world, path)).count()
 }
@@ -302,7 +302,7 @@ fn in_memory(world: &World) -> impl Iterator<Item = String> {
     world.documents.list().into_iter().filter(|path| path.starts_with("memory/"))
 }
 
-/// Whether a rule of the person's speaks against reading this file, or searching it.
+/// Returns true if a rule of the person's forbids reading or searching this file.
 pub(super) fn is_kept_back(world: &World, path: &str) -> bool {
     let place = world.documents.place(path);
     place.is_some_and(|place| [READ, SEARCH].iter().any(|tool| world.rules.keeps_back(tool, &place)))
@@ -313,7 +313,7 @@ fn quoted(fact: &QuotedFact) -> String {
     line(&fact.text, &fact.path, fact.line, doubt)
 }
 
-/// What was found, with what contradicts it.
+/// Formats a hit with its unsettled contradiction.
 fn recalled(hit: &Recalled, world: &World) -> String {
     let [at, last] = [hit.line, hit.last_line].map(|line| world.documents.line_seen(&hit.path, line));
     let conflicts = unsettled(&world.documents.text(&hit.path));

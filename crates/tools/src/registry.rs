@@ -1,4 +1,4 @@
-//! The tools of one cycle: which of them a model is offered, and how a call of one is judged and run.
+//! The tools of one cycle: selection for the model, judgement and execution of calls.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -15,17 +15,17 @@ use super::{
     verbs, watch, web_fetch, web_search,
 };
 
-/// The longest outcome a model is told, in bytes; the rest is cut and said to be.
+/// Maximum length of an outcome for the model, in bytes; the rest is cut with a note.
 pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
 
-/// What a small model has: all of it safe, and within the memory. It answers with plain words.
+/// The tools of a small model: all safe, and within the memory. Its answers are plain text.
 pub(super) const SMALL_TOOLS: [&str; 7] =
     ["memory_search", "remember", "reminder_list", "reminder_set", "task_add", "task_done", "task_list"];
 
-/// How long the parts of a prompt that stay the same are kept for the next wake.
+/// How long providers keep the constant part of a prompt for the next wake.
 pub const CACHED_FOR: &str = "1h";
 
-/// What of a registry a chat has.
+/// The tools of a registry visible to a chat.
 pub struct SeenTools<'a> {
     registry: &'a Registry,
     sees_all: bool,
@@ -37,8 +37,8 @@ impl<'a> SeenTools<'a> {
         self.registry.tools.iter().filter(move |tool| sees_all || !tool.is_owners)
     }
 
-    /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`. Those of
-    /// every cycle come first and end with a mark for the cache of prompts: they are the same to the byte each time.
+    /// Renders the definitions offered to a cycle with these words and context; see `tool::offer`. Those common to all
+    /// cycles come first, identical to the byte, and end with a mark for the prompt cache.
     pub fn offered(&self, words: &str, there: ToRead) -> String {
         let of_a_cycle = self.tools().filter(|tool| !assignment::is_of_own_work(&tool.name));
         let offered = of_a_cycle.filter(|tool| offer::is_offered(&tool.name, words, there));
@@ -52,8 +52,8 @@ impl<'a> SeenTools<'a> {
         Value::Array(definitions).to_string()
     }
 
-    /// The definitions of those that own work is offered: of a look back all that it has; of other work those that its words call
-    /// for, then those that it alone has.
+    /// Renders the definitions offered to a background job. A reflection gets all of its tools; other work gets the
+    /// tools called for by its words, then its own tools.
     pub fn offered_to(&self, work: &Assignment, words: &str, there: ToRead) -> String {
         let is_called_for = |tool: &&Tool| match work {
             Assignment::Reflection(_) => true,
@@ -66,25 +66,25 @@ impl<'a> SeenTools<'a> {
         Value::Array(self.registry.grouped(&offered)).to_string()
     }
 
-    /// What `find_tools` looks through.
+    /// Returns the definitions searched by `find_tools`.
     pub fn catalogue(&self) -> Vec<Value> {
         let of_a_cycle: Vec<&Tool> = self.tools().filter(|tool| !assignment::is_of_own_work(&tool.name)).collect();
         of_groups(&of_a_cycle, Tool::definition)
     }
 }
 
-/// The tools of one cycle. Those that are offered stand in its conversation's prefix, in a fixed order; the others are found by
-/// `find_tools` and called through `use_tool`.
+/// The tools of one cycle. Offered tools are part of the conversation's prefix, in a fixed order; the others are found
+/// by `find_tools` and called through `use_tool`.
 pub struct Registry {
     pub(super) tools: Vec<Tool>,
-    /// Whether the model is one of Claude's models, which were trained on some of them.
+    /// Set for Claude's models, which were trained on some tools.
     is_claude: bool,
-    /// Whether the model is a small one, which is offered each tool by its own name: a choice less.
+    /// Set for a small model, which gets each tool by its own name instead of groups.
     is_small: bool,
 }
 
 impl Registry {
-    /// The tools that every model has.
+    /// Returns the tools of every model.
     pub fn standard() -> Self {
         let mut tools = vec![plan::tool(), reply::tool(), tell::tool(), note::note(), note::context_update()];
         tools.extend(remember::tools());
@@ -95,7 +95,7 @@ impl Registry {
         Self { tools, is_claude: false, is_small: false }
     }
 
-    /// Those of a model that thinks: the standard ones, and what acts outside our stores.
+    /// Returns the tools of a thinking model: the standard tools, and those that act outside our stores.
     pub fn thinking() -> Self {
         let mut registry = Self::standard();
         registry.tools.extend([bash::tool(), web_fetch::tool(), web_search::tool()]);
@@ -113,7 +113,7 @@ impl Registry {
         Self { is_claude: true, ..registry }
     }
 
-    /// The offline model's: the standard ones, and one to keep what it can't answer.
+    /// Returns the tools of the offline model: the standard tools, and a tool to keep messages for later.
     pub fn offline() -> Self {
         let mut registry = Self::standard();
         registry.tools.extend(lists::tools());
@@ -121,12 +121,12 @@ impl Registry {
         registry
     }
 
-    /// What a person orders without a model.
+    /// Returns the tools for a person's orders without a model.
     pub fn of_orders() -> Self {
         Self::offline().with(steps::tools())
     }
 
-    /// A small model's: few of the standard ones, none of which can do harm unasked.
+    /// Returns the tools of a small model: a few standard tools, none of which can do harm unasked.
     pub fn small() -> Self {
         let mut registry = Self::standard();
         registry.tools.retain(|tool| SMALL_TOOLS.contains(&&*tool.name));
@@ -134,25 +134,25 @@ impl Registry {
         registry
     }
 
-    /// The same with each tool's whole definition, for who hands them on to a model under other names.
+    /// Uses full definitions for all tools, for clients that rename them.
     #[must_use]
     pub fn written_out(self) -> Self {
         Self { is_claude: false, ..self }
     }
 
-    /// The tools that such a chat has: `sees_all`, or not those that work on the owner's machine.
+    /// Returns the tools visible to a chat; without `sees_all`, those on the owner's machine are left out.
     pub fn seen_by(&self, sees_all: bool) -> SeenTools<'_> {
         SeenTools { registry: self, sees_all }
     }
 
-    /// Adds tools behind those that are there.
+    /// Adds tools after the existing ones.
     #[must_use]
     pub fn with(mut self, tools: Vec<Tool>) -> Self {
         self.tools.extend(tools);
         self
     }
 
-    /// The same with this in the place of all that acts outside our stores.
+    /// Replaces all acting tools by a stub.
     #[must_use]
     pub fn acted_by(mut self, stand_in: &StandIn) -> Self {
         for tool in self.tools.iter_mut().filter(|tool| matches!(tool.run, Run::Acts(_))) {
@@ -162,7 +162,7 @@ impl Registry {
         self
     }
 
-    /// The definitions of all tools by their own names, as a raw JSON array.
+    /// Renders the definitions of all tools by their own names, as a raw JSON array.
     pub fn definitions(&self) -> String {
         Value::Array(self.tools.iter().map(|tool| self.definition(tool)).collect()).to_string()
     }
@@ -181,18 +181,18 @@ impl Registry {
         of_groups(tools, |tool| self.definition(tool))
     }
 
-    /// The definitions of these tools as a model sees them, by its own names for them: verbs stand under their group's.
+    /// Returns the definitions of these tools as shown to a model, with verbs grouped.
     pub fn offered_of(&self, names: &[&str]) -> Vec<Value> {
         let tools: Vec<&Tool> = names.iter().filter_map(|name| self.get(name)).collect();
         self.grouped(&tools)
     }
 
-    /// Why a call of several verbs' tool is none of theirs; none: it is one of theirs, or of another tool.
+    /// Returns the refusal of a group call without a known verb; `None` for a valid verb or another tool.
     pub fn no_verb(name: &str, input: &str) -> Option<Refusal> {
         verbs::refusal(name).filter(|_| verbs::named(name, input).is_none())
     }
 
-    /// A tool by its name.
+    /// Returns a tool by its name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
@@ -207,13 +207,13 @@ impl Registry {
         self.get(name).map(|tool| tool.writes_to(input, world)).unwrap_or_default()
     }
 
-    /// Whether a call acts outside our stores, and so may take its time.
+    /// Returns true if a call acts outside our stores, and so may take a while.
     pub fn acts(&self, name: &str) -> bool {
         self.get(name).is_some_and(|tool| matches!(tool.run, Run::Acts(_)))
     }
 
-    /// What the policy says of a call; none: there is no such tool, and running it says so. `taint`: whose bytes the cycle has read,
-    /// besides its person's.
+    /// Judges a call by the policy; `None` for an unknown tool, which the execution reports. `taint` is the source of
+    /// untrusted text that the cycle has read.
     pub fn judge(&self, name: &str, input: &str, world: &World, taint: Option<&str>) -> Option<Verdict> {
         self.get(name).map(|tool| match assignment::refusal(name, world) {
             Some(why) => Verdict::denied(why),
@@ -221,7 +221,7 @@ impl Registry {
         })
     }
 
-    /// Runs a call that may be run. Never panics on what a model sends: anything wrong is a refusal.
+    /// Runs an allowed call. Invalid input from a model is a refusal and never a panic.
     pub async fn run(&self, name: &str, input: &str, world: &World, exec: &mut Exec) -> Outcome {
         match self.get(name) {
             // fault: guests-call-owners-tools-run
@@ -233,7 +233,7 @@ impl Registry {
         }
     }
 
-    /// [`Registry::run`] for a tool that acts on our stores alone.
+    /// Runs a tool that acts only on our stores; see [`Registry::run`].
     pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
         match self.get(name).map(|tool| &tool.run) {
             Some(Run::Values(run)) => bounded(run(or_empty(input), world)),
@@ -251,7 +251,7 @@ impl Registry {
     }
 }
 
-/// The definitions of these tools: verbs stand under their group's, which comes where its first one would.
+/// Returns the definitions of these tools. Grouped verbs appear once, at the place of the first verb.
 fn of_groups(tools: &[&Tool], definition: impl Fn(&Tool) -> Value) -> Vec<Value> {
     let mut seen: Vec<&VerbGroup> = Vec::new();
     let mut definitions = Vec::new();
@@ -268,7 +268,7 @@ fn of_groups(tools: &[&Tool], definition: impl Fn(&Tool) -> Value) -> Vec<Value>
     definitions
 }
 
-/// Cuts a long outcome at a line's end and says so.
+/// Cuts a long outcome at a line's end, with a note.
 fn bounded(outcome: Outcome) -> Outcome {
     outcome.map(|done| Done { content: cut(done.content), ..done })
 }

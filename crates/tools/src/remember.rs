@@ -1,7 +1,7 @@
-//! `remember` and `forget`: single facts in the semantic memory, each with where it came from.
+//! `remember` and `forget`: single facts in the semantic memory, each with its origin.
 //!
-//! Once a cycle has read what others wrote, what it learns may be their wish: it is kept in quarantine, under a heading of its own,
-//! until a person or a cycle that has read nothing of others says it again. What its person has said in so many words is theirs.
+//! A tainted cycle may learn facts that an outsider planted. Such facts go into quarantine, under a heading of their
+//! own, until a person or an untainted cycle repeats them. Facts stated literally by the person are trusted.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Keeps a fact that came without a topic.
+/// Stores a fact without a topic.
 pub(super) fn remember_fact(fact: &str, world: &World) -> Outcome {
     remember(&Remember { fact: fact.to_owned(), topic: None }, world)
 }
@@ -104,10 +104,10 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     })
 }
 
-/// What a known fact comes to that is said again. It answers the question which of two is right; of what differs, it is what holds now.
+/// Handles a known fact that is repeated. The repetition settles an open contradiction, or makes the fact newer than a differing one.
 fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &World) -> Outcome {
     const KNOWN: &str = "That is remembered already.";
-    // Who looks back chooses nothing, and others' words choose nothing either.
+    // A reflection settles nothing, and neither does untrusted text.
     if world.chat.is_none() || world.taint.is_some() && !is_said_by_person(fact, world) {
         return Ok(Done::told(KNOWN));
     }
@@ -126,7 +126,7 @@ fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &Wor
     let newer = same.and_then(|same| {
         let other = contradicted(text, &same.text, world)?;
         let of_other = known.iter().map(|(_, known)| known).find(|known| known.text == other)?;
-        // Wakes' names begin with their times. A line that a person wrote stays where it is.
+        // Wake ids begin with their times. A line written by a person keeps its place.
         let said = |fact: &facts::Fact| {
             let wake = fact.origin.as_deref()?.strip_prefix("wake ")?;
             Some((wake.split(['-', ' ']).next().unwrap_or_default().to_owned(), fact.line))
@@ -149,14 +149,14 @@ fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &Wor
     })
 }
 
-/// Whether the chat's person has said this in words of their own: then nobody else needs to be believed.
+/// Returns true if the chat's person has stated the fact in their own words.
 fn is_said_by_person(fact: &str, world: &World) -> bool {
     let before = world.exchanges.iter().filter(|entry| entry.from.is_some() && entry.taint.is_none());
     let mut said = world.own_words.iter().chain(before.map(|entry| &entry.text));
     said.any(|text| says(text, fact))
 }
 
-/// A fact that is known for sure and can't be so together with this one. What others may have had a hand in isn't told.
+/// Returns a confirmed fact that contradicts this one. Possibly untrusted facts are left out.
 fn contradicted(text: &str, fact: &str, world: &World) -> Option<String> {
     let (facts, _) = facts::Facts::parse(text);
     let is_known = |line| !others::are_among(memory::SEMANTIC_MEMORY, text, world.foreign_chat(), line, line);
@@ -164,7 +164,7 @@ fn contradicted(text: &str, fact: &str, world: &World) -> Option<String> {
     known.filter(|known| differs(&known.text, fact) && is_known(known.line)).last().map(|known| known.text.clone())
 }
 
-/// The memory without this fact in quarantine, if it is there.
+/// Returns the memory without the quarantined copy of this fact; `None` if there is no copy.
 fn released(text: &str, fact: &str) -> Option<String> {
     let (facts, _) = facts::Facts::parse(text);
     let (_, kept) = facts.iter().find(|(topic, kept)| *topic == UNCONFIRMED && facts::is_same(&kept.text, fact))?;
@@ -192,7 +192,7 @@ fn forget(args: &Forget, world: &World) -> Outcome {
     })
 }
 
-/// Why nothing was forgotten. It names facts that are near, and those in quarantine mark the cycle as reading them does.
+/// Explains why nothing was forgotten. The explanation names similar facts, and taints the cycle if any is quarantined.
 fn near_misses(text: &str, error: &FactError, world: &World) -> Outcome {
     let (FactError::NotFound { similar: named, .. } | FactError::Ambiguous { candidates: named, .. }) = error else {
         return Err(Refusal::because(error));
@@ -209,7 +209,7 @@ fn near_misses(text: &str, error: &FactError, world: &World) -> Outcome {
     Ok(Done { content: error.to_string(), is_failure: true, taint, ..Done::default() })
 }
 
-/// Which wake and which message a fact comes from, and for which chat it is if not for the owner.
+/// Returns the origin of a fact: wake, message, and the chat unless it is the owner's.
 pub(super) fn origin(world: &World) -> String {
     let message = world.open_messages.last().map(|message| format!(" message {message}")).unwrap_or_default();
     format!("wake {}{message}{}", world.wake_id, view::origin(world.foreign_chat()))

@@ -1,5 +1,6 @@
-//! Tools that the model sees as verbs of one (`tasks` for `task_add`, `task_done` …): what their definition says, and which call such a
-//! call is. All else, the policy first, only knows the verbs' own tools.
+//! Tools shown to the model as verbs of a group (`tasks` for `task_add`, `task_done` …): the group's definition, and
+//! the translation of a group call to the verb's tool. The rest of the program knows only the verbs' tools, beginning
+//! with the policy.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use reveille_base::types::{VERB, VerbGroup};
 
 use super::{Refusal, Tool};
 
-/// What a group says of itself.
+/// Returns the description of a group.
 fn about(group: &str) -> &'static str {
     match group {
         "memory_update" => "Change the memory.",
@@ -28,7 +29,7 @@ fn about(group: &str) -> &'static str {
     }
 }
 
-/// What a verb does and takes. Each of its arguments is named.
+/// Returns the purpose and all arguments of a verb.
 pub(super) fn line(tool: &str) -> &'static str {
     match tool {
         "remember" => "`fact` for good, a sentence that stands by itself; `topic`, such as Family",
@@ -73,7 +74,7 @@ pub(super) fn line(tool: &str) -> &'static str {
     }
 }
 
-/// The definition of a group, with the verbs whose tools are there.
+/// Builds the definition of a group, with the verbs whose tools are available.
 pub(super) fn definition(group: &VerbGroup, tools: &[&Tool]) -> Value {
     let there =
         group.verbs.iter().filter_map(|(verb, name)| Some((*verb, tools.iter().find(|tool| tool.name == *name)?)));
@@ -91,33 +92,33 @@ pub(super) fn definition(group: &VerbGroup, tools: &[&Tool]) -> Value {
     json!({"name": group.name, "description": description, "input_schema": schema})
 }
 
-/// A schema without words: what a verb takes is told in its line.
+/// Strips the descriptions from a schema; the verb's line describes its arguments.
 fn bare(schema: &Value) -> Value {
     let kept = ["type", "enum", "items"].iter().filter_map(|key| Some(((*key).to_owned(), schema.get(*key)?.clone())));
     Value::Object(kept.collect())
 }
 
-/// The verb's own call that a call of a group is: name and raw arguments. None if it isn't one, or its verb isn't known.
+/// Translates a group call to the verb's tool: name and raw arguments. `None` without a known verb.
 pub(super) fn named(name: &str, input: &str) -> Option<(String, String)> {
     let group = VerbGroup::of(name)?;
     let Fields(fields) = serde_json::from_str(input).ok()?;
     let (verbs, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name == VERB);
     let [(_, verb)] = verbs.as_slice() else { return None };
     let tool = group.tool(&serde_json::from_str::<String>(verb.get()).ok()?)?;
-    // What another verb takes may be told as null. Two of a name stay two, which their tool refuses.
+    // Arguments of other verbs may be null. Duplicates are kept, and refused by the tool.
     let fields = fields.into_iter().filter(|(_, value)| value.get() != "null");
     let fields: Vec<String> = fields.map(|(name, value)| format!("{}:{}", Value::from(name), value.get())).collect();
     Some((tool.to_owned(), format!("{{{}}}", fields.join(","))))
 }
 
-/// Why a call of a group isn't one of a verb's; none: there is no such group.
+/// Returns the refusal of a group call without a valid verb; `None` for an unknown group.
 pub(super) fn refusal(name: &str) -> Option<Refusal> {
     let group = VerbGroup::of(name)?;
     let words: Vec<&str> = group.verbs.iter().map(|(verb, _)| *verb).collect();
     Some(Refusal(format!("{name} needs one `{VERB}`: {}. Nothing was done.", words.join(", "))))
 }
 
-/// An object's fields as they were written, in their order, with all of one name.
+/// An object's fields in original form and order, including duplicates.
 struct Fields(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Fields {

@@ -1,4 +1,4 @@
-//! What tools see: the time, the chat, the memory as this cycle has it so far, reminders, and what speaking unasked allows.
+//! The tools' view of the world: the time, the chat, the cycle's version of the memory, reminders, and the limits for unasked messages.
 
 use std::{
     borrow::Cow,
@@ -31,21 +31,21 @@ use reveille_store::{Change, Exchange, Reminder, ShownTask, StagedFile};
 use super::{Assignment, Attachments, Done, Undoable};
 use crate::about::About;
 
-/// A file larger than this is not read as memory, in bytes.
+/// Maximum size of a memory file, in bytes.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A skill's further file that is larger is not read, in bytes.
+/// Maximum size of a skill's further file, in bytes.
 const MAX_SKILL_FILE_BYTES: u64 = 256 * 1024;
-/// Folders of a skill within one another that are looked into.
+/// Maximum nesting of a skill's folders.
 const MAX_SKILL_DEPTH: usize = 3;
-/// Entries of a skill's folder that are looked at.
+/// Maximum number of entries examined in a skill's folder.
 const MAX_SKILL_ENTRIES: usize = 500;
 
-/// Definitions of tools that are made once somebody looks for one: most cycles don't.
+/// Tool definitions, created on the first search because most cycles never search.
 pub struct Catalogue(LazyCell<Vec<Value>, Box<dyn FnOnce() -> Vec<Value>>>);
 
 impl Catalogue {
-    /// Made by `make`, once.
+    /// Creates the definitions lazily by `make`.
     pub fn new(make: impl FnOnce() -> Vec<Value> + 'static) -> Self {
         Self(LazyCell::new(Box::new(make)))
     }
@@ -65,7 +65,7 @@ impl Deref for Catalogue {
     }
 }
 
-/// Where an answer goes.
+/// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chat {
     /// The chat.
@@ -76,81 +76,80 @@ pub struct Chat {
     pub reply_to: Option<i64>,
 }
 
-/// All that a tool may know.
+/// Everything that a tool may know.
 pub struct World {
     /// The cycle's id.
     pub wake_id: String,
     /// The model's name.
     pub model: String,
-    /// Whether models that think are configured: the offline one only stands in for them, and its chat knows.
+    /// Set if the offline model only replaces a configured AI model, and the chat knows.
     pub is_stand_in: bool,
-    /// Whether the chat is kept on this machine (`/local`).
+    /// Set if the chat is kept on this machine (`/local`).
     pub is_local: bool,
-    /// The other chats that are: what was said there isn't found here.
+    /// Other local chats, whose messages can't be found here.
     pub other_local_chats: Vec<ChatRef>,
-    /// What this build is, and how it is set up.
+    /// This build and its setup.
     pub about: About,
-    /// How much may be done without asking.
+    /// The autonomy setting.
     pub autonomy: Autonomy,
     /// The person's rules.
     pub rules: Rules,
-    /// The own work that the cycle does; none: it does what somebody has asked for, or several things.
+    /// The cycle's background job; `None` for a request of somebody, or for several jobs.
     pub assignment: Option<Assignment>,
-    /// Whose bytes the cycle has read by now, besides its person's and the memory's.
+    /// The source of untrusted text that the cycle has read, if any.
     pub taint: Option<String>,
-    /// Where programs would run.
+    /// The place where programs run.
     pub shelter: Rc<Shelter>,
-    /// What `find_tools` looks through: the definitions of all tools.
+    /// All tool definitions, searched by `find_tools`.
     pub catalogue: Rc<Catalogue>,
-    /// Now.
+    /// The current time.
     pub now: DateTime<Utc>,
-    /// The person's zone.
+    /// The person's time zone.
     pub tz: Tz,
-    /// The one chat this cycle answers, if a message is among its reasons.
+    /// The chat that this cycle answers, if a message is among its reasons.
     pub chat: Option<Chat>,
-    /// Messages of that chat that are in the conversation and not answered or kept yet.
+    /// Unanswered messages of that chat in the conversation.
     pub open_messages: Vec<i64>,
-    /// Messages of the conversation that are their sender's own words alone; filled once the cycle has read untrusted text.
+    /// Messages of the conversation in only their sender's own words; filled once the cycle is tainted.
     pub own_words: Vec<String>,
-    /// Texts sent to the chat in this cycle so far.
+    /// The number of texts sent to the chat in this cycle.
     pub replies: usize,
-    /// Whom `tell` speaks to.
+    /// The chat that `tell` writes to.
     pub owner_chat: ChatRef,
-    /// Keys that were told before, and those of contradictions that were noted.
+    /// Keys of earlier unasked messages and of noted contradictions.
     pub told_keys: BTreeSet<String>,
-    /// How often was spoken unasked today.
+    /// The number of unasked messages today.
     pub told_today: u32,
-    /// How often that may be.
+    /// The daily limit of unasked messages.
     pub tell_per_day: u32,
-    /// When nothing is said unasked.
+    /// The time without unasked messages.
     pub quiet_hours: Option<QuietHours>,
     /// Active reminders.
     pub reminders: Vec<Reminder>,
-    /// What to say of what is set for a time, where nothing wakes for it.
+    /// The warning for scheduled things if nothing starts a wake.
     pub unwoken: Option<String>,
     /// The memory.
     pub documents: Documents,
-    /// Where the memory and the conversations are searched.
+    /// The place of the search index for memory and conversations.
     pub index: IndexPlace,
-    /// What questions mean, for such a search.
+    /// The meaning of search queries.
     pub meaning: Meaning,
-    /// Skills that can be read.
+    /// The readable skills.
     pub skills: Vec<Skill>,
-    /// Files that the asking chat has sent.
+    /// Files sent by the asking chat.
     pub attachments: Attachments,
-    /// What was last said in the asking chat, oldest first.
+    /// The last messages of the asking chat, oldest first.
     pub exchanges: Vec<Exchange>,
-    /// Wakes that this chat may take back.
+    /// Wakes that this chat may undo.
     pub undoable: Vec<Undoable>,
-    /// Of these, the one that it means by "undo that".
+    /// The wake meant by "undo that".
     pub last_undoable: Option<Undoable>,
-    /// The tasks that the chat was shown last: a number, from 1, means one of these.
+    /// The tasks shown to the chat last, for references by number from 1.
     pub shown_tasks: Vec<ShownTask>,
 }
 
 impl World {
-    /// The world as settings have it: it belongs to no cycle and no chat, nothing was said, read or found yet, and all of the memory is
-    /// seen as it stands.
+    /// Creates the world from the settings, without cycle, chat or messages. All of the memory is visible, unchanged.
     pub fn new(config: &Config, version: &str, now: DateTime<Utc>, rules: Rules, shelter: Rc<Shelter>) -> Self {
         Self {
             wake_id: String::new(),
@@ -190,7 +189,7 @@ impl World {
         }
     }
 
-    /// A person's own doing in the facts, where the cycle looks back at some days.
+    /// Returns the person's own edits to the facts, in a cycle of reflection.
     pub fn reflecting(&self) -> Option<&PersonsDoing> {
         match &self.assignment {
             Some(Assignment::Reflection(by_hand)) => Some(by_hand),
@@ -198,27 +197,28 @@ impl World {
         }
     }
 
-    /// Whether nobody is asked for this work and nobody hears of its end: what would ask is refused, and what it may take is all.
+    /// Returns true if the work has no one to approve or to notify. Calls that would ask are then refused, and its
+    /// allowance is all that it may spend.
     pub fn asks_nobody(&self) -> bool {
         matches!(self.assignment, Some(Assignment::Initiative { .. }))
     }
 
-    /// Now, on the person's clock.
+    /// Returns the current time on the person's clock.
     pub fn local(&self) -> DateTime<Tz> {
         self.now.with_timezone(&self.tz)
     }
 
-    /// The chat of this cycle, if it isn't the owner's: what is written for it says so.
+    /// Returns this cycle's chat unless it is the owner's. Entries for another chat are marked.
     pub fn foreign_chat(&self) -> Option<ChatRef> {
         view::foreign_chat(self.chat.map(|chat| chat.id), self.owner_chat)
     }
 
-    /// Whether all that is the owner's may be seen and used: not in another chat, unless the standing orders share.
+    /// Returns true if everything of the owner's may be seen and used. False in other chats unless the standing orders share.
     pub fn sees_all(&self) -> bool {
         self.documents.root().is_some()
     }
 
-    /// Adds the word that nothing wakes for what was set, if there is one.
+    /// Appends the warning that nothing starts a wake, if set.
     pub(super) fn told_unwoken(&self, done: Done) -> Done {
         match &self.unwoken {
             Some(word) => Done { content: format!("{}\n\n{word}", done.content), ..done },
@@ -226,26 +226,26 @@ impl World {
         }
     }
 
-    /// Whether nothing may be said unasked now.
+    /// Returns true in quiet hours.
     pub fn is_quiet(&self) -> bool {
         self.quiet_hours.is_some_and(|hours| hours.contains(self.local().time()))
     }
 }
 
-/// The memory as this cycle has it: files as they were first read, and over them what it has staged.
+/// The memory of this cycle: files as first read, overlaid by staged changes.
 ///
-/// It is the one way in which tools and prompts reach the memory. Limited to a [`View`], they see and edit what that shows.
+/// Tools and prompts reach the memory only through this type. With a [`View`] they see and edit only the visible part.
 pub struct Documents {
     dir: PathBuf,
     view: Option<View>,
     read: RefCell<BTreeMap<String, Option<String>>>,
     staged: BTreeMap<String, StagedFile>,
-    /// The first reading that failed for reasons that aren't the file's own.
+    /// The first failure to read a file for reasons outside of the file.
     trouble: RefCell<Option<(PathBuf, std::io::Error)>>,
 }
 
 impl Documents {
-    /// The memory in a work tree, with what an interrupted cycle had staged.
+    /// Opens the memory in a work tree, with the staged files of an interrupted cycle.
     pub fn new(dir: &Path, staged: Vec<StagedFile>) -> Self {
         Self {
             dir: dir.to_owned(),
@@ -256,36 +256,36 @@ impl Documents {
         }
     }
 
-    /// The same as one chat may see it.
+    /// Limits the memory to a chat's view.
     #[must_use]
     pub fn seen_by(mut self, view: View) -> Self {
         self.view = Some(view);
         self
     }
 
-    /// The work tree, where all of it may be seen; none where a [`View`] limits what is.
+    /// Returns the work tree; `None` if a [`View`] limits the memory.
     pub fn root(&self) -> Option<&Path> {
         self.view.is_none().then_some(self.dir.as_path())
     }
 
-    /// The work tree that it is kept in.
+    /// Returns the work tree.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The chat that a [`View`] limits it to.
+    /// Returns the chat of the [`View`], if any.
     pub(super) fn reader(&self) -> Option<ChatRef> {
         self.view.map(|view| view.chat())
     }
 
-    /// Which line of what is shown of a document a line of the whole is, both counted from 1.
+    /// Converts a line of the whole document to a line of the visible part, both counted from 1.
     pub(super) fn line_seen(&self, path: &str, line: usize) -> usize {
         let Some((view, kept_at)) = self.view.and_then(|view| Some((view, view.path(path)?))) else { return line };
         let whole = self.whole(&kept_at).unwrap_or_default();
         view.line_shown(path, &whole, line)
     }
 
-    /// Where a document is kept; none for one that the [`View`] leaves out.
+    /// Returns the path of a document on disk; `None` if the [`View`] hides the document.
     pub fn place(&self, path: &str) -> Option<PathBuf> {
         match self.view {
             Some(view) => Some(self.dir.join(&*view.path(path)?)),
@@ -293,7 +293,7 @@ impl Documents {
         }
     }
 
-    /// Where the files are kept that a commit of the memory changed: their paths alone, whoever may see what of them.
+    /// Returns the paths of the files changed by a commit of the memory, regardless of the view.
     ///
     /// # Errors
     /// The repository can't be read, or has no such commit.
@@ -303,13 +303,13 @@ impl Documents {
         Ok(changed.into_iter().map(|path| self.dir.join(path)).collect())
     }
 
-    /// What kept a file from being read that may well be sound: no descriptor left, a disk that fails. What was given out since
-    /// as missing or empty isn't to be trusted then: nothing may be built on it.
+    /// Takes the first read failure caused by the machine: no free descriptor, a failing disk. Files may then have
+    /// appeared missing or empty, so nothing may be based on them.
     pub fn take_trouble(&self) -> Option<(PathBuf, std::io::Error)> {
         self.trouble.take()
     }
 
-    /// The value, or none; trouble that isn't the file's own is kept.
+    /// Returns the value; on an error `None`, after recording a failure of the machine.
     fn found<T>(&self, path: &Path, result: std::io::Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -322,7 +322,7 @@ impl Documents {
         }
     }
 
-    /// A document as it is now; `None` when it isn't there or isn't readable as text.
+    /// Returns a document's current text; `None` if missing or not readable as text.
     pub fn get(&self, path: &str) -> Option<String> {
         let Some(view) = self.view else {
             return self.whole(path);
@@ -335,12 +335,12 @@ impl Documents {
         self.staged.get(path).map(|file| file.content.clone()).or_else(|| self.base(path))
     }
 
-    /// A document as it is now; empty when it isn't there.
+    /// Returns a document's current text; empty if missing.
     pub fn text(&self, path: &str) -> String {
         self.get(path).unwrap_or_default()
     }
 
-    /// The change that makes a document say `content`. What isn't shown of it stays.
+    /// Creates the change to new content. Invisible parts of the document stay.
     pub fn stage(&self, path: &str, content: String) -> Change {
         let (path, content) = match self.view.and_then(|view| Some((view, view.path(path)?))) {
             Some((view, kept_at)) => {
@@ -353,18 +353,17 @@ impl Documents {
         Change::File(StagedFile { path: path.into_owned(), base, content })
     }
 
-    /// Takes note of a change that was recorded.
+    /// Adds a recorded change.
     pub fn apply(&mut self, file: &StagedFile) {
         self.staged.insert(file.path.clone(), file.clone());
     }
 
-    /// All that is staged.
+    /// Returns all staged files.
     pub fn staged(&self) -> Vec<StagedFile> {
         self.staged.values().cloned().collect()
     }
 
-    /// Markdown files below `memory/` and `skills/`, and `claude.md`, sorted. For a chat that a [`View`] limits those that show it
-    /// something.
+    /// Lists the Markdown files below `memory/` and `skills/`, and `claude.md`, sorted. With a [`View`], only files with visible content.
     pub fn list(&self) -> Vec<String> {
         let mut paths = BTreeSet::new();
         if self.is_plain(Path::new("claude.md")) {
@@ -397,7 +396,7 @@ impl Documents {
         }
     }
 
-    /// The further files of a skill, by their paths below its folder, sorted: none that is hidden, a link or deep down.
+    /// Lists a skill's further files by their sorted relative paths, without hidden files, links and deeply nested files.
     pub fn skill_files(&self, folder: &str) -> Vec<String> {
         let root = Path::new("skills").join(folder);
         let mut found = BTreeSet::new();
@@ -422,10 +421,10 @@ impl Documents {
         found.into_iter().take(MAX_SKILL_ENTRIES).collect()
     }
 
-    /// A further file of a skill, as text.
+    /// Reads a further file of a skill as text.
     ///
     /// # Errors
-    /// Why it isn't shown, for the model: no plain file below the folder, too large, or not text.
+    /// The reason for the model: not a plain file below the folder, too large, or not text.
     pub fn skill_file(&self, folder: &str, path: &str) -> Result<String, String> {
         let relative = Path::new("skills").join(folder).join(path);
         let is_below = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -457,8 +456,7 @@ impl Documents {
     fn read_file(&self, path: &str) -> Option<String> {
         let relative = Path::new(path);
         let is_memory = path == "claude.md" || path.starts_with("memory/") || path.starts_with("skills/");
-        // Another spelling of a document's path (`memory/./x.md`) would be no document to those that know it by its path: what others
-        // may have had a hand in wouldn't be told apart.
+        // Another spelling of a document's path (`memory/./x.md`) would escape checks by path, such as the one for untrusted text.
         let is_canonical = relative.components().collect::<PathBuf>().as_os_str() == path;
         // fault: document-read-name-disk
         let is_another = !is_canonical || is_disguised(path);
@@ -472,7 +470,7 @@ impl Documents {
         self.found(&full, std::fs::read_to_string(&full))
     }
 
-    /// Whether a path leads to a plain file inside the work tree, through no symbolic link.
+    /// Returns true for a plain file inside the work tree without symbolic links in its path.
     fn is_plain(&self, relative: &Path) -> bool {
         let mut full = self.dir.clone();
         for component in relative.components() {

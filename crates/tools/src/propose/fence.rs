@@ -1,8 +1,8 @@
-//! What never changes by a proposal: addresses, settings, numbers that could be a chat's, budgets, and whether chats share a memory.
+//! The lines that never change by a proposal: addresses, settings, numbers that could be a chat's, budgets, and sharing between chats.
 //!
-//! A line is judged as somebody reads it who wants to be misled: without what a screen hides, with the signs that look like a dot, a
-//! slash or a colon as these, decoded where it is encoded. What a screen hides, and letters or digits of two scripts in one place, are
-//! refused for their own sake: the question that a person answers couldn't show them.
+//! A line is read as by a victim of a trick: without invisible characters, with lookalikes of dot, slash and colon
+//! replaced, and decoded. Invisible characters, and letters or digits of two scripts in one word, are refused in any
+//! case, because the question to the person couldn't show them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -16,24 +16,24 @@ use crate::Refusal;
 
 /// Digits of the shortest number that may be a chat's.
 const MIN_CHAT_DIGITS: usize = 7;
-/// Endings of file names that no host has, but for `md`. Another word with a dot in it is an address.
+/// File extensions that aren't top-level domains, except `md`. Other words with a dot count as addresses.
 #[rustfmt::skip]
 const FILE_ENDINGS: [&str; 34] = [
     "md", "txt", "toml", "json", "yaml", "yml", "csv", "ics", "pdf", "png", "jpg", "jpeg", "gif", "svg", "webp", "mp3", "wav", "ogg",
     "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "html", "htm", "xml", "css", "js", "ts", "lock", "log", "conf",
 ];
-/// What looks like a dot, or is one in names of hosts, besides what NFKC makes one.
+/// Characters that look like a dot, or act as a dot in host names, beyond those normalized by NFKC.
 const DOTS: &str = "。۔܁܂᠃꘎․";
-/// What is read as a dot where an address goes on. Elsewhere it stands in ordinary words (`col·lecció`).
+/// Spellings that count as a dot only within a longer address, because they occur in ordinary words (`col·lecció`).
 const SPELT_DOTS: [&str; 8] = [" dot ", "·", "•", "‧", "∙", "⋅", "・", "&period;"];
-/// What looks like a slash.
+/// Characters that look like a slash.
 const SLASHES: &str = "⁄∕⧸╱᜵⟋⫽⧶\\⧵∖";
-/// What looks like a colon.
+/// Characters that look like a colon.
 const COLONS: &str = "∶꞉ː׃։:܃܄⁚";
-/// Ways to keep an address from being taken for one.
+/// Spellings that hide an address from recognition.
 const DEFANGED_DOTS: [&str; 6] = ["[.]", "(.)", "{.}", "[dot]", "(dot)", "{dot}"];
 
-/// Refuses a change of what never changes by a proposal: the lines that hold such a thing are the same ones, in the same order.
+/// Refuses a change of protected lines. The protected lines must stay the same, in the same order.
 pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal> {
     let known: Vec<&str> = before.lines().collect();
     let added = after.lines().filter(|line| !known.contains(line));
@@ -62,7 +62,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
         None if !is_budget_kept => Err(Refusal(format!(
             "A job's budget is never part of a proposal, and that of {path} would change. Nothing was done."
         ))),
-        // The line counts by where it stands, too.
+        // The line's position matters too.
         // fault: proposal-let-chats-share
         None if path == CLAUDE && view::is_shared(before) != view::is_shared(after) => Err(Refusal(format!(
             "Whether chats share their memory is never part of a proposal, and {path} would change it. Nothing was done."
@@ -71,7 +71,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
     }
 }
 
-/// What of a line a person can't read as it stands, in words.
+/// Returns the part of a line that a person can't read as written, in words; `None` if readable.
 fn unreadable(line: &str) -> Option<&'static str> {
     if hides_something(line) {
         return Some("characters that a screen doesn't show");
@@ -85,7 +85,7 @@ fn unreadable(line: &str) -> Option<&'static str> {
     is_mixed.then_some("a word of letters of two scripts")
 }
 
-/// Letters of scripts that have some of the shapes of Latin ones. `μ` and `Ω` stand in units.
+/// Returns true for scripts with letters that resemble Latin ones. `μ` and `Ω` are allowed, as they occur in units.
 fn is_look_alike(c: char) -> bool {
     match c {
         'μ' | 'Ω' => false,
@@ -96,8 +96,7 @@ fn is_look_alike(c: char) -> bool {
     }
 }
 
-/// Whether a line holds what never changes by a proposal: an address, a setting's name, a number that may be a chat's, a budget, or
-/// whether chats share.
+/// Returns true for a protected line: an address, a setting's name, a number that may be a chat's, a budget, or sharing between chats.
 fn is_fenced(line: &str) -> bool {
     let read = as_read(line);
     let lower = read.to_lowercase();
@@ -120,7 +119,7 @@ fn is_fenced(line: &str) -> bool {
         || has_address(&SPELT_DOTS.iter().fold(lower.clone(), |text, dot| text.replace(dot, ".")), true)
 }
 
-/// A line as a person, a model or a program may read it: in the usual signs, and decoded.
+/// Normalizes a line to the reading of a person, model or program: with usual characters, and decoded.
 fn as_read(line: &str) -> String {
     let shown: String = line.chars().filter(|c| !is_hidden(*c) || *c == '\u{3000}' || *c == '\u{a0}').collect();
     let plain = ComposingNormalizerBorrowed::new_nfkc().normalize(&shown).into_owned();
@@ -138,7 +137,7 @@ fn as_read(line: &str) -> String {
     read
 }
 
-/// The text with `%2E` and `&#46;` as the ASCII signs that they stand for.
+/// Decodes `%2E` and `&#46;` to ASCII.
 fn decoded(text: &str) -> String {
     let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(c) = rest.chars().next() {
@@ -163,8 +162,7 @@ fn decoded(text: &str) -> String {
     plain
 }
 
-/// Whether there is an address among the words of a line in small letters: of a host, of a mailbox, of a machine by its number. A host
-/// alone is one unless it only counts where more follows.
+/// Returns true if a lower-case line contains an address: a host, a mailbox, or an IP address. With `is_more`, a host alone doesn't count.
 fn has_address(lower: &str, is_more: bool) -> bool {
     let words = lower.split(|c: char| c.is_whitespace() || "()[]<>{}\"'`,;=|“”„«»".contains(c));
     let mut words = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
@@ -173,7 +171,7 @@ fn has_address(lower: &str, is_more: bool) -> bool {
         let (host, rest) =
             host.split_once(['/', ':', '?', '#']).map_or((host, None), |(host, rest)| (host, Some(rest)));
         let is_reached = rest.is_some() || word.contains('@');
-        // Sentences of some languages have no spaces between them.
+        // Some languages write sentences without spaces.
         let is_plain = host.is_ascii() && !is_more && !is_file_name(host);
         is_host(host) && (is_plain || is_reached)
             || is_reached && (host == "localhost" || host.starts_with("xn--"))
@@ -182,7 +180,7 @@ fn has_address(lower: &str, is_more: bool) -> bool {
     })
 }
 
-/// Whether a word has the form of a host's name. Names end in letters, of whatever script, or in such letters encoded.
+/// Returns true for the form of a host name. Such names end in letters of any script, or in encoded letters.
 fn is_host(word: &str) -> bool {
     let Some((name, end)) = word.trim_end_matches('.').rsplit_once('.') else { return false };
     let is_named = name.chars().next_back().is_some_and(char::is_alphanumeric);

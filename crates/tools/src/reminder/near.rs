@@ -1,4 +1,4 @@
-//! What a time is counted from ("15 minutes before the meeting"), and the reminder that was just sent ("stop").
+//! Times relative to a named thing ("15 minutes before the meeting"), and the reminder that was just sent ("stop").
 
 use chrono::NaiveDate;
 
@@ -13,16 +13,16 @@ use reveille_memory::{
 use super::{taint_of, visible};
 use crate::{Refusal, World};
 
-/// How the message of a reminder begins.
+/// Prefix of a reminder's message.
 const SENT: &str = "⏰ ";
 
-/// When a thing is.
+/// The time of a thing.
 enum ThingTime {
     At(Slot),
     On(NaiveDate),
 }
 
-/// The time that is so far from the one thing of that name.
+/// Returns the time at the given distance from the only thing of that name.
 pub(super) fn resolve(
     relative: &RelativeTime,
     said: &str,
@@ -60,14 +60,14 @@ fn unknown(thing: &str) -> Refusal {
     ))
 }
 
-/// "15 minutes before".
+/// Returns the lead words, such as "15 minutes before".
 fn said_of<'a>(relative: &RelativeTime, said: &'a str) -> &'a str {
     let end = said.to_lowercase().find(&relative.thing.to_lowercase()).unwrap_or(said.len());
     let lead = said.get(..end).unwrap_or(said).trim();
     ["the", "my", "our"].iter().find_map(|article| lead.strip_suffix(article)).unwrap_or(lead).trim()
 }
 
-/// Reminders and tasks with their times: no words of others.
+/// Lists reminders and tasks with their times, without untrusted ones.
 fn things(world: &World) -> Vec<(String, ThingTime)> {
     let own = visible(world).filter(|reminder| taint_of([*reminder], world).is_none());
     let mut things: Vec<_> = own.map(|reminder| (reminder.what.text.clone(), ThingTime::At(reminder.next()))).collect();
@@ -85,7 +85,7 @@ fn things(world: &World) -> Vec<(String, ThingTime)> {
     things
 }
 
-/// The text of the one reminder that was sent here since the person last spoke.
+/// Returns the text of the only reminder sent here since the person's last message.
 pub(super) fn just_sent(world: &World) -> Result<String, Refusal> {
     let back = world.exchanges.iter().rev().skip_while(|said| said.from.is_some());
     let sent = back.take_while(|said| said.from.is_none()).filter_map(|said| said.text.strip_prefix(SENT));
@@ -93,7 +93,7 @@ pub(super) fn just_sent(world: &World) -> Result<String, Refusal> {
     for message in sent {
         let mut lines = message.lines();
         let first = lines.next().unwrap_or_default().trim();
-        // Several in one message are a list below a line that counts them.
+        // Several reminders in one message are a list after a count line.
         let listed: Vec<&str> = lines.filter_map(|line| line.strip_prefix("- ")).collect();
         let new = if first.ends_with(':') && !listed.is_empty() { listed } else { vec![first] };
         texts.extend(new.into_iter().map(str::to_owned));

@@ -1,24 +1,24 @@
-//! What this build is and how it is set up, in words: for the assistant itself, which is asked what it can do.
+//! A description of this build and its setup, for the assistant's answers about its abilities.
 //!
-//! Names alone: no key, no address, no number of a chat.
+//! Only names are included: no key, address or chat number.
 
 use reveille_config::{Config, EmbedModel, OFFLINE_MODEL};
 use reveille_index::embed;
 use reveille_media::speech;
 
-/// How it is set up.
+/// The build and its setup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// The version, with the commit that was built where that is known.
+    /// The version, with the commit if known.
     pub version: String,
-    /// What is built in or not, a sentence each.
+    /// The optional parts of the build, a sentence each.
     pub build: Vec<String>,
-    /// How it is set up, a sentence each: the owner's affair.
+    /// The setup, a sentence each; only for the owner.
     pub set_up: Vec<String>,
 }
 
 impl About {
-    /// A build of this version, by these settings.
+    /// Describes a build of this version with these settings.
     pub fn of(version: &str, config: &Config) -> Self {
         Self { version: version.to_owned(), build: vec![speech(config), meaning(config)], set_up: set_up(config) }
     }

@@ -1,5 +1,4 @@
-//! `about_me`: what this build can do and how it is set up, so that the assistant answers from what is so. A guest gets what holds for
-//! everybody.
+//! `about_me`: the abilities and the setup of this build, so that the assistant answers from facts. A guest gets only the general part.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +8,7 @@ use reveille_sandbox::Sandbox;
 
 use super::{Done, Tool, World, known_projects};
 
-/// What tells of itself.
+/// The name of the tool.
 pub(super) const ABOUT_ME: &str = "about_me";
 
 #[derive(Deserialize, JsonSchema)]
@@ -25,7 +24,7 @@ pub(super) fn tool() -> Tool {
     )
 }
 
-/// What it can't do at all, whatever is set.
+/// The fixed limits, regardless of settings.
 const NEVER: &str = "It can't call by phone, change its own settings (`wake init` does), or run between wakes.";
 
 fn told(world: &World) -> String {
@@ -50,7 +49,7 @@ fn told(world: &World) -> String {
     lines.join("\n")
 }
 
-/// What may be used of the machine.
+/// Describes the usable parts of the machine.
 fn machine(world: &World) -> Vec<String> {
     let sandbox = match world.shelter.look() {
         Sandbox::None { why } => format!("There is no sandbox, so each command asks: {why}"),
@@ -66,7 +65,7 @@ fn machine(world: &World) -> Vec<String> {
     vec![sandbox, list("Folders that commands may write to", &granted), list("Hosts that commands may reach", &hosts)]
 }
 
-/// What there is in the memory that works by itself.
+/// Describes the active parts of the memory.
 fn memory(world: &World) -> Vec<String> {
     let named = |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")));
     let projects = known_projects(&world.documents).into_iter().map(|(name, _)| name).collect();

@@ -1,5 +1,4 @@
-//! What a cycle of own work may do: which tools it has besides the usual ones, and which of these it hasn't. This only narrows what
-//! the policy allows.
+//! The tools of a background job: additional ones, and missing ones. This only narrows the policy.
 
 use std::collections::BTreeSet;
 
@@ -7,43 +6,43 @@ use reveille_memory::reflect::PersonsDoing;
 
 use super::{World, reflect, steps};
 
-/// The own work of a cycle, as its tools see it.
+/// A cycle's background job, as seen by its tools.
 #[derive(Debug, Clone)]
 pub enum Assignment {
-    /// A look back, with a person's own doing in the facts.
+    /// A reflection, with the person's own edits to the facts.
     Reflection(PersonsDoing),
     /// A step of a long task.
     Step(StepInHand),
-    /// A run of a standing job, with the tools that its file names; none: all.
+    /// A run of a standing job, with the tools named in its file; `None` means all tools.
     Job(Option<BTreeSet<String>>),
-    /// A look for the one most useful thing.
+    /// The initiative: a search for the single most useful thing.
     Initiative {
-        /// The civil time at which it was due: its one message is keyed by that.
+        /// The due civil time, which keys the only message.
         slot: String,
     },
 }
 
-/// The step that a cycle takes.
+/// The step of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepInHand {
-    /// The name of its steps' file.
+    /// The name of the steps' document.
     pub plan: String,
-    /// Its number, from 1.
+    /// The step's number, from 1.
     pub step: u32,
-    /// Tools of which a call has succeeded in its cycle.
+    /// Tools with a successful call in this cycle.
     pub done: BTreeSet<String>,
 }
 
-/// Tools that every run of a job has, whatever its file names: without them it can't say what it does.
+/// Tools of every job run, even if its file doesn't name them, because they are needed for planning.
 const ALWAYS: [&str; 3] = ["plan", "find_tools", "use_tool"];
 
-/// Whether no cycle has a tool of this name but one of such work.
+/// Returns true for a tool that only background jobs have.
 pub(super) fn is_of_own_work(tool: &str) -> bool {
     reflect::is_of_reflection(tool) || tool == steps::STEP_END
 }
 
 impl Assignment {
-    /// Whether it has a tool of this name.
+    /// Returns true if the job has a tool of this name.
     pub fn allows(&self, tool: &str) -> bool {
         match self {
             Self::Reflection(_) => reflect::is_allowed(tool),
@@ -53,7 +52,7 @@ impl Assignment {
         }
     }
 
-    /// Why it hasn't a tool.
+    /// Returns the reason for a missing tool.
     fn refusal(&self) -> &'static str {
         match self {
             Self::Reflection(_) => "A look back reads and remembers; it has no other tools.",
@@ -63,7 +62,7 @@ impl Assignment {
     }
 }
 
-/// Why a cycle can't have a tool.
+/// Returns the reason why a cycle lacks a tool; `None` if the tool is available.
 pub(super) fn refusal(tool: &str, world: &World) -> Option<&'static str> {
     match &world.assignment {
         Some(work) if !work.allows(tool) => Some(work.refusal()),

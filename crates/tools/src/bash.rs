@@ -1,4 +1,4 @@
-//! `bash`: a shell that is kept from call to call, within the sandbox.
+//! `bash`: a sandboxed shell kept between calls.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,17 +15,17 @@ use reveille_sandbox::exec::{
 
 use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
 
-/// A longer command is a program that belongs into a file, in bytes.
+/// Maximum length of a command, in bytes; a longer one belongs in a file.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
-/// How programs say that a folder is read-only, in small letters. The shell has them say it in English.
+/// Error messages for a read-only folder, in lower case. The shell's locale makes programs print English.
 const READ_ONLY: [&str; 1] = ["read-only file system"];
-/// How they say that there is no such program or file.
+/// Error messages for a missing program or file.
 const NOT_THERE: [&str; 2] = ["command not found", "no such file or directory"];
-/// How a shell tells of a program that was ended because a file became too large (SIGXFSZ).
+/// The exit code of a program killed for a file that became too large (SIGXFSZ).
 const FILE_TOO_LARGE: i32 = 128 + 25;
-/// How they say that they reach nobody.
+/// Error messages for a missing network.
 const NO_NETWORK: [&str; 3] = ["resolve host", "name resolution", "network is unreachable"];
-/// Whose bytes its output is.
+/// The source of a command's output.
 const TAINT: &str = "a program's output";
 
 #[derive(Deserialize, JsonSchema)]
@@ -97,7 +97,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     let copy = copy(&command, access, world, exec.is_agreed()).await?;
     let is_first = !exec.shelter().folder().path().is_dir();
     let CommandRun { ran, dir, is_anew } = exec.run_command(&command, access).await.map_err(Refusal::because)?;
-    // On this thread, so that nothing that comes next, such as an undo, meets a copy that doesn't know what the command has changed.
+    // Dropped on this thread, so that a following undo sees the recorded changes.
     drop(copy);
     let hint = hint(&ran, access, &world.rules);
     let missed = match exec.shelter().is_there() {
@@ -144,7 +144,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     })
 }
 
-/// Copies what a command may change, where that is what lets it run; after a yes as far as it can be had.
+/// Copies the writable folders if the command runs unasked because of the copy. After an approval a failed copy is tolerated.
 async fn copy(command: &str, access: Access, world: &World, is_agreed: bool) -> Result<Option<CopyTaken>, Refusal> {
     let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.rules);
     if !access.writes || !world.shelter.is_there() || !is_agreed && is_ruled() {
@@ -158,7 +158,7 @@ async fn copy(command: &str, access: Access, world: &World, is_agreed: bool) -> 
     }
 }
 
-/// What the model is told of a command that came to nothing for want of what it could be given.
+/// Returns a hint for the model if a command failed for lack of access.
 fn hint(ran: &Ran, access: Access, rules: &Rules) -> &'static str {
     let says = |words: &[&str]| {
         let printed = ran.printed.to_ascii_lowercase();

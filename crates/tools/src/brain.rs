@@ -1,5 +1,5 @@
-//! `brain_log`, `brain_diff`, `brain_revert`: what became of the memory, wake by wake, and taking a wake back. The undo itself is
-//! the one that `/undo` asks for: the next wake does it. What a person's rules keep back of the memory, its history keeps back, too.
+//! `brain_log`, `brain_diff`, `brain_revert`: the history of the memory, and undoing a wake. The undo itself is that
+//! of `/undo`, done by the next wake. Rules that exclude files of the memory also exclude their history.
 
 use std::path::{Path, PathBuf};
 
@@ -18,33 +18,33 @@ use super::{Done, Outcome, Refusal, Tool, World, brief, read::READ, words};
 const LOG: &str = "brain_log";
 const DIFF: &str = "brain_diff";
 const REVERT: &str = "brain_revert";
-/// Commits that are listed when no number is given.
+/// Default number of listed commits.
 const DEFAULT_LISTED: usize = 10;
-/// What stands for the words of a commit that changed what is kept back.
+/// Replaces the words of a commit that changed excluded files.
 const KEPT_BACK: &str = "(it changed what your person's rules keep back, so its words aren't told)";
-/// Commits that are listed at most.
+/// Maximum number of listed commits.
 const MAX_LISTED: usize = 50;
-/// How many commits back words are looked for.
+/// Maximum number of commits searched for words.
 const MAX_SEARCHED: usize = 2_000;
-/// Lines of a diff that one call shows at most.
+/// Maximum number of diff lines shown by one call.
 const MAX_LINES: usize = 300;
-/// What the newest step is called.
+/// The name of the latest step.
 const LAST: &str = "last";
-/// The shortest beginning of an id that is looked up.
+/// Minimum length of an id prefix.
 const MIN_PREFIX: usize = 4;
-/// How what a commit tells is called as an origin: others may have had a hand in what wakes wrote.
+/// The origin of a commit's text, which a tainted wake may have written.
 const HISTORY: &str = "the memory's history";
-/// Wakes that can be taken back are known so far back.
+/// Maximum number of wakes known as undoable.
 pub const MAX_UNDOABLE: u32 = 500;
 
-/// A step that can be taken back: a wake, or what a person did themselves.
+/// A step that can be undone: a wake, or a person's own command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undoable {
-    /// What undoing it calls it: a wake's id, or the name of a person's own step.
+    /// The id for undoing: a wake's id, or the name of a person's own step.
     pub wake: String,
-    /// Its commit's id; `None`: the memory wasn't touched.
+    /// The commit's id; `None` if the memory wasn't changed.
     pub commit: Option<String>,
-    /// What it did, in words; `None` where nobody has asked for them.
+    /// A description; `None` if not requested.
     pub what: Option<String>,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn tools() -> Vec<Tool> {
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// The offline model's way to take back what was done last: it only calls it when its person says so in so many words.
+/// Builds the offline model's tool to undo the last step, called only for an explicit request.
 pub(super) fn undo_last() -> Tool {
     Tool::new("undo_last", "Take back what was done last for this chat.", Effect::Staged, |_: &Nothing, world| {
         match &world.last_undoable {
@@ -112,7 +112,8 @@ pub(super) fn undo_last() -> Tool {
     .reaching(Reach::Persists)
 }
 
-/// The history, and where its work tree is. The whole memory's history is its person's: another chat would see in it what others said.
+/// Opens the repository and returns its work tree. Reserved for chats that see the whole memory, since the history
+/// contains other chats' words.
 fn repo(world: &World) -> Result<(Repo, &Path), Refusal> {
     let root: &Path = world.documents.root().ok_or_else(|| {
         Refusal::because("The memory's history is told in the chat of the one whose memory it is. Nothing was done.")
@@ -124,7 +125,7 @@ fn unreadable(error: &RepoError) -> Refusal {
     Refusal(format!("The memory's history can't be read: {error}."))
 }
 
-/// Whether a rule of the person's speaks against reading this file of the memory, or against this tool's telling of it.
+/// Returns true if a rule of the person's forbids reading this file of the memory, or reporting it by this tool.
 fn is_kept_back(world: &World, tool: &str, place: &Path) -> bool {
     // fault: memorys-history-tells-rule
     [tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place))
@@ -148,12 +149,12 @@ fn log(args: &Log, world: &World) -> Outcome {
     let (mut lines, mut taint) = (Vec::new(), None);
     for commit in commits.iter().filter(fits) {
         let is_quiet = holds_back((&repo, root), commit, world).map_err(|error| unreadable(&error))?;
-        // That it has the words would tell of them.
+        // Showing the commit would reveal that it contains the words.
         if is_quiet && !wanted.is_empty() {
             continue;
         }
         lines.push(line(commit, is_quiet, world));
-        // A wake's commit says what the wake did, and what it had read by then isn't known.
+        // A wake's commit describes the wake, which may have been tainted.
         taint = taint.or_else(|| commit.wake_id.is_some().then(|| HISTORY.to_owned()));
         if lines.len() == n {
             break;
@@ -163,7 +164,7 @@ fn log(args: &Log, world: &World) -> Outcome {
     Ok(Done { taint, ..Done::told(content) })
 }
 
-/// Whether a commit changed what is kept back: its own words may tell of that.
+/// Returns true if a commit changed excluded files, which its message may reveal.
 fn holds_back((repo, root): (&Repo, &Path), commit: &Commit, world: &World) -> Result<bool, RepoError> {
     if world.rules.is_empty() {
         return Ok(false);
@@ -171,7 +172,7 @@ fn holds_back((repo, root): (&Repo, &Path), commit: &Commit, world: &World) -> R
     Ok(repo.changed_by(commit.id)?.iter().any(|path| is_kept_back(world, LOG, &root.join(path))))
 }
 
-/// A commit in a line; without its own words where it is quiet.
+/// Formats a commit in one line. A quiet commit is shown without its message.
 fn line(commit: &Commit, is_quiet: bool, world: &World) -> String {
     let id: String = commit.id.to_string().chars().take(10).collect();
     let at = commit.at.with_timezone(&world.tz).format("%a %-d %b %Y, %H:%M");
@@ -211,7 +212,7 @@ fn diff(args: &Diff, world: &World) -> Outcome {
     } else {
         String::new()
     };
-    // A person's has lines beside theirs, which may be anybody's.
+    // A person's commit contains context lines that may be untrusted.
     Ok(Done { taint: Some(HISTORY.to_owned()), ..Done::told(format!("{}{more}", lines.join("\n"))) })
 }
 
@@ -242,7 +243,7 @@ fn revert(args: &Revert, world: &World) -> Outcome {
     let wake = known.wake.clone();
     let changed = match known.commit.as_deref().map(|commit| world.documents.changed_by(commit)) {
         None => Vec::new(),
-        // Nobody's rules are at stake, and the undo itself says what can't be read.
+        // Without rules nothing is at stake, and the undo itself reports unreadable commits.
         Some(Err(_)) if world.rules.is_empty() => Vec::new(),
         Some(changed) => changed.map_err(|error| unreadable(&error))?,
     };
@@ -266,7 +267,7 @@ fn revert(args: &Revert, world: &World) -> Outcome {
     })
 }
 
-/// Asks for a wake to be undone.
+/// Requests the undo of a wake.
 fn taken_back(wake: &str, world: &World) -> Done {
     let wake = wake.to_owned();
     let (chat, thread_id, reply_to) =

@@ -1,4 +1,4 @@
-//! What the tools that act on files have in common: which folders they may use, and how they say no.
+//! Shared code of the file tools: the usable folders, and the refusals.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use reveille_sandbox::exec::{
 
 use super::{Refusal, World};
 
-/// The folders of this cycle. Another chat than the owner's has none (its calls are denied before): what lies in the scratch folder is
-/// of what the owner had done, and no more its business than the memory is.
+/// Returns the folders of this cycle. Chats other than the owner's have none (their calls are denied earlier), because
+/// the scratch folder holds the owner's results, which are as private as the memory.
 pub(super) fn roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
     let brain = world.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
     let roots = Roots::new(&exec.work_dir().map_err(Refusal::because)?, &world.attachments.dir);
@@ -24,9 +24,9 @@ pub(super) fn roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
     Ok(roots.without(exec.key_files()))
 }
 
-/// What the person's rules keep from whoever looks around by itself: from the first of these tools, or from another whose look it is,
-/// too. The call was judged by where it begins: who said yes to a place that a rule asks about is given what is in it, but for what is
-/// denied.
+/// Returns the test for paths excluded by the person's rules during a search or listing. `looks` are the tools whose
+/// rules apply, the calling tool first. The call was judged by its starting path. If the person approved a starting
+/// path that a rule asks about, only denied paths within remain excluded.
 pub(super) fn kept_back(
     rules: Rules,
     looks: &'static [&'static str],
@@ -37,7 +37,7 @@ pub(super) fn kept_back(
     move |path| looks.iter().any(|tool| if is_agreed { rules.denies(tool, path) } else { rules.keeps_back(tool, path) })
 }
 
-/// Whose bytes a file holds. The memory's are our own, but for the parts of `text` that others may have had a hand in.
+/// Returns the source of a file's text. The memory is trusted, except for possibly untrusted parts of `text`.
 pub(super) fn origin(place: &Place, text: &str, world: &World) -> Option<String> {
     if place.whose() != Whose::Brain {
         return Some(format!("a file ({})", place.name()));
@@ -46,7 +46,7 @@ pub(super) fn origin(place: &Place, text: &str, world: &World) -> Option<String>
     (!others::parts(path, text, world.foreign_chat()).is_empty()).then(|| others::ORIGIN.to_owned())
 }
 
-/// A path below the memory's folder.
+/// Returns a path relative to the memory's folder; `None` outside.
 pub(super) fn below_brain<'a>(path: &'a Path, world: &World) -> Option<&'a str> {
     path.strip_prefix(world.documents.root()?).ok()?.to_str()
 }

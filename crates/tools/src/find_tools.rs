@@ -1,5 +1,5 @@
-//! `find_tools` and `use_tool`: what a cycle was not offered from its beginning, since the definitions in its conversation's prefix never
-//! change.
+//! `find_tools` and `use_tool`: access to tools that weren't offered at the start, since the definitions in a
+//! conversation's prefix never change.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use reveille_base::types::Effect;
 
 use super::{Done, Refusal, Tool, World, offer, verbs, words};
 
-/// Calls another tool; [`unwrapped`] is what becomes of such a call.
+/// The name of the tool that calls other tools; see [`unwrapped`].
 pub(super) const USE_TOOL: &str = "use_tool";
 
 #[derive(Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub(super) fn tools() -> [Tool; 2] {
             find,
         ),
         Tool::new(USE_TOOL, "Call a tool that `find_tools` has found.", Effect::Once, |_: &Use, _: &World| {
-            // Such a call is unwrapped before it is judged and run.
+            // Valid calls are unwrapped before judgement and execution.
             Err(Refusal("`use_tool` needs a name and an object of arguments. Nothing was done.".to_owned()))
         }),
     ]
@@ -55,8 +55,8 @@ fn find(args: &Find, world: &World) -> super::Outcome {
     Ok(Done::told(found.join("\n")))
 }
 
-/// The call that a call of `use_tool`, of a verb, or of a verb by `use_tool` stands for: name and raw arguments. None if it is none of
-/// these, or not well formed.
+/// Translates a call of `use_tool`, of a verb, or of a verb by `use_tool`: name and raw arguments. `None` for other
+/// calls and malformed ones.
 pub fn unwrapped(name: &str, input: &str) -> Option<(String, String)> {
     match used(name, input) {
         Some((name, input)) => Some(verbs::named(&name, &input).unwrap_or((name, input))),
@@ -64,7 +64,7 @@ pub fn unwrapped(name: &str, input: &str) -> Option<(String, String)> {
     }
 }
 
-/// The call that a call of `use_tool` stands for.
+/// Translates a call of `use_tool`.
 fn used(name: &str, input: &str) -> Option<(String, String)> {
     #[derive(Deserialize)]
     struct Wrapped<'a> {
@@ -76,7 +76,7 @@ fn used(name: &str, input: &str) -> Option<(String, String)> {
         return None;
     }
     let Wrapped { name, arguments } = serde_json::from_str(input).ok()?;
-    // One that calls itself would never be seen by the policy under its own name.
+    // A nested `use_tool` would hide the inner call from the policy.
     (name != USE_TOOL).then(|| (name, arguments.get().to_owned()))
 }
 

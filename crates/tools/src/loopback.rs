@@ -1,7 +1,7 @@
-//! HTTP on a loopback port: a request a connection, and a bound on all that whoever finds the port can take up.
+//! HTTP on a loopback port: one request per connection, with limits for unknown programs that find the port.
 //!
-//! Nobody can be known before their request's head has come. So heads are bounded by themselves: whoever holds connections open
-//! takes no place of a request.
+//! A client is unknown until its request's head arrives. Pending heads therefore have a limit of their own, so that
+//! idle connections take no place of a request.
 
 use std::{
     collections::VecDeque,
@@ -29,23 +29,23 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// Requests at a time whose head has come; more wait.
+/// Maximum number of concurrent requests; more have to wait.
 const MAX_REQUESTS: usize = 32;
-/// Connections at a time whose request's head hasn't come: one more ends the one that has waited longest.
+/// Maximum number of connections with a pending head; a further one ends the oldest.
 const MAX_HEADS: usize = 64;
-/// How long a request's head may take.
+/// Timeout of a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to pause when no connection can be accepted (no descriptors are left, say).
+/// Pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many free ports are tried for one that is free in both families.
+/// Maximum number of attempts to find a port that is free in both families.
 const MAX_PORT_TRIES: usize = 16;
 
-/// Listens on a port of the loopback, in both families: a browser that is sent to a `localhost` name asks `[::1]` first. Whoever
-/// else listened there would be told what is for us. Without IPv6 there is IPv4 alone. Port 0 is a free one.
+/// Listens on a loopback port for IPv4 and IPv6, because a browser tries `[::1]` first for a `localhost` name. Another
+/// program listening there would get our requests. Without IPv6 only IPv4 is used. Port 0 means any free port.
 ///
 /// # Errors
-/// The port can't be listened on, or another program has it in one of the families.
+/// The port can't be used, or another program has it in one of the families.
 pub async fn listen(port: u16) -> io::Result<Vec<TcpListener>> {
     let mut tries = 1;
     loop {
@@ -61,7 +61,7 @@ pub async fn listen(port: u16) -> io::Result<Vec<TcpListener>> {
     }
 }
 
-/// This machine has no IPv6 that anybody could listen on.
+/// Returns true if this machine has no usable IPv6.
 fn is_family_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrNotAvailable
         || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
@@ -75,10 +75,10 @@ fn told(address: SocketAddr, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{address} can't be listened on: {why}"))
 }
 
-/// Refuses a listener that others than this machine could reach.
+/// Refuses a listener reachable from other machines.
 ///
 /// # Errors
-/// Its address isn't on the loopback.
+/// The address isn't a loopback address.
 pub fn is_loopback_only(listener: &TcpListener) -> io::Result<()> {
     let address = listener.local_addr()?;
     match address.ip().is_loopback() {
@@ -87,7 +87,7 @@ pub fn is_loopback_only(listener: &TcpListener) -> io::Result<()> {
     }
 }
 
-/// Answers requests until it is dropped; then all connections end.
+/// Answers requests until dropped; all connections end then.
 pub async fn serve<B, A>(
     listeners: &[TcpListener],
     answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
@@ -112,7 +112,7 @@ where
                     let has_come = Arc::new(AtomicBool::new(false));
                     let connection = connections.spawn(connection(stream, answer.clone(), has_come.clone()));
                     heads.push_back(Head { has_come, connection });
-                    // A head that came with its connection is read before the next is accepted.
+                    // Lets the new connection read its head before the next accept.
                     tokio::task::yield_now().await;
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -121,7 +121,7 @@ where
     }
 }
 
-/// A connection of any of them; in turn, so that a busy one leaves the others theirs.
+/// Accepts a connection of any listener, in turn, so that a busy listener doesn't starve the others.
 async fn accept(listeners: &[TcpListener], turn: usize) -> io::Result<TcpStream> {
     poll_fn(|context| {
         let from = turn.checked_rem(listeners.len()).unwrap_or_default();
@@ -135,7 +135,7 @@ async fn accept(listeners: &[TcpListener], turn: usize) -> io::Result<TcpStream>
     .await
 }
 
-/// A connection whose request's head is awaited.
+/// A connection with a pending head.
 struct Head {
     has_come: Arc<AtomicBool>,
     connection: AbortHandle,
@@ -147,7 +147,7 @@ impl Head {
     }
 }
 
-/// One request: what is open after it would wait for a head again.
+/// Serves one request. A kept-alive connection would wait for another head.
 async fn connection<B, A>(
     stream: TcpStream,
     answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,

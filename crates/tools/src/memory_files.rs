@@ -1,9 +1,10 @@
-//! `memory`: the memory's documents as files beneath `/memories`, for models that were trained on a tool of this name. Its commands
-//! and arguments are theirs; what becomes of them is ours: a document that is staged, merged and committed like any other edit.
+//! `memory`: the memory's documents as files beneath `/memories`, for models trained on a tool of this name. The
+//! commands and arguments are theirs; the effects are ours: a document is staged, merged and committed like any other
+//! edit.
 //!
-//! A cycle isn't offered it from its beginning, `find_tools` finds it. Where the API sees its type it tells the model to look through
-//! `/memories` before all else, which costs every cycle a turn for what stands in its prompt already; and tools that say what they
-//! do (`remember`, `task_done`) keep origins, dates and headings that an edit by hand doesn't.
+//! The tool isn't offered at a cycle's start, but `find_tools` finds it. If the API sees its type, the model is told
+//! to search `/memories` first, which costs each cycle a turn for content already in the prompt. Besides, specific
+//! tools (`remember`, `task_done`) maintain origins, dates and headings, unlike plain edits.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,15 +22,15 @@ use super::{
 
 /// The tool's name.
 const NAME: &str = "memory";
-/// What the model calls the folder of all documents.
+/// The model's path of the memory folder.
 const ROOT: &str = "/memories";
-/// The longest document that is written, in bytes.
+/// Maximum size of a written document, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
-/// How much of a document one call shows, in bytes.
+/// Maximum bytes of a document shown by one call.
 const MAX_SHOWN_BYTES: usize = 20 * 1024;
-/// Documents of one folder that are listed at most.
+/// Maximum number of documents listed of one folder.
 const MAX_LISTED: usize = 1_000;
-/// The longest path, in bytes.
+/// Maximum length of a path, in bytes.
 const MAX_PATH_BYTES: usize = 200;
 
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq)]
@@ -97,13 +98,13 @@ pub(super) fn tool() -> Tool {
         }
     })
     .reading_as(READ)
-    // It needs no beta header: Anthropic's SDK takes this type in its general Messages API (2.12.0).
+    // No beta header is needed: Anthropic's SDK accepts this type in its general Messages API (2.12.0).
     .trained("memory_20250818")
 }
 
-/// A document's name in the memory; empty for the folder of all, none for what is no path beneath [`ROOT`].
+/// Converts a path to a document's name in the memory; empty for the root folder, `None` for a path outside of [`ROOT`].
 ///
-/// The standing orders and the skills, which stand beside the memory's folder, are in it for the model.
+/// The standing orders and the skills lie beside the memory's folder, but within it for the model.
 fn name_of(path: &str) -> Option<String> {
     let below = path.strip_prefix(ROOT)?;
     let below = match below.strip_prefix('/') {
@@ -196,7 +197,7 @@ fn view(args: &Args, world: &World) -> Outcome {
     let folder = if name.is_empty() { String::new() } else { format!("{name}/") };
     let is_there = |name: &String| name.starts_with(&folder) && !world.documents.text(name).is_empty();
     let names: Vec<String> = world.documents.list().into_iter().filter(is_there).collect();
-    // Others have named what came in from other programs: whoever asks for just that reads their words.
+    // Others have named the imported documents, so listing them reads untrusted text.
     let (taint, names) = match memory::is_imported(&folder) {
         true => (Some(others::ORIGIN.to_owned()), names.join("\n")),
         false => (None, read::names(names)),
@@ -208,7 +209,7 @@ fn view(args: &Args, world: &World) -> Outcome {
     }
 }
 
-/// A document that may be written by hand.
+/// Checks that a document may be written by this tool, and returns its name.
 fn writable(path: &str, world: &World) -> Result<String, Refusal> {
     let name = name_of(path).filter(|name| name.ends_with(".md"));
     let name = name.ok_or_else(|| {
@@ -247,7 +248,7 @@ fn writable(path: &str, world: &World) -> Result<String, Refusal> {
     Ok(name)
 }
 
-/// One that may go: none that a wake relies on, or that steers it.
+/// Checks that a document may be removed or renamed: wakes neither rely on nor are steered by it.
 fn own(path: &str, world: &World) -> Result<String, Refusal> {
     let name = writable(path, world)?;
     if memory::is_job(&name) {
@@ -264,7 +265,7 @@ fn own(path: &str, world: &World) -> Result<String, Refusal> {
     }
 }
 
-/// Edits a document that is there.
+/// Edits an existing document.
 fn edited(args: &Args, world: &World, edit: impl FnOnce(&str) -> Result<Result<String, String>, Refusal>) -> Outcome {
     let path = given(args.path.as_deref(), "path")?;
     let name = writable(path, world)?;
@@ -318,7 +319,7 @@ fn staged(world: &World, name: &str, text: String, verb: &str) -> Outcome {
     })
 }
 
-/// What this tool writes says nothing of whom it is for, so it is the owner's: no edit puts it where another chat sees it.
+/// Refuses to change text that other chats can see. This tool's text has no audience mark, so it belongs to the owner alone.
 fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
     // fault: mind-marks-section
     if !view::reveals(name, old, new) {
@@ -332,8 +333,8 @@ fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
     )))
 }
 
-/// Whether lines in which others may have had a hand aren't withheld any more: a cycle that hasn't read them, and so isn't marked,
-/// could free all of them by another heading.
+/// Returns true if possibly untrusted lines would no longer be withheld. A cycle that hasn't read them, and isn't
+/// tainted, could otherwise release them by a new heading.
 fn releases(name: &str, old: &str, new: &str) -> bool {
     let is_said = |line: &&str| !line.is_empty();
     let withheld = |text: &'_ str| -> Vec<String> {

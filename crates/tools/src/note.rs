@@ -1,5 +1,4 @@
-//! `note` and `context_update`: the two small documents that are rewritten as things change: what is going on now, and how
-//! the person is.
+//! `note` and `context_update`: the two small documents that are rewritten as things change: the current activity, and the person's state.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +14,7 @@ use reveille_store::StagedFile;
 
 use super::{Change, Done, Outcome, Refusal, Tool, World, brief, words};
 
-/// The longest working memory or context, in characters: both are small by design.
+/// Maximum length of the working memory or the context, in characters.
 const MAX_CHARS: usize = 12_000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -81,7 +80,7 @@ fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
     })
 }
 
-/// Why a document isn't rewritten against a person's own hand: the line, and whether it would come back.
+/// Returns the refusal to overwrite a person's own edit: the line, and true if a removed line would return.
 pub(super) fn refused_for_theirs(path: &str, (line, is_back): &(String, bool)) -> Refusal {
     let (what, how) = match is_back {
         true => ("took this out", "Leave it out"),
@@ -93,10 +92,10 @@ pub(super) fn refused_for_theirs(path: &str, (line, is_back): &(String, bool)) -
     ))
 }
 
-/// A line that the person wrote since we last did and that would go, or one that they took out and that would come back (`true`).
+/// Finds a line written by the person since our last write that would be lost, or a line removed by them that would return (`true`).
 pub(super) fn reverted(world: &World, change: &Change) -> Option<(String, bool)> {
     let Change::File(StagedFile { path, base: Some(now), content }) = change else { return None };
-    // Where there is no history nobody can tell whose a line is.
+    // Without a history, the author of a line is unknown.
     let ours = Repo::open(world.documents.dir()).and_then(|repo| repo.as_we_left(path)).ok().flatten()?;
     let lines =
         |text: &'_ str| text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();

@@ -1,5 +1,5 @@
-//! `call_yourself`: the assistant's own name, which its person gives it in so many words. It is the offline grammar's alone: what a model
-//! that thinks changes in its orders is a proposal.
+//! `call_yourself`: the assistant's name, given by its person in plain words. Only the fallback grammar has this tool;
+//! for an AI model a change of its orders is a proposal.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

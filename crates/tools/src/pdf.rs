@@ -1,26 +1,26 @@
 //! The text of PDFs, page by page.
 //!
-//! Whoever sent one chose its bytes. So it is read by a process of its own, `reveille-pdf`, within bounds of time, memory and output:
-//! what crashes or hangs there is an answer here.
+//! A PDF's bytes are untrusted. A separate process, `reveille-pdf`, reads the file with limits on time, memory and
+//! output, so that a crash or a hang becomes an answer.
 
 use std::{os::unix::process::ExitStatusExt as _, path::Path, time::Duration};
 
 use reveille_base::process::{self, ProcessError, Spec};
 pub use reveille_pdf::{PdfAnswer, PdfFault, PdfText};
 
-/// The program that reads.
+/// The reader program.
 const PDF_READER: &str = "reveille-pdf";
-/// How long it may take.
+/// Timeout of the reader.
 const TIME_OUT: Duration = Duration::from_secs(20);
-/// How much it may answer, in bytes.
+/// Maximum size of an answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
 
-/// Has a file's text read.
+/// Extracts a file's text.
 ///
 /// # Errors
-/// Why it can't be had.
+/// The reason why there is no text.
 pub fn read(path: &Path) -> PdfAnswer {
-    // A file of others' meets no secret of the person's: the reader inherits next to nothing.
+    // A hostile file must not reach secrets, so the reader inherits almost no variables.
     let spec = Spec::new(process::beside(PDF_READER)).args([path]).only_inheriting(&["PATH", "LANG"]);
     let spec = spec.timeout(TIME_OUT).max_output_bytes(MAX_ANSWER_BYTES);
     let output = match process::run(&spec) {
@@ -34,7 +34,7 @@ pub fn read(path: &Path) -> PdfAnswer {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| Err(fault_of(&output)))
 }
 
-/// What a reader has met that gave no answer: without memory it is killed, or says so as it ends; else it has crashed on this file.
+/// Classifies a reader without an answer: out of memory (killed, or reported in its message), or crashed on this file.
 fn fault_of(output: &process::Output) -> PdfFault {
     let is_killed = output.status.signal() == Some(rustix::process::Signal::KILL.as_raw());
     let is_out_of_memory = String::from_utf8_lossy(&output.stderr).contains("memory allocation of");

@@ -1,5 +1,5 @@
-//! `plan`: what was understood and what is going to be done, written into the flight recorder before acting and held
-//! against the receipts afterwards.
+//! `plan`: the model's understanding and intended steps, written to the flight recorder before acting and compared
+//! with the receipts afterwards.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use reveille_base::types::Effect;
 
 use super::{Done, Outcome, Refusal, Tool, World, words};
 
-/// More steps than this are a project, not a wake.
+/// Maximum number of steps; more are a project rather than a wake.
 pub const MAX_STEPS: usize = 30;
 
 /// A model's plan for one cycle.
@@ -54,7 +54,7 @@ pub enum Complexity {
 }
 
 impl Complexity {
-    /// Its name, as the model writes it.
+    /// Returns the name used by the model.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",

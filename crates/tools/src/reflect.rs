@@ -1,5 +1,5 @@
-//! What a look back at some days has for tools, besides those for reading and remembering: a day's summary in the model's words, and
-//! the mark of a contradiction with the one question about it. It has no others: nothing leaves, nothing runs.
+//! The tools of a reflection besides reading and remembering: a day's summary in the model's words, and the mark of a
+//! contradiction with a question about it. There are no other tools: nothing leaves the machine, and no program runs.
 
 use chrono::{Days, NaiveDate};
 use schemars::JsonSchema;
@@ -20,14 +20,14 @@ use reveille_store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 
-/// The tools of a look back.
+/// The tools of a reflection.
 const ALLOWED: [&str; 8] =
     ["plan", "remember", "forget", "memory_search", "memory_read", "read_exchange", DAY_SUMMARY, CONTRADICTION];
 const DAY_SUMMARY: &str = "day_summary";
 const CONTRADICTION: &str = "contradiction";
-/// So many days back a summary may be about.
+/// Maximum age of a summarized day, in days.
 const DAYS_BACK_MAX: u64 = 15;
-/// Key facts of a summary.
+/// Maximum number of key facts in a summary.
 const FACTS_MAX: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -68,12 +68,12 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Whether only a look back has a tool of this name.
+/// Returns true for a tool that only a reflection has.
 pub(super) fn is_of_reflection(tool: &str) -> bool {
     matches!(tool, DAY_SUMMARY | CONTRADICTION)
 }
 
-/// Whether a look back has it.
+/// Returns true if a reflection has the tool.
 pub(super) fn is_allowed(tool: &str) -> bool {
     ALLOWED.contains(&tool)
 }
@@ -147,23 +147,23 @@ fn contradiction(args: &Contradiction, world: &World) -> Outcome {
     })
 }
 
-/// How a person is asked which of two facts is right: as `tell` speaks, in waking hours, and never twice.
+/// The means to ask a person about contradictions. Like `tell`, asks only in waking hours and never twice.
 #[derive(Debug, Clone, Copy)]
 pub struct Asking {
-    /// Who is asked.
+    /// The chat to ask.
     pub owner_chat: ChatRef,
-    /// The time.
+    /// The current time.
     pub now: chrono::DateTime<chrono::Utc>,
-    /// The person's zone.
+    /// The person's time zone.
     pub tz: reveille_base::zone::Tz,
-    /// When nobody is to be disturbed.
+    /// The time without messages.
     pub quiet_hours: Option<reveille_config::QuietHours>,
-    /// Whether the day has room for it.
+    /// True while the daily limit permits a question.
     pub may_ask: bool,
 }
 
 impl Asking {
-    /// The one question about these contradictions, if it may be asked; in quiet hours a reminder asks it when they end.
+    /// Returns the question about these contradictions; `None` if none may be asked. In quiet hours, a reminder asks at their end.
     pub fn question(&self, disputes: &[Dispute]) -> Option<Change> {
         let first = disputes.first().filter(|_| self.may_ask)?;
         let pairs = disputes.iter().map(|pair| format!("“{}” and “{}”", pair.one, pair.other));

@@ -1,5 +1,5 @@
-//! Reminders: set, list, move and end. They fire by themselves, without a model, at their civil time. `near` finds what a time is counted
-//! from, and what was just sent.
+//! Reminders: setting, listing, moving and ending. They fire at their civil time, without a model. `near` resolves
+//! relative times, and finds the reminder just sent.
 
 mod near;
 
@@ -21,13 +21,13 @@ use reveille_store::{Change, NewReminder, Reminder};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, task, words};
 
-/// Active reminders that are kept at most.
+/// Maximum number of active reminders.
 const MAX_REMINDERS: usize = 500;
-/// Of these, for a chat that isn't the owner's: nobody else's run out by it.
+/// Maximum number for a chat other than the owner's, so that it can't use up the limit.
 const MAX_REMINDERS_OF_CHAT: usize = 50;
-/// In the place of a time: at the same hour where the person is now.
+/// A value for `when`: the same hour in the person's current zone.
 pub const HERE: &str = "here";
-/// An instant at most this long ago still makes a reminder.
+/// Maximum age of an instant that still makes a reminder.
 const MAX_LATE: TimeDelta = TimeDelta::days(1);
 
 #[derive(Deserialize, JsonSchema)]
@@ -125,11 +125,11 @@ fn set(args: &Set, world: &World) -> Outcome {
     Ok(world.told_unwoken(done))
 }
 
-/// The next slot that an expression means, how it recurs, and what it was counted from, to be said behind it.
+/// Resolves an expression to the next slot, the recurrence, and a phrase about a relative time.
 fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
     if let Ok(at) = DateTime::parse_from_rfc3339(expression.trim()) {
         let slot = Slot::of_instant(at.with_timezone(&Utc), world.tz);
-        // An instant that has just passed is a request that was read late: it is due at once.
+        // An instant that has just passed is a request that was read late, and is due at once.
         if world.now.signed_duration_since(slot.at) > MAX_LATE {
             return Err(Refusal(format!("“{expression}” has already passed. Nothing was done.")));
         }
@@ -140,7 +140,7 @@ fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, St
         return near::resolve(&relative, expression, world);
     }
     let found = when::parse_only_time(expression, world.local()).ok_or_else(|| {
-        // What is understood in part would come at another time than was meant.
+        // A partially understood expression would fire at the wrong time.
         Refusal(format!(
             "No time was understood in {expression:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done."
         ))
@@ -176,7 +176,7 @@ fn list(args: &Show, world: &World) -> Outcome {
     Ok(Done { taint, ..Done::told(content) })
 }
 
-/// The day that an expression means.
+/// Resolves an expression to a day.
 fn date_of(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
     match parse_only_day(day, world.local()) {
         Some(Ok(day)) => Ok(day),
@@ -184,7 +184,7 @@ fn date_of(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
     }
 }
 
-/// The slot of a reminder on a day, if one is ahead then.
+/// Returns the reminder's slot on a day; `None` if there is no future slot on that day.
 pub fn slot_on(reminder: &Reminder, date: NaiveDate, tz: Tz) -> Option<Slot> {
     let (next, zone) = (reminder.next(), reminder.zone(tz));
     let rule = reminder.what.rule.as_ref();
@@ -196,7 +196,7 @@ pub fn slot_on(reminder: &Reminder, date: NaiveDate, tz: Tz) -> Option<Slot> {
     rule?.next_after(before.max(next.at), zone).filter(is_then)
 }
 
-/// Has all that keep the time of another zone come at the same hour here.
+/// Moves all reminders of another zone to the same hour in the current zone.
 fn shift_here(world: &World) -> Outcome {
     let (mut lines, mut done) = (Vec::new(), Done::default());
     for reminder in visible(world).filter(|reminder| reminder.keeps_another_zone(world.tz)) {
@@ -224,7 +224,7 @@ fn shift_here(world: &World) -> Outcome {
     Ok(Done { content: format!("They go by the clock of {} now:\n{}", world.tz, lines.join("\n")), ..done })
 }
 
-/// Moves one: the old one ends and another is set, so that an undo gives the old one back.
+/// Moves a reminder. The old one ends and a new one is set, so that an undo restores the old one.
 fn shift(args: &Move, world: &World) -> Outcome {
     if args.reminder.trim().eq_ignore_ascii_case("all") && args.when.as_deref() == Some(HERE) {
         return shift_here(world);
@@ -258,7 +258,7 @@ fn shift(args: &Move, world: &World) -> Outcome {
     })
 }
 
-/// So much later than its time, or than now if that has passed.
+/// Delays a reminder relative to its time, or to now if that has passed.
 fn put_off(by: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
     if !is_distance(by) {
         return Err(Refusal(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done.")));
@@ -273,13 +273,13 @@ fn put_off(by: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option
     }
 }
 
-/// One that recurs isn't moved once.
+/// Returns the refusal to move a recurring reminder only once.
 fn says_how(reminder: &Reminder) -> Refusal {
     let rule = reminder.what.rule.as_ref().map(ToString::to_string).unwrap_or_default();
     Refusal(format!("It recurs ({rule}), so say how from now on, such as “every Friday at 9”. Nothing was done."))
 }
 
-/// The same day, or the same rhythm, at another time of day; none where an expression is no time of day alone.
+/// Keeps the day or the rhythm, at another time of day; `None` unless the expression is only a time of day.
 fn at_another_time(when: &str, reminder: &Reminder, world: &World) -> Option<(Slot, Option<Rule>, String)> {
     let time = when.trim().strip_prefix("at ").unwrap_or(when.trim());
     let on = |day: &str| match when::parse_only_time(&format!("{day} at {time}"), world.local())? {
@@ -299,7 +299,7 @@ fn at_another_time(when: &str, reminder: &Reminder, world: &World) -> Option<(Sl
     Some((rule.next_after(world.now, world.tz)?, Some(rule), String::new()))
 }
 
-/// When a reminder is to come from now on. What names no time of day keeps the one that it has.
+/// Resolves a reminder's new time. An expression without a time of day keeps the old one.
 fn moved(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
     if let Some(found) = at_another_time(when, reminder, world) {
         return Ok(found);
@@ -314,7 +314,7 @@ fn moved(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option
     if old.rule.is_some() && rule.is_none() { Err(says_how(reminder)) } else { Ok((slot, rule, of)) }
 }
 
-/// A reminder as the list shows it: what isn't the usual is said.
+/// Formats a reminder for the list, including unusual settings.
 fn listed(reminder: &Reminder, tz: Tz) -> String {
     let (what, zone) = (&reminder.what, reminder.zone(tz));
     let mut line = format!("{}. {} — {}", reminder.id, what.text, spoken(reminder.next(), what.rule.as_ref(), zone));
@@ -338,7 +338,7 @@ fn policy(missed: Missed) -> String {
 
 fn done(args: &Which, world: &World) -> Outcome {
     let mut query = args.reminder.clone();
-    // By the whole of its words: one that only holds them is another.
+    // A quoted text must match the whole reminder, not only a part.
     let named = query.trim().strip_prefix('“').and_then(|text| text.strip_suffix('”')).map(str::to_owned);
     if named.is_some() || query.trim().eq_ignore_ascii_case("last") {
         let sent = named.map_or_else(|| near::just_sent(world), Ok)?;
@@ -360,7 +360,7 @@ fn done(args: &Which, world: &World) -> Outcome {
     })
 }
 
-/// The one reminder that a number or words mean; else what is told instead.
+/// Finds the only reminder for a number or words; otherwise returns the outcome for the model.
 fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>> {
     let query = words(query, "reminder", 1_000).map_err(|refusal| Box::new(Err(refusal)))?;
     let number = query.trim_start_matches('#').parse::<i64>().ok();
@@ -383,7 +383,7 @@ fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>>
                 several.iter().map(|reminder| format!("{}. {}", reminder.id, reminder.what.text)).collect();
             let content = format!("Several reminders fit {query:?}; say the number:\n{}", lines.join("\n"));
             Err(Box::new(match taint_of(several.iter().copied(), world) {
-                // A refusal can't mark the cycle.
+                // A refusal can't taint the cycle.
                 Some(taint) => Ok(Done { taint: Some(taint), is_failure: true, ..Done::told(content) }),
                 None => Err(Refusal(content)),
             }))
@@ -391,13 +391,13 @@ fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>>
     }
 }
 
-/// A chat sees its own reminders; the owner's chat and a cycle without a chat see all.
+/// Lists the visible reminders: a chat's own, or all for the owner's chat and for a cycle without a chat.
 pub(super) fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
     let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat);
     world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat == chat))
 }
 
-/// Whose words these are, if some were set in another chat: a guest's.
+/// Returns the source of untrusted text: a guest's reminders from another chat.
 fn taint_of<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World) -> Option<String> {
     let is_theirs = |reminder: &Reminder| {
         view::foreign_chat(Some(reminder.what.chat), world.owner_chat)
@@ -406,7 +406,7 @@ fn taint_of<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World
     reminders.into_iter().any(is_theirs).then(|| "reminders of another chat".to_owned())
 }
 
-/// A slot as people say it.
+/// Formats a slot for people.
 fn spoken(slot: Slot, rule: Option<&Rule>, tz: Tz) -> String {
     let next = slot.wall_time(rule, tz).format("%a %-d %b %Y at %H:%M");
     rule.map_or_else(|| next.to_string(), |rule| format!("{rule}, next {next}"))

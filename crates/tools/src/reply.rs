@@ -1,4 +1,4 @@
-//! `reply`: answers the asking chat. The reply and the end of its questions are one transaction.
+//! `reply`: answers the asking chat. The reply and the completion of its questions are one transaction.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,9 +8,9 @@ use reveille_store::{Change, MessageOutcome, NewOutgoing, OutgoingKind};
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 
-/// The longest text of one reply, in characters; it is split for the channel.
+/// Maximum length of a reply, in characters; the channel splits longer texts than it takes.
 const MAX_CHARS: usize = 30_000;
-/// Texts to the asking chat in one cycle.
+/// Maximum number of texts to the asking chat in one cycle.
 const MAX_REPLIES: usize = 6;
 
 #[derive(Deserialize, JsonSchema)]
@@ -51,7 +51,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     })
 }
 
-/// The changes that answer all open messages of the cycle's chat with a text.
+/// Returns the changes that answer all open messages of the cycle's chat with a text.
 pub fn answer(world: &World, text: String, outcome: MessageOutcome) -> Vec<Change> {
     let Some(chat) = world.chat else { return Vec::new() };
     let mut changes = vec![Change::Send(NewOutgoing {

@@ -1,9 +1,9 @@
-//! The schema of a tool's arguments, as short as its reader can do with.
+//! The JSON schema of a tool's arguments, as short as possible.
 
 use schemars::JsonSchema;
 use serde_json::Value;
 
-/// A type's JSON schema, written out in place: a definition elsewhere is one more thing to be misread.
+/// Returns a type's JSON schema with all definitions inlined, because references are easily misread.
 pub(super) fn schema_of<A: JsonSchema>() -> Value {
     let inline = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = inline.into_generator().into_root_schema_for::<A>().to_value();
@@ -23,8 +23,8 @@ pub(super) fn schema_of<A: JsonSchema>() -> Value {
     schema
 }
 
-/// Leaves out of a schema what its reader pays for and doesn't need: defaults, bounds that a type implies, that a field may be null, and
-/// a table of described constants where a list and a sentence say the same.
+/// Drops the superfluous parts of a schema: defaults, bounds implied by a type, and nullability. A table of described
+/// constants becomes a list and a sentence.
 fn shorten(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -61,7 +61,7 @@ fn shorten(schema: &mut Value) {
     }
 }
 
-/// The constants of an enumeration, each with what is said of it; none: it isn't one of described constants.
+/// Returns the constants of an enumeration with their descriptions; `None` for any other schema.
 fn constants(one_of: &Value) -> Option<Vec<(&str, &str)>> {
     one_of
         .as_array()?

@@ -1,4 +1,4 @@
-//! `memory_search`: what fits a question best, in the memory and in all conversations, by the index.
+//! `memory_search`: searches the memory and all conversations by the index.
 
 use std::cell::OnceCell;
 
@@ -15,16 +15,16 @@ use reveille_store::Store;
 
 use super::{Done, Outcome, Refusal, Tool, World, read, words};
 
-/// The tool that searches the memory.
+/// The name of the tool that searches the memory.
 pub(super) const SEARCH: &str = "memory_search";
-/// Hits of one query, where nothing else is asked for; and at most.
+/// Default and maximum number of hits for one query.
 const HITS: usize = 10;
 const MAX_HITS: usize = 30;
-/// Queries at once.
+/// Maximum number of queries in one call.
 const MAX_QUERIES: usize = 5;
-/// How much of a hit is shown, in characters.
+/// Maximum characters shown of a hit.
 const MAX_CHARS: usize = 600;
-/// What fits worse than this part of the best hit isn't shown.
+/// Hits with a lower share of the best hit's score are dropped.
 const LEAST_PART: f32 = 0.2;
 
 #[derive(Deserialize, JsonSchema)]
@@ -91,7 +91,7 @@ fn find(args: &Search, world: &World) -> Outcome {
     Ok(Done { taint, ..Done::told(lines.join("\n")) })
 }
 
-/// What is told of a hit. Words that others may have had a hand in aren't shown unasked, where they were said.
+/// Formats a hit. Possibly untrusted messages are withheld.
 fn line(hit: &Recalled, is_said: bool, world: &World) -> String {
     let day = hit.date.map(|day| format!(" ({day})")).filter(|_| is_said).unwrap_or_default();
     match &hit.taint {
@@ -113,19 +113,19 @@ fn line(hit: &Recalled, is_said: bool, world: &World) -> String {
     }
 }
 
-/// Whether a path is that of something that was said.
+/// Returns true for the path of a message.
 pub(super) fn is_said(path: &str) -> bool {
     path.starts_with("messages/") || path.starts_with("answers/")
 }
 
-/// What fits each query, what each means, and what is to be known of the search.
+/// The hits and the meaning of each query, with a note about the search.
 pub struct Searched {
     pub answers: Vec<Vec<Recalled>>,
     pub meant: Option<Meant>,
     pub(crate) note: Option<String>,
 }
 
-/// What fits each query, as the asking chat may see it, with what this cycle has staged. The store is opened where none is given.
+/// Searches for each query what the asking chat may see, including this cycle's staged files. Without a given store, opens one.
 pub fn hits(
     world: &World,
     store: Option<&Store>,
@@ -180,7 +180,7 @@ pub fn hits(
     Ok(Searched { answers, meant, note })
 }
 
-/// Why nothing was found, where that isn't known.
+/// Returns the refusal for a failed search.
 pub(super) fn unsearched(error: &IndexError) -> Refusal {
     Refusal(format!("It couldn't be searched: {error}."))
 }

@@ -1,6 +1,6 @@
-//! Long tasks: steps that outlast a wake. A chat begins one and changes it; each step then has a cycle of its own, which ends by
-//! saying what came of it ([`STEP_END`]). What lasts between them stands in the task and in the document of its steps
-//! ([`reveille_memory::steps`]).
+//! Long tasks: steps that outlast a wake. A chat starts or changes a long task. Each step then runs in a cycle of its
+//! own, which ends by reporting its result ([`STEP_END`]). The lasting state is in the task and in the document of its
+//! steps ([`reveille_memory::steps`]).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,13 +22,13 @@ use reveille_store::{Change, NewOutgoing, NewReminder};
 
 use super::{Assignment, Done, Outcome, Refusal, StepInHand, Tool, World, brief, words};
 
-/// Ends a step's cycle.
+/// The name of the tool that ends a step's cycle.
 pub(super) const STEP_END: &str = "step_end";
-/// What a long task may cost where nobody says it, in US dollars.
+/// Default budget of a long task, in US dollars.
 pub const BUDGET_USD: f64 = 2.0;
-/// The most that may be said.
+/// Maximum budget, in US dollars.
 const BUDGET_USD_MAX: f64 = 1_000.0;
-/// Progress is told at each quarter of this many steps, or of more.
+/// With at least this many steps, progress is reported at each quarter.
 const TOLD_FROM: usize = 8;
 
 /// A step to come.
@@ -140,7 +140,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// The active tasks, and the title of the one whose steps have this name.
+/// Returns the active tasks, and the title of the task with these steps.
 fn task_of(world: &World, plan: &str) -> (TaskList, Option<String>) {
     let list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
     let title = list.tasks().iter().find(|task| task.steps() == Some(plan)).map(|task| task.title.clone());
@@ -203,9 +203,9 @@ fn next_of(steps: &[StepDraft]) -> String {
     steps.first().map(|step| format!("step 1 of {}: {}", steps.len(), step.what)).unwrap_or_default()
 }
 
-/// A name that no other steps have.
+/// Returns an unused name for the steps' document.
 fn free_name(title: &str, world: &World) -> Result<String, Refusal> {
-    // Its own for each start: what was done under a name stays known by it.
+    // Unique for each start, because records of earlier work refer to the name.
     let first = format!("{}-{}", steps_name(title), world.local().format("%y%m%d-%H%M%S"));
     let is_free = |name: &String| steps_path(name).is_some_and(|path| world.documents.get(&path).is_none());
     let mut names = std::iter::once(first.clone()).chain((2..100).map(|number| format!("{first}-{number}")));
@@ -228,7 +228,7 @@ fn budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
     }
 }
 
-/// Steps as they are written; `before`: how many there are.
+/// Converts arguments to step drafts; `before` is the number of existing steps.
 fn drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDraft>, Refusal> {
     if before + steps.len() > STEPS_MAX {
         return Err(Refusal(format!("At most {STEPS_MAX} steps are taken. Nothing was done.")));
@@ -270,10 +270,10 @@ fn change(args: &ChangeTask, world: &World) -> Outcome {
     };
     let mut steps = TaskSteps::parse(&world.documents.text(&path)).0;
     let advice = args.advice.as_deref().map(|text| words(text, "advice", MAX_VALUE_CHARS)).transpose()?;
-    // What waits for its person is what they mean.
+    // Without a number, the waiting step is meant.
     let waiting = match steps.upcoming() {
         Upcoming::Stuck(step) => Some(step.number),
-        // One whose run came to nothing is taken anew, too.
+        // Includes a step whose last run failed.
         Upcoming::Step(step) => Some(step.number),
         Upcoming::Blocked(_) | Upcoming::Finished => None,
     };
@@ -304,7 +304,7 @@ fn change(args: &ChangeTask, world: &World) -> Outcome {
     })
 }
 
-/// What comes next, as the task's list says it.
+/// Describes the next step for the task list.
 fn standing(steps: &TaskSteps) -> String {
     let n = steps.all().len();
     match steps.upcoming() {
@@ -349,18 +349,18 @@ fn end(args: &End, world: &World) -> Outcome {
     Ok(Done { content: told.clone(), receipt: Some(told), changes, ..Done::default() })
 }
 
-/// What the end of a step changes.
+/// The changes at the end of a step.
 pub struct StepEnded {
-    /// Documents, and what its person is told.
+    /// Documents, and the message to the person.
     pub changes: Vec<Change>,
-    /// What happened, in the past tense.
+    /// A description in the past tense.
     pub told: String,
 }
 
-/// Writes down what came of a step's run, brings its task along, and tells its person what they wait for.
+/// Records the result of a step's run, updates its task, and notifies the person.
 ///
 /// # Errors
-/// The step isn't there any more.
+/// The step no longer exists.
 pub fn ended(
     world: &World,
     hand: &StepInHand,
@@ -389,7 +389,7 @@ pub fn ended(
     Ok(StepEnded { changes, told: format!("{verb} step {} of “{}”: {}", hand.step, brief(&name), brief(&what)) })
 }
 
-/// The active tasks with where this one stands; without it, once all its steps are over.
+/// Returns the active tasks with this task's new state, or without the task after its last step.
 fn brought_along(list: &TaskList, title: &str, steps: &TaskSteps, world: &World) -> Result<String, TaskError> {
     let query = format!("“{title}”");
     let upcoming = steps.upcoming();
@@ -403,10 +403,10 @@ fn brought_along(list: &TaskList, title: &str, steps: &TaskSteps, world: &World)
     if waits && is_in_hand { TaskList::parse(&text).0.set(&query, "status", Some("waiting")) } else { Ok(text) }
 }
 
-/// What a step's end has to say: that all is done, that its person is asked, or that another quarter is done.
+/// Builds the message about a step's end: all steps done, a question to the person, or another quarter done.
 fn news(world: &World, title: &str, steps: &TaskSteps, step: Option<&TaskStep>, report: &StepReport) -> Option<Change> {
     let (n, over) = (steps.all().len(), steps.n_over());
-    // What waits until the night is over loses its mark: others' words are left out of it.
+    // A message delayed to the end of the night loses its taint mark, so untrusted text is left out.
     let is_withheld = report.is_tainted && world.is_quiet();
     let result =
         if is_withheld { "what came of it stands in its steps (others' words may be in it)" } else { &report.result };
@@ -433,12 +433,12 @@ fn all_of(n: usize) -> String {
     if n == 1 { "its one step".to_owned() } else { format!("all {n} steps") }
 }
 
-/// Whether this many of all steps begin another quarter.
+/// Returns true if this number of finished steps completes another quarter.
 fn is_quarter(over: usize, n: usize) -> bool {
     n >= TOLD_FROM && over > 0 && over < n && over * 4 / n > (over - 1) * 4 / n
 }
 
-/// In quiet hours it waits until they are over.
+/// Sends a message, or in quiet hours sets a reminder for their end.
 fn unless_quiet(world: &World, message: NewOutgoing) -> Change {
     let local = world.local().naive_local();
     match world.quiet_hours.filter(|hours| hours.contains(local.time())) {
@@ -461,10 +461,10 @@ fn unless_quiet(world: &World, message: NewOutgoing) -> Change {
     }
 }
 
-/// Pauses a task whose budget is spent, with what its person is told. The step is taken anew once it is resumed.
+/// Pauses a task with a spent budget and notifies the person. The step is repeated after resuming.
 ///
 /// # Errors
-/// The step isn't there any more.
+/// The step no longer exists.
 pub fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f64, f64)) -> Result<StepEnded, TaskError> {
     let path = steps_path(&hand.plan).unwrap_or_default();
     let steps = TaskSteps::parse(&world.documents.text(&path)).0;
@@ -491,16 +491,16 @@ pub fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f64, f64
     Ok(StepEnded { changes, told: format!("Paused “{}”: its budget of {} is spent", brief(&name), usd(budget)) })
 }
 
-/// Whether a long task is worked at: nobody has stopped it.
+/// Returns true if a long task is active, not stopped by a person.
 pub fn is_in_hand(world: &World, plan: &str) -> bool {
     let list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
     list.tasks().iter().any(|task| task.steps() == Some(plan) && task.is_in_hand())
 }
 
-/// A step whose task its person has stopped meanwhile: it is taken anew once that goes on.
+/// Resets the step of a task stopped by its person meanwhile; the step is repeated after resuming.
 ///
 /// # Errors
-/// The step isn't there any more.
+/// The step no longer exists.
 pub fn put_back(world: &World, hand: &StepInHand) -> Result<StepEnded, TaskError> {
     let path = steps_path(&hand.plan).unwrap_or_default();
     let steps = TaskSteps::parse(&world.documents.text(&path)).0;

@@ -1,4 +1,4 @@
-//! `system_info`: what machine this is, how it fares, and which folders may be used on it.
+//! `system_info`: the machine, its state, and the usable folders.
 
 use std::path::Path;
 

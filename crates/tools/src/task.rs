@@ -1,7 +1,7 @@
-//! Tasks: add, update, rename, touch, finish or drop, and move between what is active (at most seven) and what waits.
+//! Tasks: adding, updating, renaming, touching, finishing or dropping, and moving between the active list (at most seven) and the backlog.
 //!
-//! A number means the list that the chat was shown last: which task it stood for is remembered by its title, so that what was done
-//! or edited since moves no number to another task.
+//! A number refers to the list shown to the chat last. The shown titles are remembered, so that later changes never
+//! redirect a number to another task.
 
 use chrono::NaiveDate;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use reveille_store::{Change, ShownTask};
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, reminder, words};
 
-/// Lines without a heading that a list names at most.
+/// Maximum number of lines without a heading that a list mentions.
 const MAX_PROSE: usize = 5;
 
 /// Which list a task stands in.
@@ -266,7 +266,7 @@ fn update(args: &Update, world: &World) -> Outcome {
     Ok(if is_timed { world.told_unwoken(done) } else { done })
 }
 
-/// What became of a task's line, as a person is told it.
+/// Describes a changed key of a task for the person.
 fn said_of(title: &str, key: &str, value: Option<&str>) -> String {
     let title = format!("“{}”", brief(title));
     let lower = key.to_lowercase();
@@ -291,7 +291,7 @@ fn rename(Found { list, tasks, title, taint }: &Found, to: &str, world: &World) 
         return Err(Refusal(format!("“{to}” is in {} already. Nothing was done.", other.name())));
     }
     let text = tasks.rename(title, &to).map_err(|error| match taint {
-        // It may name another chat's task.
+        // The error may name another chat's task.
         Some(_) => Refusal::because("There is a task of that title already. Nothing was done."),
         None => Refusal::because(error),
     })?;
@@ -336,10 +336,10 @@ fn done(args: &Finish, world: &World) -> Outcome {
     })
 }
 
-/// Finishes the task of these words, articles aside. One that has more words is named and stays: it may be another.
+/// Finishes the task with these words, ignoring articles. A task with additional words is only suggested, since another may be meant.
 pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
     let told = content_words(said);
-    // "I did the bathroom" is of whatever was to be done with it.
+    // "I did the bathroom" matches any task about the bathroom.
     let is_any = |word: &str| matches!(word, "do" | "finish");
     let own_verb = [List::Active, List::Backlog]
         .iter()
@@ -371,12 +371,12 @@ pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
     }
 }
 
-/// Whether words name what a task is about: "the vet" of "ring the vet", "the slides" of "finish the budget slides". Words that could be
-/// anything name nothing.
+/// Returns true if the words name a task's object: "the vet" of "ring the vet", "the slides" of "finish the budget
+/// slides". Generic words don't count.
 fn is_thing_of(wanted: &[String], words: &[String], title: &str) -> bool {
     const ANYTHING: &[&str] =
         &["work", "job", "day", "week", "thing", "stuff", "school", "meeting", "project", "today", "list"];
-    // "Milk" names no milk frother: behind the thing its title must go on with another part.
+    // "Milk" doesn't name a milk frother: the title may only continue with another phrase.
     const GOES_ON: &[&str] =
         &["for", "at", "by", "before", "on", "to", "about", "with", "in", "of", "from", "this", "next", "and", "until"];
     let lower = title.to_lowercase();
@@ -390,7 +390,7 @@ fn is_thing_of(wanted: &[String], words: &[String], title: &str) -> bool {
         part.ends_with(wanted) || (part.starts_with(wanted) && behind.is_none_or(|word| GOES_ON.contains(&word)))
     };
     let is_named = wanted.iter().any(|word| !ANYTHING.contains(&word.as_str()));
-    // "Called Okafor" of "call Mr Okafor".
+    // "Called Okafor" matches "call Mr Okafor".
     let is_framed = wanted.len() > 1 && wanted.first() == words.first() && wanted.last() == words.last();
     is_named && (is_framed || is_whole(words) || words.get(1..).is_some_and(is_whole))
 }
@@ -407,7 +407,7 @@ fn shift(args: &Move, world: &World) -> Outcome {
     }
     let (rest, block) = tasks.take(&title).map_err(Refusal::because)?;
     let text = target.put(&block).map_err(|error| match taint {
-        // It names the task.
+        // The error names the task.
         Some(_) => Refusal(format!("There is a task of that title in {} already. Nothing was done.", args.to.name())),
         None => Refusal::because(error),
     })?;
@@ -442,7 +442,7 @@ fn show(args: &Show, world: &World) -> Outcome {
     }
     let prose = list.prose();
     lines.extend(also_written(args.list.path(), &prose));
-    // Whoever asks what is left means what was set for a time, too.
+    // A question for remaining tasks includes scheduled reminders.
     let reminders = reminder::visible(world).count();
     if args.numbered && args.list == List::Active && reminders > 0 {
         lines.push(format!(
@@ -466,7 +466,7 @@ fn show(args: &Show, world: &World) -> Outcome {
     })
 }
 
-/// What is to be done on a day, a line each, and whose words stand in it, if others'; today also what should have been done.
+/// Lists a day's due tasks, a line each, with the source of untrusted text; for today also the overdue ones.
 pub(super) fn due_on(date: NaiveDate, world: &World) -> (Vec<String>, Option<String>) {
     let today = world.local().date_naive();
     let (mut lines, mut are_others) = (Vec::new(), false);
@@ -481,7 +481,7 @@ pub(super) fn due_on(date: NaiveDate, world: &World) -> (Vec<String>, Option<Str
     (lines, are_others.then(|| others::ORIGIN.to_owned()))
 }
 
-/// What is said of lines that stand in a list without being tasks.
+/// Mentions the lines of a list that aren't tasks; `None` without such lines.
 pub fn also_written(path: &str, prose: &[Prose]) -> Option<String> {
     let named: Vec<_> = prose.iter().take(MAX_PROSE).map(|prose| format!("“{}”", prose.text)).collect();
     let first = prose.first()?;
@@ -497,15 +497,15 @@ pub fn also_written(path: &str, prose: &[Prose]) -> Option<String> {
     ))
 }
 
-/// A task that was asked for.
+/// A found task.
 struct Found {
-    /// Which list it is in.
+    /// The list of the task.
     list: List,
-    /// That list.
+    /// The content of that list.
     tasks: TaskList,
-    /// Its title.
+    /// The title.
     title: String,
-    /// Whose words these are, if another chat's.
+    /// The source of untrusted text, for another chat's task.
     taint: Option<String>,
 }
 
@@ -517,12 +517,12 @@ impl Found {
     }
 }
 
-/// Whether a task is another chat's than this cycle's: what it says is a guest's word then.
+/// Returns true for another chat's task, whose text is untrusted.
 fn is_of_another_chat(task: &Task, list: List, tasks: &TaskList, world: &World) -> bool {
     others::are_among(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line)
 }
 
-/// Why no task was found. It names those that are near, but for other chats': reading these marks, which a refusal can't.
+/// Builds the refusal for a task that wasn't found. It names similar tasks except other chats', since a refusal can't taint the cycle.
 fn near_misses(mut error: TaskError, world: &World) -> Refusal {
     let of_others = |title: &String| {
         [List::Active, List::Backlog].iter().any(|list| {
@@ -542,21 +542,21 @@ fn near_misses(mut error: TaskError, world: &World) -> Refusal {
     }
 }
 
-/// The number in "2", "#2", "t2" or "task 2".
+/// Parses the number in "2", "#2", "t2" or "task 2".
 fn number_of(query: &str) -> Option<usize> {
     let query = query.trim().to_lowercase();
     let query = query.strip_prefix("task").map_or(query.as_str(), str::trim_start);
     query.trim_start_matches(['#', 't']).parse().ok()
 }
 
-/// The task that a number stood for in the list that the chat was shown last.
+/// Finds the task for a number in the list shown to the chat last.
 fn find_shown(number: usize, world: &World) -> Result<Found, Refusal> {
     let why = if world.shown_tasks.is_empty() {
         "I haven't shown you a list with numbers yet".to_owned()
     } else {
         format!("There is no task {number} any more in the list that I showed you last")
     };
-    // What its title was isn't told: it may be another chat's.
+    // The former title isn't mentioned, because the task may be another chat's.
     let unknown =
         || Refusal(format!("{why}, so please say the task's name, or “list tasks” to see them. Nothing was done."));
     let shown = number.checked_sub(1).and_then(|at| world.shown_tasks.get(at)).ok_or_else(unknown)?;
@@ -571,14 +571,14 @@ fn find_shown(number: usize, world: &World) -> Result<Found, Refusal> {
     Err(unknown())
 }
 
-/// The title of a task as it stands in a list, by that title. Any other is none.
+/// Returns the exact title of a task, matched ignoring case; `None` for a partial match.
 pub(super) fn title_of(title: &str, world: &World) -> Option<String> {
     let lists = [List::Active, List::Backlog].map(|list| list.read(world));
     let mut titles = lists.iter().flat_map(|list| list.tasks()).map(|task| &task.title);
     titles.find(|known| known.trim().eq_ignore_ascii_case(title.trim())).cloned()
 }
 
-/// The task that is meant.
+/// Finds the task for a query.
 fn find(query: &str, world: &World) -> Result<Found, Refusal> {
     let active = List::Active.read(world);
     if let Some(number) = number_of(query)
@@ -603,7 +603,7 @@ fn find(query: &str, world: &World) -> Result<Found, Refusal> {
     }
 }
 
-/// A project's name as a task has it.
+/// Checks and normalizes a project's name.
 fn in_project(said: &str) -> Result<String, Refusal> {
     project_name(said).map_err(|error| Refusal(format!("{error}. Nothing was done.")))
 }
@@ -612,7 +612,7 @@ fn touched(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
     TaskList::parse(text).0.touch(title, world.local().date_naive()).map_err(Refusal::because)
 }
 
-/// The day that an expression means.
+/// Resolves an expression to a day.
 fn due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
     match parse_only_day(due, world.local()) {
         Some(Ok(day)) => Ok(day),

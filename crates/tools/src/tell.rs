@@ -1,4 +1,4 @@
-//! `tell`: speaks first, to the owner only: keyed so that nothing is told twice, capped, and never in quiet hours.
+//! `tell`: sends an unasked message, only to the owner. Keys prevent repetitions; there is a daily limit, and none are sent in quiet hours.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use reveille_store::{Change, NewNudge, NewOutgoing, OutgoingKind, PROPOSED};
 
 use super::{Assignment, Done, Outcome, Refusal, Risk, Tool, World, brief, words};
 
-/// What speaks first.
+/// The name of the tool.
 pub(super) const TELL: &str = "tell";
 
 #[derive(Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub(super) fn tool() -> Tool {
 
 fn run(args: &Args, world: &World) -> Outcome {
     let said = words(&args.key, "key", 200)?.to_lowercase();
-    // Of its own accord it speaks once: whatever the model calls it.
+    // The initiative sends a single message, whatever key the model gives.
     let key = match &world.assignment {
         Some(Assignment::Initiative { slot }) => format!("{PROPOSED}{slot}"),
         _ => format!("tell/{said}"),

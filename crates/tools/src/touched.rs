@@ -1,4 +1,4 @@
-//! What a call acts on, told by its arguments: how far it reaches and what it risks follow from it, and the policy looks at it.
+//! The target of a call, derived from its arguments. The policy, the reach and the risk depend on the target.
 
 use std::path::PathBuf;
 
@@ -7,42 +7,42 @@ use reveille_policy::{Access, Reach, Risk, Rules, What};
 
 use super::{Documents, World};
 
-/// What a call acts on, as the policy looks at it.
+/// The target of a call, for the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Touched {
-    /// Shell text, and what it asks to be given.
+    /// A shell command, with its requested access.
     Shell {
-        /// What would be run.
+        /// The command.
         text: String,
-        /// Of which it gets what is granted.
+        /// The requested access; only granted parts are given.
         wanted: Access,
     },
-    /// A file or folder; relative paths are the scratch folder's.
+    /// A file or folder; relative paths are in the scratch folder.
     Path {
-        /// As it was given.
+        /// The path as given.
         path: PathBuf,
-        /// Whether it is written.
+        /// True for writing.
         is_write: bool,
     },
-    /// An address that is fetched.
+    /// A fetched address.
     Url(String),
-    /// An application that is started.
+    /// A started application.
     App,
-    /// Documents of the memory that are read, by their names there.
+    /// Documents of the memory that are read, by name.
     Documents(Vec<String>),
     /// Documents of the memory that are written.
     Edits {
-        /// Their names there.
+        /// The documents' names.
         names: Vec<String>,
-        /// Whether one of them goes.
+        /// True if one of them is removed.
         removes: bool,
     },
-    /// Nothing that needs a look of its own.
+    /// No target that needs a check of its own.
     Nothing,
 }
 
 impl Touched {
-    /// As the policy takes it; `kept_at`: where the documents are that it names.
+    /// Converts the target for the policy; `kept_at` holds the paths of the named documents.
     pub(super) fn what<'a>(&'a self, kept_at: &'a [PathBuf], rules: &Rules) -> What<'a> {
         match self {
             Self::Shell { text, wanted } => What::Shell { text, access: rules.access(text, *wanted) },
@@ -54,7 +54,7 @@ impl Touched {
         }
     }
 
-    /// What it risks at least, by itself.
+    /// Returns the minimum risk of the target.
     pub(super) fn risk(&self) -> Risk {
         match self {
             Self::App | Self::Edits { removes: true, .. } => Risk::Dangerous,
@@ -62,7 +62,7 @@ impl Touched {
         }
     }
 
-    /// How far it reaches, for a tool of this reach.
+    /// Returns the reach of the target, for a tool with this reach.
     pub(super) fn reach(&self, of_tool: Reach, world: &World) -> Reach {
         match self {
             Self::Shell { text, wanted } => world.rules.access(text, *wanted).reach(),
@@ -74,12 +74,12 @@ impl Touched {
         }
     }
 
-    /// Whether a standing job is written.
+    /// Returns true if a standing job is written.
     pub(super) fn edits_job(&self) -> bool {
         matches!(self, Self::Edits { names, .. } if names.iter().any(|name| memory::is_job(name)))
     }
 
-    /// Where the documents are kept that it names.
+    /// Returns the paths of the named documents.
     pub(super) fn kept_at(&self, documents: &Documents) -> Vec<PathBuf> {
         match self {
             Self::Documents(names) | Self::Edits { names, .. } => {

@@ -1,7 +1,7 @@
-//! `watch`: has a page, a feed, a file or a command's output looked at again and again, without a model. It is a standing job of its own
-//! without anything to do: what changes is told by rule, as others' words.
+//! `watch`: regular checks of a page, a feed, a file or a command's output, without a model. A watch is a standing job
+//! without instructions: changes are reported by rule, as untrusted text.
 //!
-//! It is judged as reading the same would be. A command always asks, and so does whatever nobody has just asked for.
+//! The call is judged like reading the target. A command always asks, and so does a watch that nobody has just requested.
 
 use std::path::PathBuf;
 
@@ -19,9 +19,9 @@ use reveille_store::Change;
 
 use super::{Done, Outcome, Refusal, Run, Tool, Touched, World, words};
 
-/// The longest name that is made of an address or a path, in characters.
+/// Maximum length of a generated name, in characters.
 const MAX_SLUG_CHARS: usize = 40;
-/// Names that are tried.
+/// Maximum number of names tried.
 const MAX_NAMES: u32 = 100;
 
 #[derive(Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         wrong(problems.first().map_or_else(|| "It can't be a job".to_owned(), |problem| problem.what.clone()))
     })?;
     job.planned(world.local()).map_err(|problem| wrong(problem.what))?;
-    // What is asked for is what is written, whatever the words hold.
+    // The written job must mean exactly the request, whatever the arguments contain.
     if job.gate != Some(JobGate::Watch(target.clone())) || job.when != when || job.body.is_some() {
         return Err(wrong("This can't be written down as it stands".to_owned()));
     }
@@ -96,7 +96,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     Ok(world.told_unwoken(done))
 }
 
-/// Whether a look at it could tell anything.
+/// Checks that the target can be watched at all.
 fn can_be_seen(target: &WatchTarget, world: &World) -> Result<(), String> {
     match target {
         WatchTarget::Page(url) => {
@@ -118,7 +118,8 @@ fn can_be_seen(target: &WatchTarget, world: &World) -> Result<(), String> {
 }
 
 impl Tool {
-    /// What the standing jobs would do that a call writes, in words: a person who is asked sees more of a job than what changes in it.
+    /// Describes the standing jobs that a call would write. The person who is asked then sees the job's whole
+    /// behaviour, not only the changed lines.
     pub(super) fn jobs_written(&self, touched: &Touched, input: &str, world: &World) -> Vec<String> {
         let Run::Values(run) = &self.run else { return Vec::new() };
         if !touched.edits_job() {
@@ -143,7 +144,7 @@ impl Tool {
     }
 }
 
-/// A name made of what is watched.
+/// Generates a name from the target.
 fn slug(target: &WatchTarget) -> String {
     let text = match target {
         WatchTarget::Page(url) => url.split("://").nth(1).unwrap_or(url).trim_start_matches("www."),

@@ -1,6 +1,5 @@
-//! `web_fetch`: reads a page. The URL leaves the machine, and can carry out what was read before: its reach is "leaves", and the
-//! policy is asked about the very URL, and a person's rules about each further one that a server leads to. What comes back is others'
-//! words, marked by whose.
+//! `web_fetch`: reads a page. The URL leaves the machine and may carry data out, so its reach is "leaves". The policy
+//! judges the exact URL, and the person's rules each redirect. The text is untrusted and marked with its source.
 
 use reqwest::Url;
 use schemars::JsonSchema;
@@ -59,7 +58,7 @@ async fn fetch(url: String, world: &World, exec: &Exec) -> Outcome {
     })
 }
 
-/// A redirect that a person's rules keep us from following. Where it leads is the server's word.
+/// Reports a redirect that the person's rules forbid. The target is untrusted, chosen by the server.
 fn led_astray(to: &str, by: String, why: &str) -> Done {
     let content = format!(
         "Nothing was read. The server leads on to {to}, and a redirect isn't followed there. {why} Where that only asks, a \
@@ -68,7 +67,7 @@ fn led_astray(to: &str, by: String, why: &str) -> Done {
     Done { content, taint: Some(by), is_failure: true, ..Done::default() }
 }
 
-/// A URL for a receipt: without what was asked of it, which may be long and private.
+/// Shortens a URL for a receipt, without its query, which may be long and private.
 fn shown(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return brief(url) };
     url.set_query(None);

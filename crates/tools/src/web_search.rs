@@ -1,4 +1,4 @@
-//! `web_search`: what a search engine finds. The query leaves the machine; what comes back is others' words.
+//! `web_search`: queries a search engine. The query leaves the machine; the results are untrusted.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,41 +1,41 @@
-//! JSON-RPC 2.0 as MCP uses it: one message a text, in both directions. Values in, values out.
+//! JSON-RPC 2.0 as used by MCP: one message per text, in both directions. Values in, values out.
 
 use serde_json::{Map, Value, json};
 
 use reveille_base::json::has_key_twice;
 
-/// The revision of the protocol that we ask for.
+/// The requested revision of the protocol.
 pub const LATEST: &str = "2025-11-25";
-/// The revisions whose parts that we use are the same.
+/// The supported revisions, which agree in the parts used here.
 pub(super) const KNOWN: [&str; 4] = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// Whether we can speak this revision.
+/// Returns true for a supported revision.
 pub(super) fn is_known(revision: &str) -> bool {
     KNOWN.contains(&revision)
 }
 
-/// An error as the protocol carries it.
+/// A protocol error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct RpcError {
-    /// JSON-RPC's or the application's number.
+    /// The number, from JSON-RPC or the application.
     pub code: i64,
-    /// What is wrong.
+    /// The description.
     pub message: String,
 }
 
 impl RpcError {
-    /// It isn't JSON.
+    /// Invalid JSON.
     pub(super) const PARSE: i64 = -32_700;
-    /// It isn't a message.
+    /// Not a message.
     pub(super) const INVALID: i64 = -32_600;
-    /// There is no such method.
+    /// An unknown method.
     pub(super) const NO_METHOD: i64 = -32_601;
-    /// Its parameters don't fit.
+    /// Invalid parameters.
     pub(super) const PARAMETERS: i64 = -32_602;
-    /// It couldn't be carried out.
+    /// An internal failure.
     pub(super) const INTERNAL: i64 = -32_603;
-    /// There is no such resource (MCP's own).
+    /// An unknown resource (MCP's own number).
     pub(super) const NO_RESOURCE: i64 = -32_002;
 
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
@@ -43,30 +43,30 @@ impl RpcError {
     }
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Message {
-    /// Wants an answer.
+    /// A request, which expects an answer.
     Request { id: Value, method: String, params: Value },
-    /// Wants one, and can't be taken: this is the answer.
+    /// An invalid request, with its answer.
     Refused { id: Value, why: RpcError },
-    /// Wants none.
+    /// A notification, which expects no answer.
     Notification { method: String },
-    /// Is one.
+    /// An answer.
     Response { id: Value, result: Result<Value, RpcError> },
 }
 
-/// The messages of a batch that are read; a longer one is refused.
+/// Maximum number of messages in a batch; a longer batch is refused.
 const MAX_BATCH: usize = 64;
 
-/// What came in one text: a message, or several of an older revision's batch.
+/// The content of one text: a message, or a batch of an older revision.
 #[derive(Debug, PartialEq)]
 pub(super) enum Received {
     One(Result<Message, RpcError>),
     Batch(Vec<Result<Message, RpcError>>),
 }
 
-/// Reads a text.
+/// Parses a text.
 pub(super) fn parse(text: &str) -> Received {
     let text = text.trim_start_matches('\u{feff}');
     match serde_json::from_str(text) {
@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str) -> Received {
     }
 }
 
-/// Reads a message. `is_ambiguous`: whether the text that it stands in has a key twice.
+/// Parses a message. `is_ambiguous` returns true if its text contains a duplicate key.
 fn read_message(value: Value, is_ambiguous: &dyn Fn() -> bool) -> Result<Message, RpcError> {
     let invalid = |what: &str| RpcError::new(RpcError::INVALID, what);
     let Value::Object(mut object) = value else {
@@ -90,10 +90,10 @@ fn read_message(value: Value, is_ambiguous: &dyn Fn() -> bool) -> Result<Message
     let id = said_id.filter(|id| id.is_string() || id.is_number());
     let is_of_version = object.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
     match (object.remove("method"), id) {
-        // Whoever asked is answered under their id, so that they don't wait.
+        // The answer uses the request's id, so that the client doesn't wait.
         (Some(_), Some(id)) if !is_of_version => Ok(Message::Refused { id, why: invalid("not JSON-RPC 2.0") }),
         _ if !is_of_version => Err(invalid("not JSON-RPC 2.0")),
-        // What one reader would be shown another might not do.
+        // With a duplicate key, the displayed and the executed message could differ.
         (Some(_), Some(id)) if is_ambiguous() => Ok(Message::Refused {
             id,
             why: invalid("a key stands twice in this message, so that it can be read in two ways"),
@@ -131,7 +131,7 @@ pub(super) fn notification(method: &str) -> String {
     json!({"jsonrpc": "2.0", "method": method}).to_string()
 }
 
-/// The answer to a request; without its id when that couldn't be read.
+/// Builds the answer to a request, without an id if that couldn't be read.
 pub(super) fn response(id: Option<&Value>, result: &Result<Value, RpcError>) -> String {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),

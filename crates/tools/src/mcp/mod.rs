@@ -1,9 +1,9 @@
-//! The Model Context Protocol, both ways: tools of other programs for our model ([`client`]), and our memory, tasks and reminders for
-//! other programs ([`server`]).
+//! The Model Context Protocol, in both directions: other programs' tools for our model ([`client`]), and our memory,
+//! tasks and reminders for other programs ([`server`]).
 //!
-//! The protocol is spoken by hand, over lines of JSON and over streamable HTTP: what we need of it is small, every byte of it
-//! comes from outside and has to be bounded, and a call stays on the one thread of its wake. Every answer is waited for in bounded
-//! time, and what the other side says is data with an origin.
+//! The protocol is implemented by hand, over lines of JSON and over streamable HTTP. Only a small part is needed, all
+//! outside input must be bounded, and a call stays on its wake's only thread. Every wait has a timeout, and the other
+//! side's words are untrusted data.
 
 pub mod client;
 mod message;

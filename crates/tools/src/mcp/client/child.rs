@@ -1,4 +1,4 @@
-//! A server as a child: a message a line on its input and output. It ends when this value goes, and with us.
+//! A server as a child process, with one message per line on its input and output. It ends on drop, and with our process.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use reveille_sandbox::proxy::Proxy;
 
 use super::{ClientError, MAX_MESSAGE_BYTES, talk::ServerTalk};
 
-/// A server at work.
+/// A running server.
 #[derive(Debug)]
 pub(super) struct Child {
     lines: Lines,
@@ -15,19 +15,19 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts it.
+    /// Starts the server.
     pub(super) fn start(spec: &Spec, proxy: Option<Proxy>) -> Result<Self, ClientError> {
         let lines =
             Lines::start(spec, MAX_MESSAGE_BYTES).map_err(|error| ClientError::Unreachable(error.to_string()))?;
         Ok(Self { lines, _proxy: proxy })
     }
 
-    /// Says something. What a dead one can't take is noticed by whoever waits for its answer.
+    /// Sends a message. A dead server is noticed while waiting for its answer.
     pub(super) fn say(&self, text: String) {
         self.lines.say(text);
     }
 
-    /// Waits for the answer to the open request, and answers what the server asks meanwhile.
+    /// Waits for the answer to the open request, and answers the server's own requests meanwhile.
     pub(super) async fn answer(&mut self, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         loop {
             let Some(line) = self.lines.next().await else { return Err(self.ended(talk).await) };
@@ -40,7 +40,7 @@ impl Child {
         }
     }
 
-    /// Why it ended, in its own words: its complaint, else what it printed where it should have answered.
+    /// Returns the reason for the end in the server's words: its error output, or its last line that wasn't an answer.
     async fn ended(&mut self, talk: &ServerTalk) -> ClientError {
         let complaint = self.lines.complaint().await;
         let last = [complaint.as_str(), talk.hint(), "it said nothing"].into_iter().find(|words| !words.is_empty());

@@ -1,4 +1,4 @@
-//! A server that is spoken with, whichever way: introduced, asked for its tools, called.
+//! A connection to a server, by either transport: introduction, tool list and calls.
 
 use std::time::Duration;
 
@@ -21,16 +21,16 @@ use crate::mcp::{
     message::{KNOWN, notification},
 };
 
-/// How long a server may take to begin, and to list its tools.
+/// Timeout of a server's introduction, and of its tool list.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
-/// Pages of a list of tools that are read.
+/// Maximum number of pages read of a tool list.
 const MAX_PAGES: usize = 128;
-/// Tools that are read before the allowed ones are picked.
+/// Maximum number of tools read before selecting the allowed ones.
 const MAX_LISTED: usize = 16 * MAX_TOOLS;
-/// The revision that a server is asked for which doesn't say which ones it knows, only that ours is none of them.
+/// The revision tried with a server that refuses ours without naming its own.
 const OLDEST: &str = "2024-11-05";
 
-/// A server that is spoken with. Dropped, a child ends.
+/// A connection to a server. Dropping it ends a child process.
 #[derive(Debug)]
 pub struct Connection {
     way: Way,
@@ -43,21 +43,21 @@ enum Way {
     Http(Http),
 }
 
-/// Where a server that is a command runs.
+/// The environment of a server that is a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Within<'a> {
-    /// In the sandbox, so confined.
+    /// Confined in the sandbox.
     Sandbox(&'a Sandbox, &'a Confinement),
-    /// In nothing, in this directory: a person was told so and has agreed.
+    /// Unconfined, in this directory: a person was told and has approved.
     Nothing(&'a std::path::Path),
 }
 
-/// The tools that a server offers.
+/// The tools offered by a server.
 #[derive(Debug, Default, PartialEq)]
 pub struct OfferedTools {
-    /// Each as the server describes it.
+    /// The tools as described by the server.
     pub tools: Vec<Value>,
-    /// Sentences on what of the list wasn't read.
+    /// Sentences about the unread part of the list.
     pub problems: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl Connection {
     /// Starts or dials a server and introduces us.
     ///
     /// # Errors
-    /// It can't be reached, or doesn't speak the protocol.
+    /// The server can't be reached, or doesn't speak the protocol.
     pub async fn open(server: &Server, within: Within<'_>) -> Result<Self, ClientError> {
         let way = match &server.place {
             ServerPlace::Command { .. } => Way::Child(start(server, within)?),
@@ -86,7 +86,7 @@ impl Connection {
             },
             other => other?,
         };
-        // The parts that are used here are the same in every revision, so an unknown one is no reason to part.
+        // The parts used here are the same in every revision, so an unknown revision is accepted.
         let revision = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         if let Way::Http(http) = &mut self.way {
             http.agree_on(revision);
@@ -105,24 +105,24 @@ impl Connection {
         self.ask(ServerMethod::Initialize, &params).await
     }
 
-    /// All that it offers.
+    /// Lists the offered tools.
     ///
     /// # Errors
-    /// As [`Connection::call`].
+    /// As for [`Connection::call`].
     pub async fn list(&mut self) -> Result<OfferedTools, ClientError> {
         self.talk.take_news();
         let listed = tokio::time::timeout(BEGIN_TIMEOUT, self.read_list()).await;
         self.in_time(BEGIN_TIMEOUT, listed)
     }
 
-    /// Reads page after page until the list ends: no further page is named, one is named again, or one brings nothing new.
+    /// Reads pages until the list ends: no next page, a repeated page name, or a page without new tools.
     async fn read_list(&mut self) -> Result<OfferedTools, ClientError> {
         let mut offered = OfferedTools::default();
         let (mut cursors, mut is_whole) = (Vec::<Value>::new(), false);
         while cursors.len() < MAX_PAGES && offered.tools.len() <= MAX_LISTED {
             let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
             let page = match self.ask(ServerMethod::ListTools, &params).await {
-                // An empty word may be the name of a page, and more often is the end.
+                // An empty cursor can name a page, but more often marks the end.
                 Err(ClientError::Refused(_)) if cursors.last() == Some(&json!("")) => return Ok(offered),
                 page => page?,
             };
@@ -130,7 +130,7 @@ impl Connection {
             let is_empty = tools.is_empty();
             let before = offered.tools.len();
             for tool in tools {
-                // A page that comes again isn't a second tool of the same name; two on one page are.
+                // A repeated page doesn't add duplicates; two equal tools on one page are kept.
                 if !offered.tools.get(..before).unwrap_or_default().contains(&tool) {
                     offered.tools.push(tool);
                 }
@@ -154,15 +154,15 @@ impl Connection {
         Ok(offered)
     }
 
-    /// Whether it has said since [`Connection::list`] that its tools are others.
+    /// Returns true if the server has announced changed tools since [`Connection::list`].
     pub fn has_news(&self) -> bool {
         self.talk.has_news()
     }
 
-    /// Calls a tool; gives the result as it came.
+    /// Calls a tool and returns the result unchanged.
     ///
     /// # Errors
-    /// There is no answer in time, or none that can be understood.
+    /// There is no answer in time, or only an invalid one.
     pub async fn call(&mut self, tool: &str, arguments: &Value, within: Duration) -> Result<Value, ClientError> {
         let params = json!({"name": tool, "arguments": arguments});
         let called = tokio::time::timeout(within, self.ask(ServerMethod::CallTool, &params)).await;
@@ -189,7 +189,7 @@ impl Connection {
     }
 }
 
-/// The tools of a page: a list, or an object that has them by name.
+/// Returns the tools of a page: a list, or an object keyed by name.
 fn tools_of(tools: Option<&Value>) -> Result<Vec<Value>, ClientError> {
     match tools {
         Some(Value::Array(tools)) => Ok(tools.clone()),
@@ -207,7 +207,7 @@ fn with_name(name: &str, tool: &Value) -> Value {
     tool
 }
 
-/// The newest revision that we share with a server that refuses the one that was asked for; `None` if that isn't why it refuses.
+/// Returns the newest revision shared with a server that refuses ours; `None` if the refusal has another reason.
 fn older_revision(refusal: &str) -> Option<&'static str> {
     let named = KNOWN.into_iter().find(|revision| *revision != LATEST && refusal.contains(revision));
     let is_about_it = || {

@@ -1,8 +1,8 @@
-//! A server by streamable HTTP: each message is posted, and its answer comes as JSON or at the end of a stream of events, which
-//! is gone on with where it broke.
+//! A server by streamable HTTP. Each message is posted; the answer comes as JSON or at the end of an event stream,
+//! which is resumed after a break.
 //!
-//! A person wrote the address down, so it may lead to this machine or their network when it says so itself (`localhost`, a literal
-//! address). A name that turns out to lead there is refused: what is looked up isn't theirs.
+//! The address was written by a person, so it may name this machine or its network literally (`localhost`, a literal
+//! address). A name that resolves to such an address is refused, because the resolution isn't the person's word.
 
 use std::{
     io,
@@ -23,25 +23,25 @@ use reveille_base::{net_guard, redact::Secret, sse::Events};
 
 use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean, refusal, talk::ServerTalk};
 
-/// How long a connection may take to come about.
+/// Timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a stream that ended before its answer is gone on with.
+/// Maximum number of times an interrupted stream is resumed.
 const MAX_RECONNECTS: usize = 5;
-/// How long is waited before that, when the server says nothing, and at most.
+/// Default and maximum delay before resuming a stream.
 const RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(10);
-/// How often a server may send us on to another address of its own.
+/// Maximum number of redirects to another address of the same server.
 const MAX_REDIRECTS: usize = 3;
-/// The longest session number, in bytes.
+/// Maximum length of a session id, in bytes.
 const MAX_SESSION_BYTES: usize = 512;
 
-/// The media type of a stream of events.
+/// The media type of an event stream.
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
 
-/// A server that is spoken with.
+/// The state of a connection to a server.
 #[derive(Debug)]
 pub(super) struct Http {
     client: Client,
@@ -51,7 +51,7 @@ pub(super) struct Http {
 }
 
 impl Http {
-    /// Prepares to speak with it.
+    /// Prepares the client.
     pub(super) fn new<'a>(
         url: &Url,
         headers: impl Iterator<Item = (&'a String, &'a Secret)>,
@@ -68,7 +68,7 @@ impl Http {
             .default_headers(map)
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(redirect::Policy::none())
-            // Whatever is dialled was looked at here.
+            // Dials only addresses checked here.
             .no_proxy()
             .dns_resolver(Arc::new(Public))
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
@@ -77,18 +77,18 @@ impl Http {
         Ok(Self { client, url: url.clone(), session: None, revision: None })
     }
 
-    /// Names the revision in every request from now on, if it is one that a header can name.
+    /// Sets the revision sent with all later requests, if valid in a header.
     pub(super) fn agree_on(&mut self, revision: &str) {
         let is_date = revision.len() == 10 && revision.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         self.revision = HeaderValue::from_str(revision).ok().filter(|_| is_date);
     }
 
-    /// Says something that wants no answer. A server that refuses it shows with the next request whether that matters.
+    /// Sends a message that expects no answer. A refusal is ignored, since the next request shows whether it matters.
     pub(super) async fn notify(&mut self, text: String) -> Result<(), ClientError> {
         self.post(&text).await.map(drop)
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub(super) async fn ask(&mut self, text: String, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         let response = self.post(&text).await?;
         if !response.status().is_success() {
@@ -100,10 +100,10 @@ impl Http {
         if is_stream(&response) { self.listen(response, talk).await } else { answer_in(response, talk).await }
     }
 
-    /// Reads events until the answer is there.
+    /// Reads events until the answer arrives.
     async fn listen(&mut self, mut response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         let mut events = Events::default();
-        // A message that is called a stream and is none.
+        // A plain message declared as a stream.
         let mut whole: Option<Vec<u8>> = None;
         let mut is_first = true;
         for _ in 0..=MAX_RECONNECTS {
@@ -132,7 +132,7 @@ impl Http {
                 return answer;
             }
             whole = None;
-            // The last event of some has no blank line behind it. A message that can be read is whole.
+            // Some servers omit the blank line after the last event. A readable message is complete.
             let rest = events.take(b"\n\n", MAX_MESSAGE_BYTES).map_err(|_| too_long())?;
             if let Some(answer) = rest.iter().find_map(|data| talk.hear(data).answer).filter(Result::is_ok) {
                 return answer;
@@ -149,7 +149,7 @@ impl Http {
         Err(ClientError::Protocol(format!("its stream ended before the answer{}", super::hinted(talk.hint()))))
     }
 
-    /// Posts a message, also to where the same server sends us on.
+    /// Posts a message, following redirects of the same server.
     async fn post(&mut self, text: &str) -> Result<Response, ClientError> {
         for _ in 0..=MAX_REDIRECTS {
             let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
@@ -176,15 +176,15 @@ impl Http {
     }
 }
 
-/// Where a response sends us; `None` if it doesn't.
+/// Returns the target of a redirect; `None` for other responses.
 fn redirect_of(from: &Url, response: &Response) -> Option<Url> {
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 307 | 308);
     let to = response.headers().get(LOCATION).filter(|_| is_redirect)?.to_str().ok()?;
     from.join(to).ok()
 }
 
-/// Whether an address is of the server that a person wrote down: the same one, or the same host with encryption. Our headers,
-/// secrets among them, go nowhere else.
+/// Returns true if an address belongs to the server chosen by the person: the same origin, or the same host with
+/// encryption. Our headers, including secrets, go nowhere else.
 fn is_same_server(from: &Url, to: &Url) -> bool {
     let is_encrypted = from.scheme() == "http" && to.scheme() == "https" && from.host() == to.host();
     from.origin() == to.origin() || (is_encrypted && to.port().is_none())
@@ -195,7 +195,7 @@ fn is_stream(response: &Response) -> bool {
     kind.trim_start().get(..EVENTS.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(EVENTS))
 }
 
-/// The answer in a whole body: a message, or the events of a server that calls them something else.
+/// Reads the answer from a whole body: a message, or events under a wrong content type.
 async fn answer_in(response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
     let status = response.status();
     let body = read(response, MAX_MESSAGE_BYTES).await?.ok_or_else(too_long)?;
@@ -216,7 +216,7 @@ async fn answer_in(response: Response, talk: &mut ServerTalk) -> Result<Value, C
     Err(ClientError::Protocol(format!("it answered {what} (HTTP {}){hint}", status.as_u16())))
 }
 
-/// A body; `None` if it is longer.
+/// Reads a body; `None` if longer than the limit.
 pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<Option<String>, ClientError> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| unreachable(&error))? {
@@ -232,7 +232,7 @@ fn too_long() -> ClientError {
     ClientError::Protocol(format!("it sent a message of more than {MAX_MESSAGE_BYTES} bytes"))
 }
 
-/// The deepest cause. The error itself would print its URL.
+/// Describes the deepest cause. The error itself would print the URL.
 fn unreachable(error: &reqwest::Error) -> ClientError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -246,7 +246,7 @@ fn unreachable(error: &reqwest::Error) -> ClientError {
     ClientError::Unreachable(cause)
 }
 
-/// Looks names up, and gives only addresses that are public; `localhost` is the one name that may lead here.
+/// Resolves names to public addresses only; `localhost` is the only exception.
 #[derive(Debug)]
 struct Public;
 

@@ -1,8 +1,8 @@
-//! The client's side: servers of `mcp.toml`, started or dialled when one of their tools is called, and gone with the cycle.
+//! The client: servers of `mcp.toml`, started or dialled on the first call of one of their tools, and ended with the cycle.
 //!
-//! [`settings`] is what a person allows, [`pin`] what they have accepted of a server's list, [`tools`] makes of both tools like the
-//! built-in ones, and [`Servers`] carry a call out. Nothing a server says is believed beyond that: results are
-//! tainted, bounded and waited for in bounded time, and no request of its own is granted but a ping.
+//! [`settings`] are a person's permissions, [`pin`] the accepted part of a server's tool list. [`tools`] turns both
+//! into tools like the built-in ones, and [`Servers`] runs the calls. Servers are otherwise untrusted: results are
+//! tainted, bounded and limited in time, and of a server's own requests only a ping is granted.
 
 mod child;
 mod connection;
@@ -26,36 +26,36 @@ pub use tools::{Servers, described, look, tools, try_out};
 use self::settings::Settings;
 use super::RpcError;
 
-/// Where programs run in this workspace under these rules: out of their reach are the keys that `mcp.toml` names, too.
+/// Returns the shelter of this workspace under these rules; the key files named by `mcp.toml` are hidden too.
 pub fn shelter(config: &Config, rules: &Rules, servers: &Settings) -> Shelter {
     let keys = KeyFiles { files: servers.key_files.clone(), is_unknown: servers.is_refused };
     Shelter::new(config, rules, keys, process::beside("wake"))
 }
 
-/// The largest message that is taken of a server, in bytes.
+/// Maximum size of a server's message, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
 /// Why a server gave no answer, for the model and for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// It can't be started or reached, or is gone: nothing was asked of it, or its answer is lost.
+    /// The server can't be started or reached, or has ended. The request wasn't sent, or its answer is lost.
     #[error("{0}")]
     Unreachable(String),
-    /// It took too long.
+    /// The timeout passed.
     #[error("it gave no answer within {seconds} s{}", hinted(hint))]
     Silent {
-        /// How long was waited.
+        /// The timeout.
         seconds: u64,
-        /// What it said last that is no answer, or empty.
+        /// The server's last text that wasn't an answer; may be empty.
         hint: String,
     },
-    /// What it says can't be understood.
+    /// The server's text isn't understood.
     #[error("{0}")]
     Protocol(String),
-    /// It refused, in its own words.
+    /// A refusal in the server's own words.
     #[error("{0}")]
     Refused(RpcError),
-    /// It has forgotten the session, and with it the request: nothing was done.
+    /// The server has forgotten the session, and with it the request: nothing was done.
     #[error("it has forgotten this session")]
     SessionOver,
 }

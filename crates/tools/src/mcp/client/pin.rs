@@ -1,5 +1,6 @@
-//! What a server offers, as a person has accepted it: the definitions that the model sees, cleaned and bounded, kept in a file with
-//! their hash. So a cycle's prefix needs no server, and a server that changes what it says of its tools has to be accepted anew.
+//! A server's tools as accepted by a person: the definitions shown to the model, cleaned and bounded, stored with
+//! their hash. A cycle's prefix therefore needs no server, and a server with changed definitions must be accepted
+//! again.
 
 use std::{
     collections::BTreeSet,
@@ -15,45 +16,45 @@ use reveille_config::read_private;
 
 use super::{schema::ToolArguments, settings::Server};
 
-/// Tools that are taken of one server.
+/// Maximum number of tools of one server.
 pub const MAX_TOOLS: usize = 64;
-/// The longest description of a tool, in characters.
+/// Maximum length of a tool's description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 2_000;
-/// The longest schema of a tool, in bytes.
+/// Maximum length of a tool's schema, in bytes.
 const MAX_SCHEMA_BYTES: usize = 16 * 1024;
-/// The longest text within a schema, in characters.
+/// Maximum length of a text within a schema, in characters.
 const MAX_SCHEMA_TEXT_CHARS: usize = 1_000;
-/// The longest name of a tool as the model calls it, in characters: what its server takes.
+/// Maximum length of a tool's name for the model, in characters: the models' limit.
 const MAX_NAME_CHARS: usize = 64;
-/// The longest name of a tool at its server, in characters.
+/// Maximum length of a tool's name at its server, in characters.
 const MAX_SERVERS_NAME_CHARS: usize = 256;
-/// How much of a digest tells the tools of a server apart, in characters.
+/// Length of the digest that keeps a server's tool names distinct, in characters.
 const DIGEST_CHARS: usize = 8;
 
-/// A tool as its server describes it, cleaned.
+/// A tool as described by its server, cleaned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Its name at the server.
+    /// The name at the server.
     pub name: String,
-    /// What it is for, in the server's words.
+    /// The purpose, in the server's words.
     pub description: String,
-    /// JSON schema of its arguments.
+    /// The JSON schema of the arguments.
     pub schema: Value,
-    /// Whether the server says that it changes nothing.
+    /// True if the server declares the tool read-only.
     pub reads_only: bool,
-    /// Whether the server says that repeating it does no more.
+    /// True if the server declares the tool idempotent.
     pub is_idempotent: bool,
 }
 
-/// What a server offers, of what its person allows.
+/// The allowed tools offered by a server.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Listing {
-    /// By name.
+    /// Sorted by name.
     pub tools: Vec<Listed>,
 }
 
 impl Listing {
-    /// What of a server's list can be used, and sentences on what can't.
+    /// Returns the usable part of a server's list, with sentences about the rest.
     pub fn of(server: &Server, tools: &[Value]) -> (Self, Vec<String>) {
         let (mut listed, mut problems) = (Vec::<Listed>::new(), Vec::new());
         let mut too_many = 0_usize;
@@ -88,7 +89,7 @@ impl Listing {
         (Self { tools: listed }, problems)
     }
 
-    /// SHA-256 of all that a model is told of it and of what is believed of it, in hexadecimal digits.
+    /// Returns the SHA-256 of everything shown to a model and believed of the tools, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         let text = serde_json::to_string(&self).unwrap_or_default();
         reveille_base::approval_text::sha256(&text)
@@ -98,7 +99,7 @@ impl Listing {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// What is another in `new`, in words for people.
+    /// Describes the differences in `new` for people.
     pub fn changes(&self, new: &Self) -> String {
         let names = |listing: &Self| listing.tools.iter().map(Listed::shown_name).collect::<BTreeSet<_>>();
         let (old_names, new_names) = (names(self), names(new));
@@ -119,9 +120,9 @@ impl Listing {
         changes.join(", ")
     }
 
-    /// What a model would be told anew in `new`, word by word, for people: of each tool that is new or another, how it was and how it is.
-    /// `masked`: each text as it may be shown. By itself, as it reaches the model: together, one could begin what is masked, and
-    /// another end it.
+    /// Quotes everything in `new` that a model would read for the first time, for people: the old and the new text of
+    /// each changed tool. `masked` masks secrets in each text separately, as the model gets the texts separately. A
+    /// mask could otherwise span two texts.
     pub fn changed_words(&self, new: &Self, masked: &dyn Fn(&str) -> String) -> String {
         let words = new.tools.iter().map(|tool| tool.words(self.get(&tool.name), masked));
         // fault: yes-servers-new-words
@@ -130,7 +131,7 @@ impl Listing {
 }
 
 impl Listed {
-    /// What of it is another than `before`, word by word.
+    /// Quotes the differences from `before`.
     fn words(&self, before: Option<&Self>, masked: &dyn Fn(&str) -> String) -> String {
         let fenced = |text: &str| fenced(&masked(text));
         let arguments = |tool: &Self| tool.schema.to_string();
@@ -156,7 +157,7 @@ impl Listed {
         parts.into_iter().filter_map(part).collect::<Vec<_>>().join("\n")
     }
 
-    /// Its name as people read it: one with other signs than words have is spelled out.
+    /// Returns the name for people; unusual characters are escaped.
     pub fn shown_name(&self) -> String {
         if is_plain(&self.name) {
             self.name.clone()
@@ -171,7 +172,7 @@ impl Listed {
             return Err(format!("its name has {length} characters; one to {MAX_SERVERS_NAME_CHARS} are taken"));
         }
         let schema = ["inputSchema", "input_schema"].iter().find_map(|key| tool.get(*key)).unwrap_or(&Value::Null);
-        // Some write their schema as a text.
+        // Some servers send their schema as a string.
         let schema = match schema {
             Value::String(text) => {
                 serde_json::from_str(text).map_err(|_| "its arguments aren't described by an object")?
@@ -200,8 +201,8 @@ impl Listed {
     }
 }
 
-/// What the model calls a tool: by its own name where every API takes that. Another becomes one that they take, with a digest of its
-/// own behind it, so that no other tool of the server can have the same.
+/// Returns the model's name of a tool: its own name if every API accepts that. Otherwise a sanitized name with a
+/// digest, so that no two tools of the server collide.
 pub fn tool_name(server: &str, tool: &str) -> String {
     let prefix = format!("mcp__{server}__");
     let room = MAX_NAME_CHARS.saturating_sub(prefix.len());
@@ -222,7 +223,7 @@ fn is_plain_sign(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Whether the keys of a schema stay what they are when what a screen doesn't show is taken out: a call has to name them.
+/// Returns true if removing invisible characters changes no key of a schema, because a call must repeat the keys exactly.
 fn is_shown_whole(schema: &Value) -> bool {
     match schema {
         Value::Object(object) => {
@@ -233,7 +234,7 @@ fn is_shown_whole(schema: &Value) -> bool {
     }
 }
 
-/// Text of somebody else's without what a screen doesn't show, cut to a length.
+/// Removes invisible characters from foreign text and cuts it to a length.
 pub(super) fn clean(text: &str, max_chars: usize) -> String {
     let mut shown = text.chars().filter(|c| !reveille_base::approval_text::is_hidden(*c));
     let mut kept: String = shown.by_ref().take(max_chars).collect();
@@ -243,7 +244,7 @@ pub(super) fn clean(text: &str, max_chars: usize) -> String {
     kept
 }
 
-/// A schema with its keys in order, so that the same one has the same hash, and its texts cleaned.
+/// Sorts the keys of a schema for a stable hash, and cleans its texts.
 fn sorted(schema: &Value) -> Value {
     match schema {
         Value::Object(object) => {
@@ -259,18 +260,18 @@ fn sorted(schema: &Value) -> Value {
     }
 }
 
-/// What is kept of a server's list.
+/// The stored state of a server's list.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Pin {
-    /// What was accepted.
+    /// The accepted list.
     pub accepted: Option<Listing>,
-    /// What was found last, where it is another.
+    /// The list found last, if different.
     pub found: Option<Listing>,
 }
 
 impl Pin {
-    /// Why the next call of the server has to ask, if it does: a line with the hash of what would be accepted, and below it every word
-    /// that a yes would let the model read.
+    /// Returns the question before the next call, if the list has changed: a line with the new hash, followed by every
+    /// text that an approval would let the model read.
     pub fn question(&self, server: &str) -> Option<String> {
         let found = self.found.as_ref()?;
         let accepted = self.accepted.clone().unwrap_or_default();
@@ -283,16 +284,16 @@ impl Pin {
         Some(if words.is_empty() { asked } else { format!("{asked}\n{words}\n") })
     }
 
-    /// A server's pin; nothing is accepted by a file that is missing or damaged.
+    /// Loads a server's pin. A missing or damaged file accepts nothing.
     pub fn load(dir: &Path, server: &str) -> Self {
         let text = read_private(&path(dir, server)).map(|file| file.text).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// Keeps it: whole or not at all.
+    /// Saves the pin atomically.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn save(&self, dir: &Path, server: &str) -> io::Result<()> {
         file::create_private_dirs(dir)?;
         file::replace_durably(&path(dir, server), serde_json::to_string_pretty(self)?.as_bytes())

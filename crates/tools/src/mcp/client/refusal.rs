@@ -1,4 +1,4 @@
-//! A server's refusal by HTTP: the status, and whatever words come with it.
+//! A server's refusal by HTTP: the status, and any words.
 
 use reqwest::{Response, StatusCode, header::RETRY_AFTER};
 use serde_json::{Value, json};
@@ -8,26 +8,26 @@ use reveille_base::words::one_line;
 use super::{ClientError, http::read, pin::clean, talk::read_error};
 use crate::mcp::RpcError;
 
-/// How much of a refusal is read, in bytes.
+/// Maximum bytes read of a refusal.
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
-/// How much of one is told, in characters.
+/// Maximum characters shown of a refusal.
 const MAX_WORDS_CHARS: usize = 300;
-/// The numbers that servers give to an error about a session: their own, and that of an invalid request.
+/// The codes of session errors: servers' own, and that of an invalid request.
 const SESSION_CODES: [i64; 3] = [-32_000, -32_001, RpcError::INVALID];
 
-/// An answer with a status that isn't a success.
+/// A response with an error status.
 #[derive(Debug)]
 pub(super) struct HttpRefusal {
     status: StatusCode,
-    /// An error of the protocol.
+    /// A protocol error in the body.
     error: Option<RpcError>,
-    /// What it says in another form, on one line; empty if nothing.
+    /// Words in another form, on one line; may be empty.
     words: String,
-    /// How long it wants to be left alone, as it says it.
+    /// The requested delay, as sent.
     retry_after: Option<String>,
 }
 
-/// Reads what a server says to a request that it refuses.
+/// Reads the server's refusal of a request.
 pub(super) async fn read_refusal(response: Response) -> HttpRefusal {
     let status = response.status();
     let retry_after =
@@ -46,11 +46,11 @@ pub(super) async fn read_refusal(response: Response) -> HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// The error that it is. `has_session`: whether the request named a session.
+    /// Classifies the refusal. `has_session` is true if the request named a session.
     pub(super) fn into_error(self, has_session: bool) -> ClientError {
         let (status, words) = (self.status, self.words);
         let said = self.error.as_ref().map_or(words.as_str(), |error| &error.message);
-        // Some answer 400 to a session that they don't know.
+        // Some servers answer 400 for an unknown session.
         if has_session
             && (status == StatusCode::NOT_FOUND || (status == StatusCode::BAD_REQUEST && is_about_session(said)))
         {
@@ -80,12 +80,12 @@ impl HttpRefusal {
     }
 }
 
-/// Whether an error that came as an answer says that a session is over.
+/// Returns true if an error sent as an answer reports the end of a session.
 pub(super) fn is_session_error(error: &RpcError) -> bool {
     SESSION_CODES.contains(&error.code) && is_about_session(&error.message)
 }
 
-/// Whether an error says that a session is missing or over.
+/// Returns true if an error is about a missing or ended session.
 fn is_about_session(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     let is_gone =

@@ -1,7 +1,6 @@
-//! What a server answers to a call, as the model is told it: texts, pictures that it can be shown, and words for the rest.
+//! A server's answer to a call, converted for the model: texts, pictures, and descriptions of the rest.
 //!
-//! Whatever a result holds is told in some form: data that no text repeats stands below the texts, and a part of an unknown kind stands
-//! as it came.
+//! Nothing is dropped: data that no text repeats follows the texts, and parts of unknown kinds are shown unchanged.
 
 use base64::{
     Engine as _,
@@ -14,13 +13,13 @@ use reveille_media::content::{self, Content};
 
 use super::pin::clean;
 
-/// The largest picture that is kept, in bytes.
+/// Maximum size of a kept picture, in bytes.
 const MAX_IMAGE_BYTES: usize = 3_500_000;
-/// Parts of one result that are looked at.
+/// Maximum number of processed parts of a result.
 const MAX_PARTS: usize = 100;
-/// The longest text of a value that is no text itself, such as a file in a field; beyond it is only measured.
+/// Maximum length of a value that isn't plain text, such as a file in a field; longer ones are shortened.
 const MAX_BLOB_CHARS: usize = 2_000;
-/// Base64 as most write it, with or without the signs at its end.
+/// Base64 with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -28,20 +27,20 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// A result, read.
+/// A converted result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ReadResult {
-    /// Text.
+    /// The text.
     pub(super) text: String,
-    /// The first picture that can be shown: a raw JSON image block.
+    /// The first displayable picture: a raw JSON image block.
     pub(super) image: Option<String>,
-    /// Whether the server says that the call failed.
+    /// True if the server reports a failure.
     pub(super) is_failure: bool,
 }
 
-/// Reads a result. Total: what isn't understood is said to be there.
+/// Converts a result of any form. Unknown parts are mentioned.
 pub(super) fn read(result: &Value) -> ReadResult {
-    // The protocol's first draft had results in a field.
+    // The protocol's first draft used this field.
     let result = result.get("toolResult").filter(|_| result.get("content").is_none()).unwrap_or(result);
     let mut told = ReadResult { is_failure: is_failure(result), ..ReadResult::default() };
     let mut texts = Vec::new();
@@ -82,7 +81,7 @@ fn is_failure(result: &Value) -> bool {
     }
 }
 
-/// The parts of a result; one alone needs no list.
+/// Returns the parts of a result; a single part may stand without a list.
 fn parts(result: &Value) -> Vec<&Value> {
     match result.get("content") {
         Some(Value::Array(parts)) => parts.iter().collect(),
@@ -91,7 +90,7 @@ fn parts(result: &Value) -> Vec<&Value> {
     }
 }
 
-/// Whether some text is this data already: its JSON, or for one value in a field of its own, that value.
+/// Returns true if a text already contains this data: its JSON, or the only value of an object.
 fn is_told(data: &Value, texts: &[String]) -> bool {
     let object = data.as_object();
     if object.is_some_and(Map::is_empty) {
@@ -102,7 +101,7 @@ fn is_told(data: &Value, texts: &[String]) -> bool {
         value.as_str() == Some(text) || serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
     };
     let is_in = |text: &str| is_it(text, data) || only.is_some_and(|only| is_it(text, only));
-    // A list of parts may have one item of the data each.
+    // Each part may contain one item of a list.
     let items = data.as_array().or_else(|| only.and_then(Value::as_array)).filter(|items| !items.is_empty());
     let are_items = items.is_some_and(|items| {
         items.len() == texts.len() && items.iter().zip(texts).all(|(item, text)| is_it(text.trim(), item))
@@ -110,7 +109,7 @@ fn is_told(data: &Value, texts: &[String]) -> bool {
     are_items || texts.iter().any(|text| is_in(text.trim())) || is_in(texts.join("\n").trim())
 }
 
-/// The fields of a result that has nothing in the places for it; `None` if it has none at all.
+/// Returns the other fields of a result without content; `None` if there are none.
 fn rest(result: &Value) -> Option<String> {
     let known = ["content", "structuredContent", "structured_content", "isError", "is_error", "_meta", "resultType"];
     match result {
@@ -129,7 +128,7 @@ fn rest(result: &Value) -> Option<String> {
     }
 }
 
-/// A value with each long text of it shortened: a file that stands in a field.
+/// Shortens each long text in a value, such as a file in a field.
 fn without_blobs(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
@@ -146,7 +145,7 @@ fn is_blob(text: &str) -> bool {
 }
 
 impl ReadResult {
-    /// The text that stands for a part.
+    /// Returns the text for a part.
     fn take_part(&mut self, part: &Value) -> String {
         let field = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
         match field("type") {
@@ -154,7 +153,7 @@ impl ReadResult {
             "audio" => format!("(A recording{}, not played.)", kind_and_size(field("mimeType"), field("data"))),
             "resource" => self.take_resource(part.get("resource").unwrap_or(part)),
             "resource_link" => link(part),
-            // Whatever it is called: its text.
+            // Any other kind with a text.
             _ if part.get("text").is_some_and(Value::is_string) => field("text").to_owned(),
             _ => match part {
                 Value::String(text) => text.clone(),
@@ -209,7 +208,7 @@ fn kind_and_size(mime: &str, data: &str) -> String {
     if data.is_empty() { kind } else { format!("{kind}, about {}", reveille_base::words::size(size)) }
 }
 
-/// Base64 as it comes, also of a `data:` address, in lines, or in the alphabet of addresses.
+/// Decodes Base64, including `data:` addresses, line breaks and the URL-safe alphabet.
 fn decoded(data: &str) -> Option<Vec<u8>> {
     let data = data.split_once("base64,").filter(|(head, _)| head.starts_with("data:")).map_or(data, |(_, data)| data);
     let plain = |c: char| match c {
@@ -221,7 +220,7 @@ fn decoded(data: &str) -> Option<Vec<u8>> {
     LENIENT.decode(data).ok()
 }
 
-/// What it is is told by its bytes: what the server says of it is a claim.
+/// Builds an image block, with the type determined by the bytes rather than the server's claim.
 fn image(data: &str) -> Option<String> {
     if data.len() / 4 * 3 > MAX_IMAGE_BYTES {
         return None;

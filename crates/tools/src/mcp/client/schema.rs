@@ -1,12 +1,12 @@
-//! Tool schemas in the form that the models' APIs take.
+//! Conversion of tool schemas to the form accepted by the models' APIs.
 //!
-//! An API refuses a whole request for one schema that it doesn't like, so a single tool of a single server would fail every message
-//! that has it. Each schema is therefore rewritten before a model sees it: keywords that aren't valid JSON Schema are mended or
-//! dropped ([`tidy`]), what combines whole shapes at the top becomes one list of arguments and a sentence ([`flatten`]), and
-//! arguments whose names an API refuses get others, which a call translates back. A rewrite may allow more than the server does,
-//! never less: the server has the last word. What can't be written so is left out with a reason.
+//! An API refuses a whole request for a single unacceptable schema, so one tool of one server could break every
+//! message. Each schema is therefore rewritten. Invalid keywords are repaired or dropped ([`tidy`]). Combined shapes
+//! at the top become one list of arguments and a sentence ([`flatten`]). Arguments with unacceptable names are
+//! renamed, and calls translate them back. A rewritten schema may allow more than the server's but never less; the
+//! server has the last word. A schema that can't be rewritten is left out with a reason.
 //!
-//! A person accepts the server's own words (`pin`); this is derived from them each time.
+//! A person accepts the server's original (`pin`); the rewritten schema is derived from it each time.
 
 mod flatten;
 mod tidy;
@@ -19,27 +19,27 @@ use reveille_base::words::shortened;
 
 use self::{flatten::flatten, tidy::tidy_root};
 
-/// The longest name of an argument that an API takes, in characters.
+/// Maximum length of an argument's name, in characters, set by the APIs.
 const MAX_KEY_CHARS: usize = 64;
-/// The longest note, in characters.
+/// Maximum length of a note, in characters.
 const MAX_NOTE_CHARS: usize = 6_000;
 
-/// The arguments of a tool as a model is told of them.
+/// The arguments of a tool as shown to a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ToolArguments {
-    /// A JSON Schema (2020-12) of an object, without combinations at its top.
+    /// A JSON Schema (2020-12) of an object, without combinations at the top.
     pub(super) schema: Value,
-    /// Sentences on what the schema no longer says; empty if it says everything.
+    /// Sentences about restrictions lost in the schema; may be empty.
     pub(super) note: String,
-    /// The server's names of arguments by the names that the model has for them; only those that differ.
+    /// The server's argument names by the model's names, where they differ.
     renamed: BTreeMap<String, String>,
 }
 
 impl ToolArguments {
-    /// Rewrites a server's schema. Pure, and the same for the same schema.
+    /// Rewrites a server's schema. Pure and deterministic.
     ///
     /// # Errors
-    /// Why the tool can't be offered, as the end of a sentence.
+    /// The reason why the tool can't be offered, as the end of a sentence.
     pub(super) fn read(schema: &Value) -> Result<Self, String> {
         let root = tidy_root(schema)?;
         let shape = flatten(&root).ok_or("it takes something else than named arguments")?;
@@ -54,7 +54,7 @@ impl ToolArguments {
         Ok(Self { schema, note: shortened(&notes.join(" "), MAX_NOTE_CHARS), renamed })
     }
 
-    /// A call's arguments under the server's names.
+    /// Translates a call's arguments to the server's names.
     pub(super) fn restore(&self, arguments: Value) -> Value {
         match arguments {
             Value::Object(object) if !self.renamed.is_empty() => {
@@ -66,7 +66,7 @@ impl ToolArguments {
     }
 }
 
-/// Gives each argument a name that every API takes.
+/// Gives each argument a name accepted by every API.
 fn with_plain_keys(mut schema: Map<String, Value>) -> (Value, BTreeMap<String, String>) {
     let mut renamed = BTreeMap::new();
     let Some(Value::Object(properties)) = schema.get("properties") else { return (Value::Object(schema), renamed) };
@@ -104,7 +104,7 @@ fn plain_key(key: &str, is_taken: impl Fn(&str) -> bool) -> String {
     std::iter::once(plain.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(plain)
 }
 
-/// Drops each reference that leads nowhere: the place takes anything then, and the rest of it stays.
+/// Drops each dangling reference; its place then accepts any value, and sibling keywords stay.
 fn drop_dangling(value: &mut Value, document: &Value) {
     match value {
         Value::Object(object) => {
@@ -120,7 +120,7 @@ fn drop_dangling(value: &mut Value, document: &Value) {
     }
 }
 
-/// What a reference within a document leads to; `None` if it leads out of it or nowhere.
+/// Resolves a reference within a document; `None` if it leads outside or nowhere.
 fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     let found = document.pointer(pointer).or_else(|| document.pointer(&percent_decoded(pointer)?));
@@ -144,7 +144,7 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A schema that takes anything.
+/// Returns a schema that accepts any value.
 fn anything() -> Value {
     json!({})
 }

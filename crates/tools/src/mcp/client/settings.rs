@@ -1,5 +1,5 @@
-//! `mcp.toml`: the servers that a person lets the model use. Read like the policy: believed only when nobody else can have written
-//! it, and what isn't known in it is a problem. A server with a problem isn't used; the others are.
+//! `mcp.toml`: the servers that a person allows the model. Trusted only if no other user can have written the file,
+//! and unknown settings are problems. A server with a problem isn't used; the others are.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,85 +14,85 @@ use reveille_config::{Config, read_private};
 use reveille_policy::Risk;
 use reveille_sandbox::Grant;
 
-/// A file to begin with: everything in it is commented.
+/// A starting file in which everything is commented out.
 pub const EXAMPLE: &str = include_str!("../../../../../docs/mcp.toml");
-/// How long a call may take when the file says nothing else.
+/// Default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// The longest time for a call that can be set, in seconds.
+/// Maximum configurable timeout of a call, in seconds.
 const MAX_TIMEOUT_S: u64 = 600;
-/// The most servers.
+/// Maximum number of servers.
 const MAX_SERVERS: usize = 32;
-/// How a header's credential may begin.
+/// The schemes of a header's credential.
 const SCHEMES: [&str; 3] = ["Bearer", "Basic", "Token"];
-/// A cookie with so many bytes is a secret: a shorter one (`theme=dark`) is an ordinary word.
+/// Cookies of at least this many bytes are secrets: a shorter one (`theme=dark`) may be an ordinary word.
 const MIN_COOKIE_BYTES: usize = 12;
-/// The longest name of a server, in characters: it is part of its tools' names.
+/// Maximum length of a server's name, in characters: the name is part of its tools' names.
 const MAX_NAME_CHARS: usize = 24;
 
-/// A server as a person has set it up.
+/// A configured server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// What it is called: `a-z`, `0-9`, `-` and single `_`.
+    /// The name, of `a-z`, `0-9`, `-` and single `_`.
     pub name: String,
-    /// Where it is.
+    /// The location.
     pub place: ServerPlace,
-    /// The tools that may be used; none: all of them.
+    /// The allowed tools; `None` means all of them.
     pub tools: Option<BTreeSet<String>>,
-    /// What its calls risk.
+    /// The risk of its calls.
     pub risk: Risk,
-    /// Whether what it says of its tools' effects is believed.
+    /// True if the server's declarations about effects are believed.
     pub trust_annotations: bool,
-    /// Whether chats may use it that aren't the owner's.
+    /// True if chats other than the owner's may use the server.
     pub guests: bool,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub timeout: Duration,
-    /// What of all this must never be printed.
+    /// The secrets that must never be printed.
     pub secrets: Vec<Secret>,
 }
 
-/// Where a server is.
+/// The location of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerPlace {
-    /// A program that is started when it is needed.
+    /// A program, started on demand.
     Command {
         /// The program and its arguments.
         command: Vec<String>,
-        /// Variables of its own.
+        /// Additional environment variables.
         env: BTreeMap<String, Secret>,
-        /// Whom it may speak to.
+        /// The reachable hosts.
         hosts: Vec<Grant>,
-        /// Folders that it may write in.
+        /// The writable folders.
         writable: Vec<PathBuf>,
     },
-    /// A server that runs by itself, spoken with by streamable HTTP.
+    /// A running server, reached by streamable HTTP.
     Url {
-        /// Its address.
+        /// The address.
         url: reqwest::Url,
         /// Headers of every request, such as `Authorization`.
         headers: BTreeMap<String, Secret>,
     },
 }
 
-/// What `mcp.toml` says.
+/// The content of `mcp.toml`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// The servers that can be used.
+    /// The usable servers.
     pub servers: Vec<Server>,
-    /// The files that it names for secrets, of servers that can't be used, too.
+    /// The files named for secrets, including those of unusable servers.
     pub key_files: Vec<PathBuf>,
-    /// Whether nothing of the file could be read, not even which files of keys it names.
+    /// Set if the file is unreadable, so that even its key files are unknown.
     pub is_refused: bool,
-    /// Sentences for people: what isn't used, and why.
+    /// Sentences for people about unused entries, with the reasons.
     pub problems: Vec<String>,
 }
 
 impl Settings {
-    /// Those of this workspace.
+    /// Loads the settings of this workspace.
     pub fn of(config: &Config) -> Self {
         Self::load(&config.mcp_path(), config.home.as_deref())
     }
 
-    /// Reads the file; without one there are no servers. `home` is what `~/` stands for.
+    /// Loads the file; without a file there are no servers. `home` is the value of `~/`.
     pub fn load(path: &Path, home: Option<&Path>) -> Self {
         if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
             return Self::default();
@@ -105,7 +105,7 @@ impl Settings {
         }
     }
 
-    /// Reads the text of the file. Files that it names are read, too.
+    /// Parses the file's text. Also reads the files named in it.
     pub fn parse(text: &str, home: Option<&Path>) -> Self {
         let mut settings = Self::default();
         let file: File = match toml::from_str(text) {
@@ -138,7 +138,7 @@ impl Settings {
         settings
     }
 
-    /// A server by its name.
+    /// Returns a server by its name.
     pub fn get(&self, name: &str) -> Option<&Server> {
         self.servers.iter().find(|server| server.name == name)
     }
@@ -228,7 +228,7 @@ impl Raw {
             ServerPlace::Command { command, .. } => command.clone(),
             ServerPlace::Url { url, .. } => vec![url.to_string()],
         };
-        // A time zone, say, would be masked wherever it is written. A password in an address is one wherever it stands.
+        // Masking values like a time zone would garble ordinary text. A password in an address is always a secret.
         let open = open.iter().map(|(_, value)| value.expose()).chain(words.iter().map(String::as_str));
         let secrets = secret.iter().flat_map(|(name, value)| parts(name, value));
         let secrets = secrets.chain(open.flat_map(redact::passwords_in)).chain(arguments(&words)).collect();
@@ -237,7 +237,7 @@ impl Raw {
     }
 }
 
-/// The values of arguments whose names say that they are secret: `--token=abc`, and `--token abc`.
+/// Returns the values of arguments with secret names: `--token=abc`, and `--token abc`.
 fn arguments(words: &[String]) -> impl Iterator<Item = Secret> + '_ {
     let is_secret = |name: &str| name.starts_with('-') && redact::is_secret_name(name);
     words.iter().enumerate().filter_map(move |(at, word)| match word.split_once('=') {
@@ -249,7 +249,7 @@ fn arguments(words: &[String]) -> impl Iterator<Item = Secret> + '_ {
     })
 }
 
-/// What a value is known by: the whole of it, what follows a scheme (`abc` of `Bearer abc`), and each long value of a cookie.
+/// Returns the secret parts of a value: the whole, the credential after a scheme (`abc` of `Bearer abc`), and each long cookie value.
 fn parts(name: &str, value: &Secret) -> Vec<Secret> {
     let whole = value.expose().trim();
     let is_scheme = |word: &str| SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(word));
@@ -270,7 +270,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Values that may be secret, written down here or in files of their own.
+/// Reads values that may be secret, from the settings or from files of their own.
 fn secrets(
     values: BTreeMap<String, String>,
     files: BTreeMap<String, String>,
@@ -287,7 +287,7 @@ fn secrets(
     Ok(secrets)
 }
 
-/// The files that a server's table names for secrets, whatever else is wrong with it.
+/// Returns the key files named in a server's table, even if the table has other errors.
 fn key_files(table: &toml::Table, home: Option<&Path>) -> Vec<PathBuf> {
     let files = ["env_files", "header_files"].into_iter().filter_map(|name| table.get(name)?.as_table());
     files.flat_map(toml::Table::values).filter_map(|path| folder(path.as_str()?, home).ok()).collect()
@@ -301,7 +301,7 @@ fn folder(path: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     if path.is_absolute() { Ok(path) } else { Err(format!("{}: a whole path is expected", path.display())) }
 }
 
-/// An address that a person wrote: encrypted, unless it leads to this machine or to a literal address of theirs.
+/// Parses an address written by a person: encrypted, unless it is this machine or a literal address.
 fn address(text: &str) -> Result<reqwest::Url, String> {
     let url = reqwest::Url::parse(text).map_err(|error| format!("its url can't be read: {error}"))?;
     let host = url.host_str().unwrap_or_default();

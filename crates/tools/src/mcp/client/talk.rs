@@ -1,8 +1,8 @@
-//! The client's half of a conversation: which of the things that a server says is the answer that is waited for.
+//! The client's half of a conversation: recognizes the awaited answer among a server's messages.
 //!
-//! One request is open at a time, so an answer can be told even where a server numbers its answers in its own way. Messages are read
-//! as leniently as their meaning is clear. What is clearly meant as a message and can't be read ends the wait with a reason; what
-//! isn't a message is kept as a hint for whoever reads why no answer came. Pure but for what it remembers, which is bounded.
+//! Only one request is open at a time, so answers are recognized even if a server numbers them differently. Messages
+//! are parsed as leniently as their meaning is clear. An unreadable message ends the wait with a reason; other text is
+//! kept as a hint for a missing answer. Pure except for its bounded state.
 
 use serde_json::{Map, Value, json};
 
@@ -14,16 +14,16 @@ use crate::mcp::{
     message::{request, response},
 };
 
-/// Requests of a server that are answered while one of ours is open. A flood isn't worth our memory.
+/// Maximum number of a server's requests answered during one of ours, against a flood.
 const MAX_REPLIES: usize = 64;
-/// The longest number of a server's request that is sent back, in bytes of JSON.
+/// Maximum length of a request id that is sent back, in bytes of JSON.
 const MAX_ID_BYTES: usize = 256;
-/// The longest hint, in characters.
+/// Maximum length of a hint, in characters.
 const MAX_HINT_CHARS: usize = 300;
-/// The longest message of an error, in characters.
+/// Maximum length of an error message, in characters.
 const MAX_ERROR_CHARS: usize = 4_000;
 
-/// What is asked of a server.
+/// A request to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServerMethod {
     Initialize,
@@ -44,7 +44,7 @@ impl ServerMethod {
         [Self::Initialize, Self::ListTools, Self::CallTool].iter().any(|question| question.method() == method)
     }
 
-    /// Whether a result can be an answer to it.
+    /// Returns true if a result can be the answer to this request.
     fn fits(self, result: &Value) -> bool {
         self != Self::ListTools || result.get("tools").is_some()
     }
@@ -53,27 +53,27 @@ impl ServerMethod {
 /// A conversation with one server.
 #[derive(Debug)]
 pub(super) struct ServerTalk {
-    /// The transport itself says which answer belongs to which request, as HTTP does.
+    /// Set if the transport pairs answers with requests, like HTTP.
     is_paired: bool,
     question: ServerMethod,
     last_id: u64,
-    /// The server has answered under a number that isn't the request's.
+    /// Set once the server has answered under a wrong number.
     ignores_ids: bool,
-    /// It has answered our notification, which wants no answer.
+    /// Set once the server has answered our notification, which expects no answer.
     has_answered_notification: bool,
     has_news: bool,
     replies: usize,
-    /// A message that is spread over several lines, as far as it has come.
+    /// The received part of a message spread over several lines.
     open_lines: String,
     hint: String,
 }
 
-/// What follows from something that a server said.
+/// The consequences of a server's text.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct TalkStep {
-    /// The answer that is waited for.
+    /// The awaited answer.
     pub(super) answer: Option<Result<Value, ClientError>>,
-    /// Messages that the server wants.
+    /// Messages to send to the server.
     pub(super) replies: Vec<String>,
 }
 
@@ -90,16 +90,16 @@ enum Said {
         id: Option<Value>,
         result: Result<Value, RpcError>,
     },
-    /// Meant as an answer, without a result or an error.
+    /// Meant as an answer, but without a result or an error.
     Empty {
         id: Value,
     },
 }
 
-/// How a number belongs to the open request.
+/// The relation of a number to the open request.
 enum Numbered {
     Right,
-    /// It was another request's, which has been answered.
+    /// The number of an earlier, answered request.
     Earlier,
     Wrong,
 }
@@ -119,7 +119,7 @@ impl ServerTalk {
         }
     }
 
-    /// Opens a request; returns its text.
+    /// Opens a request and returns its text.
     pub(super) fn ask(&mut self, question: ServerMethod, params: &Value) -> String {
         self.last_id += 1;
         self.question = question;
@@ -129,22 +129,22 @@ impl ServerTalk {
         request(self.last_id, question.method(), params)
     }
 
-    /// Takes whether the server has said that its tools are others now; it hasn't from here on.
+    /// Takes and resets the flag that the server has announced changed tools.
     pub(super) fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.has_news)
     }
 
-    /// Whether the server has said that its tools are others now.
+    /// Returns true if the server has announced changed tools.
     pub(super) fn has_news(&self) -> bool {
         self.has_news
     }
 
-    /// What the server said last that wasn't an answer, on one line; empty if nothing.
+    /// Returns the server's last text that wasn't an answer, on one line; may be empty.
     pub(super) fn hint(&self) -> &str {
         &self.hint
     }
 
-    /// Reads a line, a body or an event.
+    /// Processes a line, a body or an event.
     pub(super) fn hear(&mut self, text: &str) -> TalkStep {
         let mut heard = TalkStep::default();
         match self.messages(text) {
@@ -160,7 +160,7 @@ impl ServerTalk {
 
     fn take(&mut self, said: Said, heard: &mut TalkStep) {
         match said {
-            // Some print what they receive.
+            // Some servers echo our requests.
             Said::Request { method, .. } if ServerMethod::is_ours(&method) => self.note(&format!("our own {method}")),
             Said::Request { id, method } => {
                 self.replies += 1;
@@ -183,7 +183,7 @@ impl ServerTalk {
             }
             Said::Response { id, result } => {
                 if heard.answer.is_none() && self.is_answer(id.as_ref(), &result) {
-                    // An error with our number is what became of the call; one without came before it, and says that nothing was done.
+                    // A numbered error is the result of the call. An unnumbered session error preceded the call, so nothing was done.
                     let is_unnumbered = id.as_ref().is_none_or(Value::is_null);
                     heard.answer = Some(result.map_err(|error| match is_unnumbered && is_session_error(&error) {
                         true => ClientError::SessionOver,
@@ -196,7 +196,7 @@ impl ServerTalk {
         }
     }
 
-    /// Whether it answers the open request.
+    /// Returns true if the response answers the open request.
     fn is_answer(&mut self, id: Option<&Value>, result: &Result<Value, RpcError>) -> bool {
         let numbered = self.numbered(id);
         if self.is_paired || matches!(numbered, Numbered::Right) {
@@ -205,7 +205,7 @@ impl ServerTalk {
         let is_earlier = matches!(numbered, Numbered::Earlier);
         let is_answer = match result {
             Ok(result) if self.ignores_ids => self.question.fits(result),
-            // What comes twice must not pass for the answer to the next call; a list of tools can't be mistaken.
+            // A repeated answer must not pass for the next call's answer; a tool list is unmistakable.
             Ok(result) => self.question.fits(result) && (!is_earlier || self.question == ServerMethod::ListTools),
             Err(_) if is_earlier && !self.ignores_ids => false,
             Err(error) => !self.is_about_notification(error),
@@ -214,7 +214,7 @@ impl ServerTalk {
         is_answer
     }
 
-    /// Whether an error without our number answers the notification that follows an introduction: many servers do.
+    /// Returns true if an unnumbered error answers the notification after the introduction, as many servers do.
     fn is_about_notification(&mut self, error: &RpcError) -> bool {
         let names = |word: &str| error.message.contains(word);
         let is_unknown_method = [RpcError::NO_METHOD, RpcError::INVALID].contains(&error.code);
@@ -270,7 +270,7 @@ impl ServerTalk {
             }
             return Ok(Vec::new());
         }
-        // A word before the message, on its line.
+        // Text before the message on its line.
         if let Some(said) = trimmed.find("{\"jsonrpc\"").filter(|start| *start > 0) {
             return self.messages(trimmed.get(said..).unwrap_or_default());
         }
@@ -289,7 +289,7 @@ impl ServerTalk {
         Ok(Vec::new())
     }
 
-    /// Keeps a line that belongs to a message of several lines; false: it doesn't.
+    /// Keeps a line of a message spread over several lines; returns false for other lines.
     fn continues(&mut self, line: &str, error: Option<&serde_json::Error>) -> bool {
         if self.is_paired {
             return false;
@@ -317,12 +317,12 @@ impl ServerTalk {
     }
 }
 
-/// Whether a line can be the last one of a message that is spread over several.
+/// Returns true for a line that can end a message spread over several lines.
 fn is_end(line: &str) -> bool {
     matches!(line.trim_end(), "}" | "]")
 }
 
-/// The values that a text holds, one after the other. Noise behind them is passed over.
+/// Parses the consecutive values in a text. Noise after them is ignored.
 fn values(text: &str) -> serde_json::Result<Vec<Value>> {
     let read = |text: &str| {
         let (mut values, mut error) = (Vec::new(), None);
@@ -346,7 +346,7 @@ fn values(text: &str) -> serde_json::Result<Vec<Value>> {
     })
 }
 
-/// The messages of a batch; a single one is one.
+/// Returns the messages of a batch, or a single message.
 fn each(value: Value) -> Vec<Value> {
     match value {
         Value::Array(values) => values,
@@ -354,7 +354,7 @@ fn each(value: Value) -> Vec<Value> {
     }
 }
 
-/// Reads a message; `None` if it is none. `is_paired`: it came as the answer to a request, whatever it names itself.
+/// Classifies a message; `None` for other values. `is_paired` means that the transport marks the value as an answer.
 fn classify(value: Value, is_paired: bool) -> Option<Said> {
     let Value::Object(mut object) = value else { return None };
     let id = object.shift_remove("id").filter(|id| id.is_string() || id.is_number());
@@ -365,7 +365,7 @@ fn classify(value: Value, is_paired: bool) -> Option<Said> {
             None => Said::Notification { method },
         });
     }
-    // A line of a log may have an "error", too.
+    // Log lines may have an "error" too.
     let is_ours = is_paired || object.contains_key("jsonrpc") || id.is_some();
     match outcome(object).filter(|_| is_ours) {
         Some(result) => Some(Said::Response { id, result }),
@@ -373,7 +373,7 @@ fn classify(value: Value, is_paired: bool) -> Option<Said> {
     }
 }
 
-/// A result or an error; `None` if there is neither.
+/// Returns a result or an error; `None` if there is neither.
 fn outcome(mut object: Map<String, Value>) -> Option<Result<Value, RpcError>> {
     let is_error = |error: &Value| !matches!(error, Value::Null | Value::Bool(false)) && *error != json!("");
     match (object.shift_remove("result"), object.shift_remove("error").filter(is_error)) {
@@ -383,7 +383,7 @@ fn outcome(mut object: Map<String, Value>) -> Option<Result<Value, RpcError>> {
     }
 }
 
-/// Reads an error in whatever form it has.
+/// Parses an error of any form.
 pub(super) fn read_error(error: &Value) -> RpcError {
     let code = match error.get("code") {
         Some(Value::Number(code)) => code.as_i64(),

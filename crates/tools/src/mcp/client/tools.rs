@@ -1,8 +1,8 @@
-//! Tools of servers as the model sees them, and how they are called.
+//! The servers' tools as shown to the model, and their calls.
 //!
-//! The definitions are those that a person has accepted: building them starts no server. A call finds out whether they still hold.
-//! If not, nothing is called, what was found is kept, and the next call asks, with what has changed and the hash of what a yes
-//! accepts; the call that runs after that yes accepts exactly that.
+//! The definitions are the accepted ones, so building them starts no server. A call checks that they still hold. If
+//! not, nothing is called and the found list is kept. The next call then asks, showing the changes and the hash of the
+//! new list, and a call after the approval accepts exactly that list.
 
 use std::{
     collections::BTreeMap,
@@ -28,11 +28,11 @@ use super::{
 };
 use crate::{Acting, Done, Foreign, Outcome, Refusal, Tool, World};
 
-/// What is asked about each call of a server that nothing confines. Exactly this was agreed to, or it doesn't run.
+/// The reason to ask before each call of an unconfined server. The server runs unconfined only if exactly this reason was approved.
 const NOT_CONFINED: &str =
     "There is no sandbox here that could hold this MCP server: it could do whatever you can. So every call asks.";
 
-/// Where a tool's calls go.
+/// The target of a tool's calls.
 #[derive(Debug)]
 struct Target {
     server: Arc<Server>,
@@ -41,7 +41,7 @@ struct Target {
     pins: PathBuf,
 }
 
-/// The accepted tools of all servers that may be used, by name.
+/// Builds the accepted tools of all usable servers.
 pub fn tools(config: &Config, settings: &Settings) -> Vec<Tool> {
     let pins = config.mcp_pins_dir();
     let mut tools = Vec::new();
@@ -55,7 +55,7 @@ pub fn tools(config: &Config, settings: &Settings) -> Vec<Tool> {
     tools
 }
 
-/// An accepted tool as the model sees it; `None` if no model's API would take it. `wake mcp refresh` says so.
+/// Builds an accepted tool for the model; `None` if the models' APIs wouldn't accept its schema, as `wake mcp refresh` reports.
 fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Option<Tool> {
     let Listed { name, description, schema, reads_only, is_idempotent } = tool;
     let arguments = ToolArguments::read(schema).ok()?;
@@ -103,7 +103,7 @@ fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Option<Tool> {
 }
 
 impl Target {
-    /// What asks besides the policy.
+    /// Returns the reasons to ask besides the policy's.
     fn asks(&self, shelter: &Shelter) -> Vec<String> {
         let changed = Pin::load(&self.pins, &self.server.name).question(&self.server.name);
         // fault: sandbox-mcp-call-neednt
@@ -112,14 +112,14 @@ impl Target {
     }
 }
 
-/// The servers that one cycle has begun to speak with. Dropped, they end.
+/// The servers with a connection in this cycle. Dropping this ends them.
 #[derive(Debug, Default)]
 pub struct Servers {
     open: BTreeMap<String, Connection>,
 }
 
 impl Servers {
-    /// Calls a tool. `agreed` is what a person was told when they allowed this very call.
+    /// Calls a tool. `agreed` holds the reasons approved by a person for this call.
     async fn call(&mut self, target: &Target, shelter: &Shelter, agreed: &[String], input: &str) -> Outcome {
         let Ok(arguments @ Value::Object(_)) = serde_json::from_str(input) else {
             return Err(Refusal("The arguments are no JSON object. Nothing was done.".to_owned()));
@@ -130,7 +130,7 @@ impl Servers {
             Ok(answered) => answered,
             Err(why) => return Ok(failed(server, why)),
         };
-        // The request was lost with the session, so that nothing is done twice.
+        // The request was lost with the session, so a repetition does nothing twice.
         if answered == Err(ClientError::SessionOver) {
             answered = match self.try_call(target, shelter, agreed, &arguments).await {
                 Ok(answered) => answered,
@@ -156,10 +156,10 @@ impl Servers {
         })
     }
 
-    /// Calls a tool once. A connection that can be used again stays open.
+    /// Calls a tool once. A reusable connection stays open.
     ///
     /// # Errors
-    /// As [`begin`]: then the call wasn't made.
+    /// As for [`begin`]: the call wasn't made.
     async fn try_call(
         &mut self,
         target: &Target,
@@ -180,11 +180,11 @@ impl Servers {
     }
 }
 
-/// A server whose list is what was accepted, or has just been agreed to.
+/// Connects to a server whose list is the accepted one, or has just been approved.
 ///
 /// # Errors
-/// In sentences for the model, why it isn't called: it can't be used, or its list is another one. They can quote the server, in
-/// names of its tools for one, so they are its words.
+/// The reason for the model in sentences: the server can't be used, or its list has changed. The text may quote the
+/// server, for example tool names, so it is untrusted.
 async fn begin(
     earlier: Option<Connection>,
     target: &Target,
@@ -216,12 +216,12 @@ async fn open_and_list(
     Ok((connection, offered))
 }
 
-/// Holds what was found against what was accepted.
+/// Compares the found list with the accepted one.
 fn accept(target: &Target, found: Listing, agreed: &[String]) -> Result<(), String> {
     let Target { server, tool, pins, .. } = target;
     let pin = Pin::load(pins, &server.name);
     let (accepted, sha256) = (pin.accepted.clone().unwrap_or_default(), found.sha256());
-    // The whole sentence: others quote names, of files for one, that a server may choose.
+    // Compares the whole sentence, because others quote names that a server may choose, such as those of files.
     let asked = Pin { accepted: pin.accepted.clone(), found: Some(found.clone()) }.question(&server.name);
     // fault: yes-servers-tools-accepts
     let is_agreed = asked.is_some_and(|asked| agreed.contains(&asked));
@@ -249,10 +249,10 @@ fn accept(target: &Target, found: Listing, agreed: &[String]) -> Result<(), Stri
     }
 }
 
-/// Starts or dials a server of `mcp.toml`; one that nothing confines only if that was agreed to.
+/// Starts or dials a server of `mcp.toml`. An unconfined server is started only after an approval.
 ///
 /// # Errors
-/// It can't be used.
+/// The server can't be used.
 pub(super) async fn open(server: &Server, shelter: &Shelter, may_be_loose: bool) -> Result<Connection, ClientError> {
     let cannot = |error: std::io::Error| ClientError::Unreachable(format!("its folder can't be made: {error}"));
     let within = match (&server.place, shelter.is_there()) {
@@ -290,7 +290,7 @@ fn told(target: &Target, arguments: &Value, ReadResult { text, image, is_failure
     }
 }
 
-/// A failure holds the server's words, too.
+/// Builds a failed result, which contains the server's words too.
 fn failed(server: &Server, content: String) -> Done {
     // fault: mcp-servers-failure-nobodys
     Done { content, taint: Some(origin(server)), is_failure: true, ..Done::default() }
@@ -300,7 +300,7 @@ fn origin(server: &Server) -> String {
     format!("the MCP server {}", server.name)
 }
 
-/// What the definitions of a list look like to people: a line a tool.
+/// Describes a list of tools for people, one line per tool.
 pub fn described(listing: &Listing) -> String {
     listing.tools.iter().map(|tool| format!("  {}: {}\n", tool.shown_name(), first_line(&tool.description))).collect()
 }
@@ -309,10 +309,10 @@ fn first_line(text: &str) -> String {
     clean(text.lines().next().unwrap_or_default(), 100)
 }
 
-/// Asks a server of `mcp.toml` what it offers now. For a person at this machine, who starts it by asking.
+/// Lists a server's current tools, for a person at this machine. The server is started for this.
 ///
 /// # Errors
-/// It can't be used.
+/// The server can't be used.
 pub async fn look(
     server: &Server,
     shelter: &Shelter,
@@ -323,10 +323,10 @@ pub async fn look(
     Ok((listing, offered.problems.into_iter().chain(left_out).collect()))
 }
 
-/// Calls a tool for a person at this machine; gives text and whether it failed.
+/// Calls a tool for a person at this machine. Returns the text, and true for a failure.
 ///
 /// # Errors
-/// It can't be used, or gives no answer.
+/// The server can't be used, or gives no answer.
 pub async fn try_out(
     server: &Server,
     shelter: &Shelter,

@@ -1,8 +1,8 @@
-//! Requests by streamable HTTP on a loopback port: one `POST` a message, each with the bearer token.
+//! Streamable HTTP on a loopback port: one `POST` per message, each with the bearer token.
 //!
-//! A page in a browser can reach a loopback port, and by a name of its own that leads there it can read the answers: so whoever asks
-//! has to name this machine in `Host` (and in `Origin`, if there is one) and to know the token. Nothing is sent unasked, so there is
-//! no stream to open by `GET`; a session's number is given out because clients expect one, and means nothing here.
+//! A web page can reach a loopback port, and read the answers through a DNS name that leads there. Clients must
+//! therefore name this machine in `Host` (and in `Origin`, if present) and know the token. Nothing is sent unasked, so
+//! `GET` opens no stream. A session id is issued because clients expect one, but has no meaning.
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
@@ -29,14 +29,14 @@ use crate::{
     },
 };
 
-/// Where the server is found.
+/// The path of the server.
 pub const PATH: &str = "/mcp";
-/// How long a request's body may take.
+/// Timeout of a request's body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const SESSION: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 
-/// What all connections share.
+/// State shared by all connections.
 struct Door {
     offer: Offer,
     token: Secret,
@@ -45,10 +45,10 @@ struct Door {
 
 type Answered = Response<Full<Bytes>>;
 
-/// Serves until it is dropped. The listener has to be on a loopback address.
+/// Serves until dropped. The listener must be on a loopback address.
 ///
 /// # Errors
-/// It isn't.
+/// The address isn't a loopback address.
 pub async fn serve(
     listener: TcpListener,
     token: &Secret,
@@ -60,7 +60,7 @@ pub async fn serve(
     let door = Arc::new(Door { offer, token: token.clone(), jobs });
     tokio::select! {
         never = loopback::serve(std::slice::from_ref(&listener), move |request| answered(door.clone(), request)) => match never {},
-        // The door holds a sender for as long as it accepts.
+        // The gateway holds a sender as long as it accepts requests.
         () = work(handler, waiting) => Err(io::Error::other("nobody can ask any more")),
     }
 }
@@ -81,7 +81,7 @@ impl Door {
         }
     }
 
-    /// Looks at who asks before anything of what is asked.
+    /// Checks the client before any part of the request's body is read.
     fn admit(&self, path: &str, headers: &HeaderMap) -> Result<(), Box<Answered>> {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
@@ -105,7 +105,7 @@ impl Door {
         Ok(())
     }
 
-    /// Compares digests: how long that takes tells nothing of the token.
+    /// Compares digests, so that the timing reveals nothing about the token.
     fn is_known(&self, headers: &HeaderMap) -> bool {
         let said = headers.get(AUTHORIZATION).and_then(|said| said.to_str().ok()).and_then(|said| said.split_once(' '));
         let digest = |token: &str| ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
@@ -159,7 +159,7 @@ impl Door {
         }
     }
 
-    /// The answer's text; `None` if the message wants none.
+    /// Returns the answer's text; `None` if the message expects no answer.
     async fn answer_to(&self, message: Message) -> Option<String> {
         let id = match &message {
             Message::Request { id, .. } | Message::Refused { id, .. } => Some(id.clone()),
@@ -174,7 +174,7 @@ impl Door {
     }
 }
 
-/// Whether a `Host`, or an origin's part behind `://`, names this machine, with whatever port.
+/// Returns true if a `Host`, or an origin's part after `://`, names this machine, with any port.
 fn is_this_machine(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,7 +1,7 @@
-//! The server's side: what is offered, how a request is answered, and the two ways in which requests come ([`stdio`], [`http`]).
+//! The server: its offer, the answers, and the two transports ([`stdio`], [`http`]).
 //!
-//! What needs nobody (introductions, pings, the list of tools) is answered at once by [`Offer`]; calls and resources go to one
-//! [`Handler`], one after the other, on the thread that serves. So a handler may be a running cycle or begin one of its own.
+//! [`Offer`] answers introductions, pings and tool lists at once. Calls and resources go to one [`Handler`], one after
+//! the other, on the serving thread, so a handler may be a running cycle or start one.
 
 pub mod http;
 pub mod stdio;
@@ -22,88 +22,88 @@ use super::{
     message::{Message, is_known},
 };
 
-/// The largest request, in bytes.
+/// Maximum size of a request, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// Requests that wait for the handler; more are refused.
+/// Maximum number of requests waiting for the handler; more are refused.
 const MAX_WAITING: usize = 16;
 
-/// What a server shows of itself.
+/// The public description of a server.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// For the client's model: what this is; empty if nothing is to be said.
+    /// A description for the client's model; may be empty.
     pub instructions: String,
-    /// Definitions of tools as the protocol has them (`name`, `description`, `inputSchema`, `annotations`).
+    /// Tool definitions in the protocol's form (`name`, `description`, `inputSchema`, `annotations`).
     pub tools: Vec<Value>,
-    /// Whether there are resources.
+    /// True if there are resources.
     pub has_resources: bool,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// For the client's model.
+    /// The text for the client's model.
     pub text: String,
-    /// Whether it failed.
+    /// True for a failure.
     pub is_error: bool,
-    /// A picture beside the text: a raw JSON image block as the Messages API has it.
+    /// A picture beside the text: a raw JSON image block of the Messages API.
     pub image: Option<String>,
 }
 
-/// A call of one of the offered tools.
+/// A call of an offered tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// Its arguments, a raw JSON object.
+    /// The arguments, a raw JSON object.
     pub input: String,
-    /// What the client says of the call beside it (`_meta`); null if nothing.
+    /// The client's metadata of the call (`_meta`); null if absent.
     pub meta: Value,
 }
 
-/// Something that can be read by its address.
+/// A readable resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// Its address.
+    /// The address.
     pub uri: String,
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Its media type.
+    /// The media type.
     pub mime: &'static str,
 }
 
-/// An answer that is being worked on, on one thread.
+/// An unfinished answer, bound to one thread.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
 
-/// Who carries calls out.
+/// The executor of calls.
 pub trait Handler {
-    /// Carries a call out.
+    /// Runs a call.
     fn call<'a>(&'a mut self, call: &'a Call) -> Answering<'a>;
 
-    /// What can be read.
+    /// Lists the resources.
     ///
     /// # Errors
-    /// Why that isn't told.
+    /// The reason why no list is available.
     fn resources(&mut self) -> Result<Vec<Resource>, Unread> {
         Ok(Vec::new())
     }
 
-    /// The text at an address.
+    /// Reads the text of a resource.
     ///
     /// # Errors
-    /// There is none, or why it isn't shown.
+    /// The resource is missing, or the reason for a refusal.
     fn read(&mut self, uri: &str) -> Result<String, Unread> {
         let _ = uri;
         Err(Unread::Missing)
     }
 }
 
-/// Why nothing was read.
+/// Why a resource wasn't read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
-    /// There is nothing there.
+    /// The resource doesn't exist.
     #[error("there is nothing there")]
     Missing,
-    /// It may not be, or can't be, for this reason: a sentence.
+    /// The resource can't or must not be read; the reason is a sentence.
     #[error("{0}")]
     Refused(String),
 }
@@ -118,15 +118,15 @@ impl From<Unread> for RpcError {
     }
 }
 
-/// What follows from a message.
+/// The reaction to a request.
 enum Next {
-    /// This answer, at once.
+    /// An immediate answer.
     Answer(Result<Value, RpcError>),
-    /// The handler's answer.
+    /// Work for the handler.
     Work(Work),
 }
 
-/// What a handler is asked.
+/// Work for the handler.
 #[derive(Debug)]
 enum Work {
     Call(Call),
@@ -134,18 +134,18 @@ enum Work {
     Read { uri: String },
 }
 
-/// A request on its way to the handler.
+/// A request queued for the handler.
 struct Job {
     work: Work,
     done: Box<dyn FnOnce(Result<Value, RpcError>) + Send>,
 }
 
 impl Offer {
-    /// What follows from a request. Total.
+    /// Returns the reaction to a request, for any input.
     fn next(&self, method: &str, params: &Value) -> Next {
         Next::Answer(match method {
             "initialize" => Ok(self.introduction(params)),
-            // There is nothing to set: what a client should know is in its answers.
+            // No setting exists: everything that a client needs is in the answers.
             "ping" | "logging/setLevel" => Ok(json!({})),
             "tools/list" => Ok(json!({"tools": self.tools})),
             "tools/call" => match self.call(params) {
@@ -180,7 +180,7 @@ impl Offer {
         introduction
     }
 
-    /// Whether a tool of this name is offered, or a verb of one that has this name of its own: older clients know it by that.
+    /// Returns true if this tool is offered, or a verb with this tool name, which older clients use.
     fn has(&self, name: &str) -> bool {
         let offered =
             |name: &str| self.tools.iter().find(|tool| tool.get("name").and_then(Value::as_str) == Some(name));
@@ -200,7 +200,7 @@ impl Offer {
         let input = match params.get("arguments") {
             None | Some(Value::Null) => "{}".to_owned(),
             Some(arguments @ Value::Object(_)) => arguments.to_string(),
-            // Some clients pass on what their model wrote.
+            // Some clients pass on the model's text as a string.
             Some(Value::String(text))
                 if serde_json::from_str::<Value>(text).is_ok_and(|read| read.is_object()) && !has_key_twice(text) =>
             {
@@ -213,7 +213,7 @@ impl Offer {
     }
 }
 
-/// Deals with a message: `done` gets the answer, now or when the handler is through. False: it wants none.
+/// Handles a message. `done` gets the answer, now or after the handler. Returns false if the message expects no answer.
 fn deal_with(
     offer: &Offer,
     message: Message,
@@ -241,7 +241,7 @@ fn deal_with(
     true
 }
 
-/// Carries out what comes, one after the other, until nobody can send any more.
+/// Runs the queued jobs one after the other until all senders are dropped.
 async fn work(handler: &mut dyn Handler, mut jobs: mpsc::Receiver<Job>) {
     while let Some(Job { work, done }) = jobs.recv().await {
         done(match work {
@@ -261,7 +261,7 @@ fn called(Answer { text, is_error, image }: Answer) -> Value {
     json!({"content": content, "isError": is_error})
 }
 
-/// The protocol's spelling of an image block.
+/// Converts an image block to the protocol's form.
 fn image_content(block: &str) -> Option<Value> {
     let block: Value = serde_json::from_str(block).ok()?;
     let source = block.get("source")?;

@@ -10,16 +10,16 @@ use crate::mcp::{
     message::{self, Message, Received, response},
 };
 
-/// Serves this process's own streams until its input ends.
+/// Serves this process's standard streams until the input ends.
 pub async fn serve(offer: Offer, handler: &mut dyn Handler) {
     let (lines, incoming) = mpsc::channel(MAX_WAITING);
-    // A thread of its own: a read of standard input can't be given up.
+    // A blocking read of standard input can't be cancelled, so it gets its own thread.
     std::thread::spawn(move || read(io::stdin().lock(), &lines));
     let (jobs, waiting) = mpsc::channel(MAX_WAITING);
     tokio::join!(listen(&offer, incoming, jobs), work(handler, waiting));
 }
 
-/// Hands lines on until there are no more, or one is too long to be kept.
+/// Forwards lines until the input ends or a line is too long.
 fn read(mut input: impl BufRead, lines: &mpsc::Sender<Result<String, RpcError>>) {
     loop {
         let mut line = Vec::new();
@@ -68,7 +68,7 @@ async fn listen(offer: &Offer, mut lines: mpsc::Receiver<Result<String, RpcError
     }
 }
 
-/// A closed pipe ends the input as well, and the server with it.
+/// A closed pipe also ends the input, and thereby the server.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).ok();

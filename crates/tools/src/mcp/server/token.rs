@@ -1,4 +1,4 @@
-//! The bearer token of the HTTP server: made once, kept in a file of the workspace that only its owner can read.
+//! The bearer token of the HTTP server, created once and kept in a private file of the workspace.
 
 use std::{
     io,
@@ -18,45 +18,45 @@ const TOKEN_BYTES: usize = 32;
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The file that is there can't be believed: a person puts it right or removes it.
+    /// The existing file isn't trustworthy; a person has to repair or remove it.
     #[error("{}: {why}. Remove it and a new one is made.", path.display())]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It can't be written.
+    /// The file can't be written.
     #[error("{}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no randomness to make one of.
+    /// No randomness is available.
     #[error("{0}, so that no token can be made")]
     NoRandomness(#[from] NoRandomness),
 }
 
-/// Random text that nobody guesses, of letters and digits.
+/// Creates an unguessable random text of letters and digits.
 ///
 /// # Errors
-/// The system has no randomness to give.
+/// The system provides no randomness.
 pub fn random() -> Result<Secret, TokenError> {
     Ok(Secret::new(random::hex(&random::bytes::<TOKEN_BYTES>()?)))
 }
 
-/// The token in a file, if there is one that can be believed.
+/// Returns the token in a file; `None` if the file is missing or not trustworthy.
 pub fn existing(path: &Path) -> Option<Secret> {
     let text = read_private(path).ok()?.text;
     Some(text.trim()).filter(|token| token.len() >= TOKEN_BYTES).map(Secret::new)
 }
 
-/// The token in a file, which is made if it isn't there.
+/// Returns the token in a file, which is created if missing.
 ///
 /// # Errors
-/// The file is somebody else's, open to others or empty, or can't be written.
+/// The file belongs to another user, is open to others or empty, or can't be written.
 pub fn load_or_make(path: &Path) -> Result<Secret, TokenError> {
     let unusable = |why: String| TokenError::Unusable { path: path.to_owned(), why };
     match path.symlink_metadata() {

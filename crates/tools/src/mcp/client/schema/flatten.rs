@@ -1,4 +1,4 @@
-//! What combines whole shapes at the top of a schema (`$ref`, `allOf`, `anyOf`, `oneOf`) as one list of arguments.
+//! Conversion of combined shapes at the top of a schema (`$ref`, `allOf`, `anyOf`, `oneOf`) to one list of arguments.
 
 use serde_json::{Map, Value, json};
 
@@ -6,24 +6,24 @@ use reveille_base::words::shortened;
 
 use super::target;
 
-/// Schemas that are looked at in all: references may lead in a circle.
+/// Maximum number of schemas examined, because references may be circular.
 const MAX_SCHEMAS: usize = 128;
-/// The longest sentence on the forms that arguments may have, in characters.
+/// Maximum length of the sentence about alternative forms, in characters.
 const MAX_FORMS_CHARS: usize = 3_000;
 
-/// A schema without combinations at its top.
+/// A schema without combinations at the top.
 #[derive(Debug, Default)]
 pub(super) struct FlatSchema {
-    /// It.
+    /// The schema.
     pub(super) schema: Map<String, Value>,
-    /// Sentences on what it doesn't say.
+    /// Sentences about lost restrictions.
     pub(super) notes: Vec<String>,
 }
 
-/// Flattens a tidied schema; `None` if it is of no object.
+/// Flattens a converted schema; `None` if it describes no object.
 pub(super) fn flatten(root: &Value) -> Option<FlatSchema> {
     let Shape { mut properties, required, mut rest, notes } = shape(root, root, &mut { MAX_SCHEMAS })?;
-    // Some APIs want each argument that is required to be described.
+    // Some APIs require a description of each required argument.
     for name in &required {
         properties.entry(name.clone()).or_insert_with(super::anything);
     }
@@ -37,7 +37,7 @@ pub(super) fn flatten(root: &Value) -> Option<FlatSchema> {
     Some(FlatSchema { schema, notes })
 }
 
-/// What is known of an object's arguments.
+/// The known arguments of an object.
 #[derive(Debug, Default, Clone)]
 struct Shape {
     properties: Map<String, Value>,
@@ -47,7 +47,7 @@ struct Shape {
     notes: Vec<String>,
 }
 
-/// Reads the shape of one schema of the document; `None` if no object fits it.
+/// Reads the shape of a schema in the document; `None` if it matches no object.
 fn shape(schema: &Value, document: &Value, left: &mut usize) -> Option<Shape> {
     let object = schema.as_object()?;
     let Some(fewer) = left.checked_sub(1) else { return Some(Shape::default()) };
@@ -66,7 +66,7 @@ fn shape(schema: &Value, document: &Value, left: &mut usize) -> Option<Shape> {
             ("type" | "$ref" | "allOf" | "anyOf" | "oneOf" | "default" | "examples", _) => {}
             ("properties", Value::Object(properties)) => found.properties = properties.clone(),
             ("required", Value::Array(names)) => found.required = texts(names),
-            // No API takes these at the top.
+            // No API accepts these at the top.
             ("not" | "enum" | "const", _) => {
                 found.notes.push(bounded(&format!(
                     "As a whole, the arguments are also bound by {}.",
@@ -101,7 +101,7 @@ fn texts(values: &[Value]) -> Vec<String> {
 }
 
 impl Shape {
-    /// Both hold.
+    /// Adds a shape that must hold as well.
     fn add(&mut self, other: Self) {
         for (key, schema) in other.properties {
             match self.properties.get_mut(&key) {
@@ -117,7 +117,7 @@ impl Shape {
         for (keyword, value) in other.rest {
             self.rest.entry(keyword).or_insert(value);
         }
-        // Each part would shut out what only another one names.
+        // Each part would exclude arguments named only by another part.
         self.rest.shift_remove("additionalProperties");
         self.rest.shift_remove("unevaluatedProperties");
         for note in other.notes {
@@ -127,7 +127,7 @@ impl Shape {
         }
     }
 
-    /// One of these forms holds, too.
+    /// Adds alternative shapes, one of which must hold as well.
     fn add_either(&mut self, forms: &[Self], how_many: &str) {
         let in_all = |name: &String| forms.iter().all(|form| form.required.contains(name));
         let common: Vec<String> = forms

@@ -1,18 +1,18 @@
-//! A server's schema as valid JSON Schema (2020-12): older drafts are translated, what means nothing is dropped.
+//! Conversion of a server's schema to valid JSON Schema (2020-12): older drafts are translated, meaningless parts dropped.
 
 use serde_json::{Map, Number, Value, json};
 
 use super::anything;
 
-/// The deepest schema within a schema; what lies deeper takes anything.
+/// Maximum nesting of schemas; deeper ones accept any value.
 const MAX_DEPTH: usize = 24;
-/// The types that there are.
+/// The standard types.
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// Tidies a whole schema up.
+/// Converts a whole schema.
 ///
 /// # Errors
-/// It can't be read as a schema of named arguments, and something would be lost.
+/// The schema doesn't describe named arguments, so a conversion would lose information.
 pub(super) fn tidy_root(schema: &Value) -> Result<Value, String> {
     let object = match schema {
         Value::Object(object) => object,
@@ -23,7 +23,7 @@ pub(super) fn tidy_root(schema: &Value) -> Result<Value, String> {
     if matches!(object.get("properties"), Some(Value::Array(list)) if !list.is_empty()) {
         return Err("its arguments are a list without names".to_owned());
     }
-    // Its own address: references that begin with it stay within the document.
+    // The schema's own address: references that begin with it are local.
     let id = object.get("$id").and_then(Value::as_str).unwrap_or_default().trim_end_matches('#').to_owned();
     let mut tidied = tidy(schema, 0);
     if !id.is_empty() {
@@ -52,7 +52,7 @@ fn tidy(schema: &Value, depth: usize) -> Value {
         _ if depth > MAX_DEPTH => anything(),
         Value::Object(object) => Value::Object(tidy_object(object, depth)),
         Value::Bool(false) => json!({"not": {}}),
-        // `"path": "string"` is short for a type, and another text for a description.
+        // `"path": "string"` abbreviates a type; any other text is a description.
         Value::String(text) => match type_named(text) {
             Some(name) => tidy(&json!({"type": name}), depth),
             None => json!({"description": text}),
@@ -89,7 +89,7 @@ fn tidy_object(object: &Map<String, Value>, depth: usize) -> Map<String, Value> 
     if object.get("nullable") == Some(&Value::Bool(true)) {
         allow_null(&mut tidied);
     }
-    // Both mean nothing and are asked for by some APIs.
+    // Both are meaningless, but required by some APIs.
     for (of, keyword) in [("array", "items"), ("object", "properties")] {
         if is_of_type(&tidied, of) && !tidied.contains_key(keyword) {
             tidied.insert(keyword.to_owned(), json!({}));
@@ -106,7 +106,7 @@ fn is_of_type(schema: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// A keyword's value as the standard has it; `None` if the keyword goes.
+/// Converts a keyword's value; `None` drops the keyword.
 fn tidy_keyword(keyword: &str, value: &Value, depth: usize) -> Option<Value> {
     match keyword {
         "type" => types(value),
@@ -166,14 +166,14 @@ fn tidy_keyword(keyword: &str, value: &Value, depth: usize) -> Option<Value> {
             value.is_string().then(|| value.clone())
         }
         "dependentRequired" => value.is_object().then(|| value.clone()),
-        // Which draft it is, and names by which nothing here refers to it.
+        // The draft's id, and names without any reference to them.
         "$schema" | "$id" | "id" | "$anchor" | "$vocabulary" | "$dynamicAnchor" | "$dynamicRef"
         | "$recursiveAnchor" | "$recursiveRef" | "additionalItems" | "nullable" => None,
         _ => Some(value.clone()),
     }
 }
 
-/// A list as it is, nothing as an empty one, and anything else as the only item of one.
+/// Returns a list's items, no items for null or a boolean, or any other value as the only item.
 fn listed(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(items) => items.iter().collect(),
@@ -190,7 +190,7 @@ fn types(value: &Value) -> Option<Value> {
         other => other.as_str().into_iter().collect(),
     };
     for name in words {
-        // One that isn't known could be anything.
+        // An unknown type could be anything.
         let name = type_named(name)?;
         if !names.contains(&name) {
             names.push(name);
@@ -203,7 +203,7 @@ fn types(value: &Value) -> Option<Value> {
     }
 }
 
-/// The standard's name of a type: some write those of their language.
+/// Returns the standard name of a type, also for names from programming languages.
 fn type_named(word: &str) -> Option<&'static str> {
     let word = word.trim().to_ascii_lowercase();
     let standard = match word.as_str() {
@@ -233,7 +233,7 @@ fn whole(value: &Value) -> Option<Value> {
     number.as_u64().map(Value::from).or_else(|| float.map(|_| number.into()))
 }
 
-/// Older drafts mark an argument itself as required.
+/// Collects the arguments marked as required themselves, as in older drafts.
 fn require_marked(object: &Map<String, Value>, tidied: &mut Map<String, Value>) {
     let Some(Value::Object(properties)) = object.get("properties") else { return };
     let marked = properties.iter().filter(|(_, schema)| schema.get("required") == Some(&Value::Bool(true)));
@@ -246,7 +246,7 @@ fn require_marked(object: &Map<String, Value>, tidied: &mut Map<String, Value>) 
     }
 }
 
-/// `nullable` is `OpenAPI`'s word.
+/// Allows null for `nullable`, a keyword of `OpenAPI`.
 fn allow_null(tidied: &mut Map<String, Value>) {
     match tidied.get_mut("type") {
         Some(Value::Array(several)) if !several.contains(&"null".into()) => several.push("null".into()),

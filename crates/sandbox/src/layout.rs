@@ -155,7 +155,7 @@ impl Layout {
         Self { places, ..self.clone() }
     }
 
-    /// Checks the grants against the hidden places. The paths in `seen` (visible by default) don't bar a writable grant.
+    /// Checks the grants against the hidden places. The paths in `seen` are only visible, and don't bar a writable grant.
     fn check(&self, confinement: &Confinement, seen: &[PathBuf]) -> Result<(), SandboxError> {
         if let Some(place) = self.places.iter().find(|place| place.path.to_str().is_none()) {
             return Err(refused(format!("{}: a name that isn't UTF-8 can't be confined", place.path.display())));

@@ -152,7 +152,7 @@ type Touches = Box<dyn Fn(&str, &World) -> Option<Touched> + Send + Sync>;
 /// A call that acts outside our stores, with raw arguments.
 pub type Act = Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Exec) -> Acting<'a> + Send + Sync>;
 
-/// Replaces the acting tools in a trial; takes the tool's name and its raw arguments.
+/// Answers calls instead of the acting tools; takes the tool's name and the raw arguments.
 pub type StandIn = Arc<dyn Fn(&str, &str) -> Outcome + Send + Sync>;
 
 /// One tool: its definition for the model, its risk, and its implementation.

@@ -172,7 +172,7 @@ impl Back<'_> {
         let again = self.later.get(&self.root.path.join(&entry.path));
         let left = if left.zip(again).is_some_and(|(left, again)| left.is_same(again)) { found.as_ref() } else { left };
         match stand(entry, left, found.as_ref(), &folder, name, kept)? {
-            // After a cut-off command, the toucher of a path is unknown.
+            // A cut-off command may never have touched this path.
             Stand::Before if self.after.is_none() => Ok(Became::Untouched),
             Stand::Before => Ok(Became::Restored),
             Stand::Left => put_back(&folder, name, entry, found.as_ref(), kept).map(|()| Became::Restored),

@@ -272,7 +272,7 @@ fn no_spelling_leads_out() {
     assert!(paths.len() >= 60, "{}", paths.len());
     for path in &paths {
         let control = fs::File::open(scratch.join(path));
-        // A file system that doesn't model the case, or one that does.
+        // A file system that ignores case, or one that doesn't.
         assert!(control.is_ok(), "the control can't open {path:?}: {control:?}");
         match scene.read(path) {
             Err(PathError::Refused(_)) => {}

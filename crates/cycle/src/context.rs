@@ -1,4 +1,4 @@
-//! What a wake is given, and what it gives back.
+//! The input of a wake and its report.
 
 use std::path::PathBuf;
 
@@ -17,79 +17,79 @@ use reveille_model::Model;
 use reveille_store::{Store, StoreError, wake_lock::LockError};
 use reveille_tools::{Documents, StandIn};
 
-/// How often `wake` that stays looks for something due.
+/// How often a staying `wake` looks for due work.
 pub const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What a wake is given from outside.
+/// The input of a wake, given from outside.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The settings.
     pub config: &'a Config,
-    /// The program's version, for the assistant that is asked.
+    /// The program's version, shown to the model.
     pub version: &'static str,
     /// The time.
     pub clock: &'a dyn Clock,
     /// The model.
     pub model: &'a dyn Model,
-    /// The door that messages leave by; none without a token.
+    /// The channel that messages are sent through. `None` without a token.
     pub channel: Option<&'a dyn Channel>,
     /// Masks the live secrets in whatever is written or sent.
     pub redactor: &'a Redactor,
     /// Becomes `true` when the process is asked to end.
     pub stop: &'a watch::Receiver<bool>,
-    /// Called before the lock is taken, for what an idle look does without, such as hearing signals: until then nothing is begun
-    /// that they could cut off.
+    /// Called before the lock is taken, for set-up that an idle look does without, such as signal handlers. Nothing that a signal
+    /// could interrupt has begun before this call.
     pub at_work: &'a dyn Fn(),
-    /// Who is shown what is meant for the terminal, and when.
+    /// The reader of the terminal's texts, and when they are shown.
     pub terminal: Terminal<'a>,
-    /// Whether it is one of many assistants' turns: it ends after one cycle, for the others.
+    /// True if several assistants take turns: this wake then ends after one cycle.
     pub is_turn: bool,
-    /// What answers in the place of the tools that act, where nothing may happen; none: they act.
+    /// Replaces the acting tools in a trial, so that nothing happens. `None` for a real wake.
     pub stand_in: Option<&'a StandIn>,
 }
 
-/// Who is shown what is meant for the terminal, and when.
+/// The reader of the terminal's texts, and when they are shown.
 #[derive(Clone, Copy)]
 pub enum Terminal<'a> {
-    /// Nobody by this process: it waits, or goes to the owner's chat.
+    /// No reader in this process: the texts wait, or go to the owner's chat.
     Unwatched,
-    /// Whoever looks at what this process leaves. Nobody waits for that.
+    /// The output is read later, and no person waits for it.
     Later,
-    /// Somebody who waits for the end of the wake, so that it spends no time on a remote that failed when it was last asked.
+    /// A person waits for the end of the wake, so the wake skips a remote that failed last time.
     AtEnd,
-    /// Somebody who waits, as soon as it is committed.
+    /// A person waits and sees each text as soon as it is committed.
     AtOnce(&'a dyn Screen),
 }
 
-/// A terminal that somebody looks at.
+/// A terminal with a reader.
 pub trait Screen {
-    /// Shows what is written for it and wasn't shown yet.
+    /// Shows the texts for the terminal that are new.
     ///
     /// # Errors
-    /// When that can't be read, or can't be marked as shown.
+    /// If the texts can't be read or marked as shown.
     fn show(&self, store: &mut Store) -> Result<(), StoreError>;
 
-    /// Says that the answer is there, and that what takes long begins.
+    /// Announces that the answer is complete and that the slow saving begins.
     fn saving(&self);
 }
 
 impl Context<'_> {
-    /// The chat that texts for the terminal go to while nobody looks at one: the owner's private chat, if there is one.
+    /// Returns the owner's private chat while no terminal has a reader. `None` without such a chat.
     pub(crate) fn instead_of_terminal(&self) -> Option<ChatRef> {
         let has_chat = matches!(self.terminal, Terminal::Unwatched) && self.channel.is_some();
         Some(self.config.owner_chat).filter(|owner| has_chat && owner.person().is_some())
     }
 }
 
-/// Why a wake failed, by what should be done. What was stored before stays queued in every case.
+/// The failure of a wake, by its remedy. Everything stored before stays queued in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum WakeError {
-    /// The workspace can't be made or written.
+    /// The workspace can't be created or written.
     #[error("{}: {source}", path.display())]
     Workspace {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The database.
@@ -101,10 +101,10 @@ pub enum WakeError {
     /// The wake lock's file.
     #[error(transparent)]
     Lock(LockError),
-    /// A model that the settings name can't be made.
+    /// A model named in the settings can't be created.
     #[error("{0}; see MODEL")]
     Model(String),
-    /// A person had to be asked, and no button could be made for it.
+    /// An approval couldn't get a button because there was no randomness.
     #[error("{0}, so nobody can be asked; it is tried again")]
     NoRandomness(#[from] NoRandomness),
 }
@@ -120,42 +120,42 @@ pub enum WakeOutcome {
     Worked,
     /// Another wake holds the lock.
     Locked,
-    /// A cycle could not be brought to its end; what it was about is kept.
+    /// A cycle couldn't be completed. Its messages are kept.
     Failed,
     /// A cycle waits for a person.
     Parked,
 }
 
-/// What a wake did, for people and for `--json`.
+/// The report of a wake, for people and for `--json`.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Report {
-    /// How it ended.
+    /// The outcome.
     pub outcome: WakeOutcome,
-    /// Its last cycle.
+    /// The last cycle.
     pub cycle_id: Option<String>,
-    /// Why it worked.
+    /// The reasons for working.
     pub reasons: Vec<String>,
-    /// Messages that were answered.
+    /// The number of answered messages.
     pub answered: usize,
-    /// What was said, to which chat.
+    /// The replies with their chats.
     pub replies: Vec<Reply>,
-    /// Its last commit.
+    /// The last commit.
     pub commit: Option<String>,
-    /// Whether the remote has that commit; `false` without a remote.
+    /// True if the remote has that commit. `false` without a remote.
     pub pushed: bool,
-    /// Tokens used.
+    /// The tokens used.
     pub tokens: Usage,
-    /// What they cost.
+    /// The cost of those tokens.
     pub cost_usd: f64,
-    /// What went wrong.
+    /// The error, if any.
     pub error: Option<String>,
-    /// What a person should know and no message tells.
+    /// Notes for a person that no message contains.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// Another wake is at work, and does what is due: told by who hasn't done anything itself.
+    /// Reports that another wake holds the lock, unless this wake has done something itself.
     pub(crate) fn leave_to(&mut self, who: String) {
         if self.outcome == WakeOutcome::Idle {
             self.outcome = WakeOutcome::Locked;
@@ -167,15 +167,15 @@ impl Report {
 /// A message that a wake wrote.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Reply {
-    /// The chat; 0 is the console.
+    /// The chat; 0 is the terminal.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// Markdown.
+    /// The text, as Markdown.
     pub text: String,
 }
 
-/// An error when some of the memory couldn't be read for reasons that aren't its own, such as no descriptor left: what would be
-/// built on it would take a sound file for an empty one.
+/// Returns an error if part of the memory was unreadable for a foreign reason, such as no free file descriptor. Otherwise later
+/// writing would treat an intact file as empty.
 pub(crate) fn check_readable(documents: &Documents) -> Result<(), WakeError> {
     match documents.take_trouble() {
         Some((path, source)) => Err(WakeError::Workspace { path, source }),

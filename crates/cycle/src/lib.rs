@@ -1,7 +1,7 @@
-//! One wake: look, lock, decide and act, verify, commit, deliver, push, unlock, look again.
+//! A wake: look, lock, decide and act, verify, commit, deliver, push, unlock, look again.
 //!
-//! [`look`] finds what is due, [`decide`] says what is to be done about it, [`run`] does it, and `maintain` keeps the stores in
-//! order beside it. `session` is what a wake has in hand while it holds the lock ([`reveille_store::wake_lock`]).
+//! [`look`] finds due work, [`decide`] chooses what to do about it, [`run`] does it, and `maintain` keeps the stores in order meanwhile.
+//! `session` holds the state of a wake that has the lock ([`reveille_store::wake_lock`]).
 
 pub mod context;
 pub mod decide;

@@ -1,5 +1,5 @@
-//! The flight recorder: a Markdown file in the workspace that says what a running cycle is about. It is removed when the
-//! cycle has ended, so one that is left over tells of a crash, to people and to `health`.
+//! The flight recorder: a Markdown file in the workspace that describes a running cycle. The cycle removes the file at its end, so a
+//! leftover file tells people and `health` of a crash.
 
 use std::{
     io::Write as _,
@@ -14,7 +14,7 @@ use reveille_base::{
 };
 use reveille_tools::Plan;
 
-/// How a plan file's name begins.
+/// The beginning of a plan file's name.
 const PREFIX: &str = "plan-";
 
 /// The plan file of a running cycle.
@@ -24,7 +24,7 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// Begins the record of a cycle.
+    /// Starts the record of a cycle.
     pub fn create(workspace: &Path, cycle_id: &str, reasons: &[String], now: DateTime<Utc>) -> std::io::Result<Self> {
         let recorder = Self { path: path_of(workspace, cycle_id) };
         let mut text = format!("# Wake {cycle_id}\n\nBegun {}.\n\n## Reasons\n\n", now.format("%Y-%m-%d %H:%M:%S UTC"));
@@ -35,12 +35,12 @@ impl PlanFile {
         Ok(recorder)
     }
 
-    /// The record of a cycle that is resumed.
+    /// Returns the record of a resumed cycle.
     pub fn reopen(workspace: &Path, cycle_id: &str) -> Self {
         Self { path: path_of(workspace, cycle_id) }
     }
 
-    /// Writes the model's plan down before it acts.
+    /// Appends the model's plan before the model acts.
     pub fn plan(&self, plan: &Plan, redactor: &Redactor) -> std::io::Result<()> {
         let complexity = plan.complexity.name();
         let mut text = format!("\n## Plan ({complexity})\n\n{}\n\n", plan.understood.trim());
@@ -53,12 +53,12 @@ impl PlanFile {
         append_private(&self.path, redactor.redact(&text).as_bytes())
     }
 
-    /// Adds a line on how far the cycle has come.
+    /// Appends a progress line.
     pub fn progress(&self, now: DateTime<Utc>, what: &str) -> std::io::Result<()> {
         append_private(&self.path, format!("{} {what}\n", now.format("%H:%M:%S")).as_bytes())
     }
 
-    /// The cycle has ended.
+    /// Removes the file at the end of the cycle.
     pub fn remove(&self) -> std::io::Result<()> {
         remove_if_there(&self.path).map(drop)
     }
@@ -68,7 +68,7 @@ fn path_of(workspace: &Path, cycle_id: &str) -> PathBuf {
     workspace.join(format!("{PREFIX}{cycle_id}.md"))
 }
 
-/// Plan files in a workspace, as (path, cycle id), sorted.
+/// Lists the plan files in a workspace as (path, cycle id), sorted.
 pub fn left_over(workspace: &Path) -> std::io::Result<Vec<(PathBuf, String)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(workspace)? {

@@ -1,4 +1,4 @@
-//! A wake that holds the lock: what it has in hand, and a cycle under way.
+//! A wake that holds the lock: its state, and the cycle in progress.
 
 use std::{cell::Cell, path::PathBuf, rc::Rc};
 
@@ -35,60 +35,60 @@ use crate::{
     tooling::{Means, Tooling},
 };
 
-/// What is kept under these keys, with a cycle's id behind: it ended without having read untrusted text.
+/// Prefix of the keys, followed by a cycle's id, of cycles that ended without reading untrusted text.
 const CLEAN_FOLDER: &str = "scratch-clean/";
-/// The same with a granted folder behind: when a cycle last wrote there that had read untrusted text.
+/// Prefix of the keys, followed by a granted folder, that hold the last write by a tainted cycle.
 pub(crate) const TAINTED_WRITE: &str = "tainted-write/";
 
 /// The holder of the wake lock.
 pub(super) struct Session<'a> {
     pub(crate) context: Context<'a>,
     pub(crate) store: FencedStore<'a>,
-    /// Before the lock: it is given back first.
+    /// Declared before the lock, so that it is given back first.
     pub(crate) sharing: Sharing,
     pub(crate) lock: WakeLock,
     pub(crate) me: Identity,
     pub(crate) trigger: &'a str,
     pub(crate) report: &'a mut Report,
-    /// How far the repository is in step with the remote and with a person's edits.
+    /// The repository's state relative to the remote and to a person's edits.
     pub(crate) sync: SyncState,
-    /// When this wake must have ended.
+    /// The time by which this wake must end.
     pub(crate) deadline: tokio::time::Instant,
-    /// The chat that the model is at work for, if it is at work for one.
+    /// The chat that the model works for. `None` if it works for no chat.
     pub(crate) chat: Option<ChatRef>,
-    /// The index of the memory: opened once a wake.
+    /// The index of the memory, opened once per wake.
     pub(crate) index: IndexPlace,
     means: &'a Means<'a>,
-    /// The one that the wake was given.
+    /// The model given to the wake.
     given: &'a dyn Model,
 }
 
-/// How far the repository is in step; see [`crate::maintain::sync`].
+/// The repository's sync state; see [`crate::maintain::sync`].
 #[derive(Debug, Default)]
 pub(crate) struct SyncState {
     pub(crate) has_fetched: bool,
-    /// Whether a person's many edits wait until nobody else does.
+    /// True if a person's many edits wait until no other work is due.
     pub(crate) has_put_off: bool,
-    /// The same of what was fetched.
+    /// True if fetched commits wait in the same way.
     pub(crate) has_put_off_commits: bool,
-    /// Whether the index was brought up to date while the last push ran.
+    /// True if the index was updated during the last push.
     pub(crate) is_indexed: Cell<bool>,
 }
 
-/// What the end of a cycle means for the rest of its wake.
+/// The consequence of a cycle's end for the rest of its wake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Next {
-    /// The others have their turn: it is done, or what stopped it is its own.
+    /// Other cycles may run: this one is done, or its obstacle was its own.
     Others,
-    /// What stopped it would stop any other.
+    /// No cycle may run: the obstacle would stop each of them.
     Nobody,
 }
 
-/// Why a step of a cycle didn't come to its end. By `?` either way out leaves all steps at once.
+/// The reason for leaving a step early. Either variant leaves all steps at once through `?`.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// The cycle stops here; a later wake may go on with it.
+    /// The cycle stops here. A later wake may resume it.
     Interrupted(Interrupt),
     /// The wake can't work.
     Failed(WakeError),
@@ -112,7 +112,7 @@ impl From<StoreError> for Halt {
     }
 }
 
-/// A cycle under way with the model.
+/// A cycle in progress with the model.
 pub(crate) struct Live {
     pub(crate) cycle: NewCycle,
     pub(crate) state: Cycle,
@@ -121,7 +121,7 @@ pub(crate) struct Live {
     pub(crate) account: Account,
     pub(crate) exec: Exec,
     pub(crate) work: Stopwatch,
-    /// Turns that it had taken when this wake took it up.
+    /// The number of turns before this wake resumed the cycle.
     turns_before: u32,
 }
 
@@ -138,50 +138,50 @@ impl Live {
         Self { cycle, state, world, plan_file, account, exec, work: Stopwatch::default(), turns_before }
     }
 
-    /// Whether this wake has brought it further.
+    /// True if this wake has added a turn.
     pub(crate) fn has_progressed(&self) -> bool {
         self.state.turns > self.turns_before
     }
 }
 
-/// Measures what counts as working: a turn that is received, a call that ends. It stands still while the machine sleeps.
+/// Measures working time: a received turn, a completed call. It stands still while the machine sleeps.
 #[derive(Debug, Default)]
 pub(crate) struct Stopwatch(Option<tokio::time::Instant>);
 
 impl Stopwatch {
-    /// Something begins. What was measured before and didn't come to an end doesn't count.
+    /// Starts a measurement. An earlier one without an end is dropped.
     pub(crate) fn start(&mut self) {
         self.0 = Some(tokio::time::Instant::now());
     }
 
-    /// It has ended: what is journalled with its end, unless that took no time worth counting.
+    /// Ends the measurement and returns its journal entry. `None` below one millisecond.
     pub(crate) fn stop(&mut self) -> Option<Entry> {
         let ms = u64::try_from(self.0.take()?.elapsed().as_millis()).unwrap_or(u64::MAX);
         (ms > 0).then_some(Entry::Worked { ms })
     }
 }
 
-/// What a cycle leaves at its end, whatever it was about.
+/// The result of a cycle at its end, of any kind.
 pub(crate) struct Ending {
     pub(crate) cycle: NewCycle,
     pub(crate) messages: Vec<i64>,
     pub(crate) account: Account,
     pub(crate) staged: Vec<StagedFile>,
-    /// Keys that are reasons no more.
+    /// Keys to be marked as handled.
     pub(crate) handled: Vec<String>,
     pub(crate) plan_file: PlanFile,
-    /// The commit up to which people's commits were taken note of in it, if they were looked at.
+    /// The last commit up to which this cycle took note of people's commits, if it did.
     pub(crate) head_shown: Option<String>,
-    /// Files that are to go.
+    /// Files to be deleted.
     pub(crate) removed: Vec<reveille_git::FileChange>,
-    /// The wake that it takes back.
+    /// The wake that this cycle undoes.
     pub(crate) undoes: Option<String>,
-    /// The models that had it before the one that ends it.
+    /// The models that worked on the cycle before the final one.
     pub(crate) models_before: Vec<String>,
 }
 
 impl Ending {
-    /// What a cycle's journal tells of its end; nothing is staged, nothing taken back.
+    /// Builds the ending from a cycle's journal, with nothing staged or undone.
     pub(crate) fn new(cycle: NewCycle, state: Cycle, plan_file: PlanFile, mut account: Account) -> Self {
         let told = |receipts: &[Receipt]| receipts.iter().filter(|receipt| receipt.what.is_some()).count();
         let own = state.own_receipts.and_then(|own| state.receipts.get(..own));
@@ -204,22 +204,22 @@ impl Ending {
     }
 }
 
-/// The granted folders that cycles have written to which had read untrusted text, and when each last was.
+/// Lists the granted folders that tainted cycles have written to, with the time of the last such write.
 ///
 /// # Errors
-/// The store can't be read.
+/// If the store can't be read.
 pub fn tainted_writes(store: &Store) -> Result<Vec<(PathBuf, DateTime<Utc>)>, StoreError> {
     let written = store.handled_values(TAINTED_WRITE)?;
     let folder_and_time = written.iter().filter_map(|(key, at)| {
         let folder = PathBuf::from(key.strip_prefix(TAINTED_WRITE)?);
-        // A time that can't be read may have been any.
+        // An unreadable time counts as the latest possible.
         Some((folder, parse_time(at).unwrap_or(DateTime::<Utc>::MAX_UTC)))
     });
     Ok(folder_and_time.collect())
 }
 
 impl<'a> Session<'a> {
-    /// Takes the fence that goes with the lock.
+    /// Starts a session and takes the fence that belongs to the lock.
     pub(crate) fn begin(
         context: Context<'a>,
         means: &'a Means<'a>,
@@ -257,7 +257,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Frees the lease, first the one that machines share; the lock goes with the value.
+    /// Frees the machines' lease first, then the store's. Dropping the value frees the lock.
     pub(crate) fn end(mut self) -> Result<(), WakeError> {
         self.sharing = Sharing::Unshared;
         Ok(self.store.release_lease()?)
@@ -270,7 +270,7 @@ impl<'a> Session<'a> {
     fn next_cycle_id(&self) -> Result<String, WakeError> {
         let first = format!("{}-{}", self.now().format("%Y%m%dT%H%M%SZ"), self.me.pid);
         let mut id = first.clone();
-        // Several cycles of one process within a second, or with a clock that stands still, are counted.
+        // A counter separates several cycles of one process within a second, or under a clock that stands still.
         for count in 2.. {
             if self.store.cycle(&id)?.is_none() {
                 break;
@@ -317,7 +317,7 @@ impl<'a> Session<'a> {
             .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
     }
 
-    /// Where the programs of a cycle under these rules would run.
+    /// Returns the place where a cycle's programs run under these rules.
     pub(crate) fn shelter_of_cycle(&self, rules: &Rules, cycle: &str) -> Result<Rc<Shelter>, StoreError> {
         let clean = self.store.handled_keys(CLEAN_FOLDER)?;
         let clean = clean.iter().filter_map(|key| key.strip_prefix(CLEAN_FOLDER)).map(str::to_owned);
@@ -325,7 +325,7 @@ impl<'a> Session<'a> {
         Ok(Rc::new(shelter.for_cycle(cycle, clean).with_tainted_writes(tainted_writes(&self.store)?)))
     }
 
-    /// Takes note that a cycle has ended without having read untrusted text: what it left in the scratch is seen by others.
+    /// Records that a cycle ended without reading untrusted text, so that later cycles may see its scratch files.
     pub(crate) fn note_clean(&mut self, cycle: &str) -> Result<(), StoreError> {
         let folder = CycleFolder::new(&self.context.config.scratch_dir(), cycle);
         if folder.path().is_dir() && self.store.taints_of(cycle)?.is_none() {
@@ -335,18 +335,18 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Where programs that belong to no cycle would run under these rules.
+    /// Returns the place where programs outside any cycle run under these rules.
     pub(crate) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
         Rc::new(client::shelter(self.context.config, rules, &self.tooling().servers))
     }
 
-    /// The tools and servers that there are, as this wake has read them.
+    /// Returns the tools and servers as this wake has read them.
     pub(crate) fn tooling(&self) -> Rc<Tooling> {
         self.means.tooling(self.context)
     }
 
-    /// Asks the model of this name from now on, with its tools; or what is wrong with it, in words. One that can't be made is then
-    /// in trouble like one whose key is refused: the next one of the chain is asked, and only who has no other waits.
+    /// Switches to the model of this name, with its tools. Returns the error as text if the model can't be created. Such a model counts as
+    /// one with a rejected key: the chain's next model is asked, and a cycle waits only if there is no other.
     pub(crate) fn try_model(&mut self, name: &str) -> Result<Option<String>, WakeError> {
         match self.use_model(name) {
             Ok(()) => Ok(None),
@@ -370,7 +370,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What a person has just agreed to may have changed them: the next cycle reads them anew.
+    /// Drops the tools and servers, because a person's approval may have changed them. The next cycle reads them again.
     pub(crate) fn forget_tooling(&self) {
         self.means.forget_tooling();
     }
@@ -380,9 +380,9 @@ impl<'a> Session<'a> {
         Exec::new(Rc::clone(&world.shelter), world.rules.clone()).searching(engine)
     }
 
-    /// Names no cycle in the lock file any more: whatever ends this wake now is none of the cycle's doing, and nobody is shown that
-    /// it is worked on, below its answer and for as long as a slow remote takes.
-    /// A disk that is full then keeps nothing from being delivered.
+    /// Removes the cycle from the lock file, so that a later failure isn't blamed on the cycle and the progress display ends with the
+    /// answer.
+    /// An error is only logged: a full disk must not prevent delivery.
     pub(crate) fn lay_down(&mut self) {
         let (me, now) = (self.me.clone(), self.now());
         if let Err(error) = self.lock.describe(&me, now, wake_lock::LockedWork::default()) {
@@ -396,12 +396,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether copies are kept of what a cycle has changed in a person's folders.
+    /// True if copies exist of a person's files that a cycle has changed.
     pub(crate) fn has_copies(&self, cycle_id: &str) -> bool {
         Copies::of(self.context.config).has(cycle_id)
     }
 
-    /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
+    /// Tells the owner of a problem that only they can solve, once per key. Returns `true` if the message is new.
     pub(crate) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
             key: Some(format!("alarm/{key}")),
@@ -410,8 +410,8 @@ impl<'a> Session<'a> {
         Ok(self.store.tell(&message)?.is_some())
     }
 
-    /// Nothing was begun: while it was prepared the bot changed a message that it was about (an edit, a further picture of an
-    /// album). The next look takes it up as it is then.
+    /// Drops a cycle before its start, because the bot changed one of its messages meanwhile (an edit, another picture of an album). The
+    /// next look sees the new version.
     pub(crate) fn leave_unbegun(
         &mut self,
         plan_file: &PlanFile,

@@ -1,5 +1,4 @@
-//! Among several machines with one memory: whether this wake holds the lease, or works on what it has while nobody can
-//! be asked.
+//! The lease between several machines with one memory: this wake holds it, or works alone while the remote can't be asked.
 
 use std::sync::Arc;
 
@@ -11,30 +10,30 @@ use crate::{
     lease::{Acquired, Keeper, LastSeenLease, Lease as _, LeasePart, RemoteLease},
 };
 
-/// What a wake has of the lease that machines share.
+/// The wake's share of the lease between machines.
 pub(crate) enum Sharing {
-    /// This machine is alone: there is none.
+    /// This machine works alone, without a lease.
     Unshared,
-    /// It, renewed in the background. It may be lost meanwhile.
+    /// The lease, renewed in the background. Another machine may take it meanwhile.
     Held(Keeper),
-    /// Nothing: the remote can't be asked, so nothing is pushed either, and both sides merge later.
+    /// No lease, because the remote can't be asked. Nothing is pushed, and both sides merge later.
     Cut {
-        /// Why, where it was asked just now.
+        /// The error of an attempt made just now.
         why: Option<String>,
     },
 }
 
-/// Takes the lease. As an error in words: another machine has it.
+/// Takes the lease. The inner error is a sentence saying that another machine holds it.
 pub(crate) fn take(context: Context<'_>, store: &Store) -> Result<Result<Sharing, String>, WakeError> {
     let Some(lease) = RemoteLease::of(context.config, LeasePart::Wake) else { return Ok(Ok(Sharing::Unshared)) };
     let now = context.clock.now();
-    // Whoever waits for an answer doesn't wait once more for a remote that was silent.
+    // A person who waits for an answer shouldn't also wait for a remote that was silent.
     if !store.upkeep(UpkeepKind::Lease)?.may_try(now) {
         return Ok(Ok(Sharing::Cut { why: None }));
     }
     Ok(match lease.acquire(now) {
         Ok(Acquired::Ours { .. }) => {
-            // As long as this machine's own lock is taken for a living wake's.
+            // The time after which this machine's own lock would count as abandoned.
             let at_most = context.config.wake_timeout + context.config.stale_lock;
             Ok(Sharing::Held(Keeper::hold(Arc::new(lease), context.config.lease.term, at_most)))
         }
@@ -50,7 +49,7 @@ fn in_words(holder: Option<&LastSeenLease>, tz: Tz) -> String {
 }
 
 impl Sharing {
-    /// Whether the lease was held and isn't any more: another machine may be at work.
+    /// True if the lease was held and has expired: another machine may be working.
     pub(crate) fn is_lost(&self) -> bool {
         match self {
             // fault: wake-goes-term
@@ -59,7 +58,7 @@ impl Sharing {
         }
     }
 
-    /// Whether what was committed may leave for the remote.
+    /// True if commits may be pushed.
     pub(crate) fn may_push(&self) -> bool {
         match self {
             Self::Unshared => true,

@@ -1,7 +1,7 @@
-//! Rules that a person makes of one call: what a question offers, how it is shown, and how it comes into `policy.toml` and goes again.
+//! Rules that a person makes for one call: the offer in a question, its display, and adding to or removing from `policy.toml`.
 //!
-//! The bot, the terminal and the cycle that asks share this. A rule is about exactly one call; what is written is held against the call once
-//! more, by the policy itself.
+//! The bot, the terminal and the asking cycle share this module. A rule covers exactly one call; the policy itself checks each new rule
+//! against that call.
 
 use std::path::Path;
 
@@ -16,20 +16,20 @@ use reveille_policy::{
 };
 use reveille_store::Approval;
 
-/// Rules that a list shows.
+/// The maximum number of rules in a list.
 const LISTED_MAX: usize = 40;
-/// How much is shown of each, in characters.
+/// The maximum length of a listed rule, in characters.
 const LISTED_CHARS_MAX: usize = 240;
 
-/// The rule that allows exactly this call, as it would stand in `policy.toml`; none where none is offered: of a tool whose very call nobody
-/// needs again, or arguments that can't be written so.
+/// Returns the rule that allows exactly this call, as it would stand in `policy.toml`. `None` for tools whose exact call doesn't recur,
+/// and for arguments that can't be written as a rule.
 pub fn rule_of(tool: &str, arguments: &str) -> Option<String> {
     let comes_again = tool == SHELL || tool == "web_fetch" || tool.starts_with("mcp__");
     amend::rule_of(tool, arguments).filter(|_| comes_again)
 }
 
-/// Whether a command that is given something names what stands in the scratch folder, which any command may write: a rule about it would
-/// allow whatever stands there by then. Options are no names.
+/// Returns `true` if a command with grants names a file in the scratch folder. Any command may rewrite such a file, so a rule would allow
+/// its future content too. Options don't count as names.
 pub fn names_scratch(tool: &str, arguments: &str, rules: &Rules, scratch: &Path) -> bool {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     let (text, wanted) = command(&arguments);
@@ -46,28 +46,28 @@ pub fn names_scratch(tool: &str, arguments: &str, rules: &Rules, scratch: &Path)
     })
 }
 
-/// The command of a call of the shell tool; `None` if it is another tool's, or holds none.
+/// Returns the command of a call of the shell tool. `None` for other tools and for calls without a command.
 pub fn command_of(tool: &str, arguments: &str) -> Option<String> {
     let arguments: Value = serde_json::from_str(arguments).ok()?;
     let text = arguments.get("command").and_then(Value::as_str)?;
     (tool == SHELL).then(|| text.to_owned())
 }
 
-/// Whether a call of the shell tool is given folders to write to, or the network.
+/// Returns `true` if a call of the shell tool has write access to folders, or network access.
 pub fn is_given_something(tool: &str, arguments: &str, rules: &Rules) -> bool {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     let (text, wanted) = command(&arguments);
     tool == SHELL && !rules.access(text, wanted).is_none()
 }
 
-/// A command of the shell tool's arguments, and what it wants to be given.
+/// Extracts the command and the requested access from the shell tool's arguments.
 fn command(arguments: &Value) -> (&str, Access) {
     let is = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
     let text = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
     (text, Access { writes: is("writes"), network: is("network") })
 }
 
-/// What a person is shown before a rule is added, Markdown: the very text, and what it means.
+/// Renders the rule and its meaning for a person before it is added, as Markdown.
 pub fn shown(approval: &Approval) -> Option<String> {
     let rule = rule_of(&approval.tool, &approval.action)?;
     let what = match approval.tool.as_str() {
@@ -83,16 +83,17 @@ pub fn shown(approval: &Approval) -> Option<String> {
     ))
 }
 
-/// Adds the rule of a question, or makes it anew. `from`: where and when, such as `from Telegram on ` and the time as [`amend::TIME`]. Says whether it wasn't there before.
+/// Adds the rule of a question, or renews it. `from` says where and when, such as `from Telegram on ` and the time as [`amend::TIME`].
+/// Returns `true` if the rule is new.
 ///
 /// # Errors
-/// What keeps the rule out; the file is as it was.
+/// The obstacle to the rule; the file is unchanged.
 pub fn add(config: &Config, approval: &Approval, from: &str) -> Result<bool, AmendError> {
     let Approval { tool, action, risk, .. } = approval;
     let rule = rule_of(tool, action).ok_or(AmendError::NotExact)?;
     policy::change(&config.policy_path(), config.home.as_deref(), |text| {
         let new = match amend::with(text, &rule, from)? {
-            // It was asked about since: the rule doesn't count any more.
+            // The same call was asked about since, so the old rule no longer counts.
             None => amend::renewed(text, &rule, approval.asked_at.unwrap_or_default(), from)?,
             new => new,
         };
@@ -105,8 +106,8 @@ pub fn add(config: &Config, approval: &Approval, from: &str) -> Result<bool, Ame
     })
 }
 
-/// What the policy says of the call where nobody else's text was read. The cycle that asked has judged it with its tool at hand; since then
-/// only the file can have changed.
+/// Judges the call as if no untrusted text had been read. The asking cycle has judged it with its tool at hand; only the file can have
+/// changed since.
 fn judged(tool: &str, action: &str, risk: &str, rules: &Rules, config: &Config) -> policy::Verdict {
     let arguments: Value = serde_json::from_str(action).unwrap_or_default();
     let (text, wanted) = command(&arguments);
@@ -128,10 +129,10 @@ fn judged(tool: &str, action: &str, risk: &str, rules: &Rules, config: &Config) 
     policy::judge(&subject, rules, &circumstances)
 }
 
-/// Takes a rule of ours back, by [`ListedRule::text`]. Returns what it said, in plain words.
+/// Removes one of our rules, given by [`ListedRule::text`]. Returns its meaning in plain words.
 ///
 /// # Errors
-/// What keeps it there; the file is as it was.
+/// The obstacle to the removal; the file is unchanged.
 pub fn remove(config: &Config, rule: &str) -> Result<String, AmendError> {
     let mut said = None;
     policy::change(&config.policy_path(), config.home.as_deref(), |text| {
@@ -141,15 +142,15 @@ pub fn remove(config: &Config, rule: &str) -> Result<String, AmendError> {
     said.ok_or(AmendError::Gone)
 }
 
-/// The rules of `policy.toml`, in its order.
+/// Lists the rules of `policy.toml`, in its order.
 ///
 /// # Errors
-/// When the file isn't in use.
+/// If the file isn't in use.
 pub fn listed(config: &Config) -> Result<Vec<ListedRule>, AmendError> {
     amend::listed(&policy::text(&config.policy_path()).map_err(AmendError::Unusable)?)
 }
 
-/// The rules as a list, numbered from 1, Markdown; none where there is none.
+/// Renders the rules as a Markdown list, numbered from 1. `None` if there are none.
 pub fn list(rules: &[ListedRule]) -> Option<String> {
     let mut lines: Vec<String> =
         rules.iter().take(LISTED_MAX).enumerate().map(|(at, rule)| line(at + 1, rule)).collect();
@@ -165,15 +166,15 @@ fn line(number: usize, rule: &ListedRule) -> String {
         None => format!("yours, line {}", rule.line),
     };
     let words = shortened(&rule.words, LISTED_CHARS_MAX);
-    // A code that was cut still ends.
+    // Closes an inline code that was cut.
     let end = if words.matches('`').count() % 2 == 1 { "`" } else { "" };
     format!("{number}. {words}{end} · {whose}")
 }
 
-/// The rule of this number that can be taken back.
+/// Returns the text of the removable rule with this number.
 ///
 /// # Errors
-/// Why it can't be, in a sentence.
+/// The reason against the removal, as a sentence.
 pub fn removable(rules: &[ListedRule], number: usize) -> Result<&str, String> {
     let rule = number.checked_sub(1).and_then(|at| rules.get(at));
     let rule = rule.ok_or_else(|| format!("There's no rule {number}, so nothing was changed."))?;

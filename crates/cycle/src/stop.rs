@@ -1,9 +1,9 @@
-//! `/stop` and `/resume`, as a wake and whoever orders it see them.
+//! `/stop` and `/resume`, seen by a wake and by the process that gives the order.
 //!
-//! The order is a row in the database before anything else happens. A wake looks for it before each step, and several times
-//! a second while it waits for the model: it drops the request and leaves its cycle as one that ended in order, to be gone on
-//! with after `/resume`. What it had committed stays committed and isn't sent; nobody is signalled, so that a `wake` that
-//! stays, stays. Its children it can't end while it waits for them: whoever gave the order does.
+//! The order first becomes a row in the database. A wake looks for it before each step, and several times a second while waiting for the
+//! model. It then drops the request and leaves its cycle in order, to be resumed after `/resume`. Committed work stays committed and isn't
+//! sent. No process is signalled, so a staying `wake` stays. A wake can't end its children while waiting for them; the process that gave
+//! the order does.
 
 use std::{path::Path, time::Duration};
 
@@ -16,14 +16,14 @@ use crate::{
     session::{Halt, Session},
 };
 
-/// How often a wake that waits looks for the order.
+/// How often a waiting wake looks for the order.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The pause between two looks for children of a stopped wake.
+/// The pause between two searches for children of a stopped wake.
 const CHILDREN_EVERY: Duration = Duration::from_millis(100);
-/// So long they are looked for: one that ends may be followed by another.
+/// The duration of the search, because another child may follow one that ends.
 const CHILDREN_FOR: Duration = Duration::from_millis(2_500);
 
-/// Says that all is stopped, and how to go on.
+/// Renders the notice that all work is stopped, and how to continue.
 pub fn notice(stopped: Stopped, tz: Tz) -> String {
     let since = stopped.at.map(|at| format!(" since {}", at.with_timezone(&tz).format("%a %-d %b %Y, %H:%M")));
     format!(
@@ -32,8 +32,7 @@ pub fn notice(stopped: Stopped, tz: Tz) -> String {
     )
 }
 
-/// After the order: ends what a wake that is at work has started, such as a slow fetch, until the wake is over. Blocks for
-/// some seconds at most.
+/// Ends the children of the working wake after the order, such as a slow fetch, until the wake ends. Blocks for some seconds at most.
 pub fn end_children(lock_path: &Path) {
     let Some(holder) = wake_lock::read(lock_path).map(|holder| holder.identity()) else { return };
     let begun = std::time::Instant::now();
@@ -47,13 +46,13 @@ pub fn end_children(lock_path: &Path) {
     }
 }
 
-/// A `wake` that stays goes on living after it has let go of the lock.
+/// True while this process holds the lock. A staying `wake` lives on after releasing it.
 fn is_holding(lock_path: &Path, who: &process::Identity) -> bool {
     wake_lock::read(lock_path).is_some_and(|holder| holder.identity() == *who)
 }
 
 impl Session<'_> {
-    /// Whether this wake is to end now, and why.
+    /// Returns the reason to end this wake now, if there is one.
     pub(crate) fn is_to_end(&self) -> Result<Option<Interrupt>, StoreError> {
         if *self.context.stop.borrow() {
             return Ok(Some(Interrupt::Stopped));
@@ -64,15 +63,15 @@ impl Session<'_> {
         Ok(self.store.is_stopped_for(self.chat)?.then_some(Interrupt::Halted))
     }
 
-    /// Whether what the wake is at work for is kept on this machine, and the model isn't on it. What nobody asked for is the owner's.
+    /// Returns `true` if the chat is kept on this machine and the model runs elsewhere. Unasked work belongs to the owner's chat.
     fn is_kept_from_model(&self) -> Result<bool, StoreError> {
         let config = self.context.config;
         let is_elsewhere = !config.is_local(self.context.model.name());
         Ok(is_elsewhere && self.store.is_local_chat(self.chat.unwrap_or(config.owner_chat))?)
     }
 
-    /// Ends when that is so: at once, where it is so already. Where it can't be read no request goes on either, and the reason is the
-    /// database.
+    /// Completes once the chat is kept from the model, at once if it already is. A database error also completes, since without the
+    /// database no request may continue.
     async fn kept_from_model(&self) -> Halt {
         loop {
             match self.is_kept_from_model() {
@@ -83,32 +82,31 @@ impl Session<'_> {
         }
     }
 
-    /// Ends when another machine may have taken over.
+    /// Completes when another machine may have taken over.
     async fn lease_lost(&self) {
         while !self.sharing.is_lost() {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    /// Ends when all work is ordered to stop, or what is done for the chat that the wake is at work for.
+    /// Completes when all work is ordered to stop, or the work for the wake's chat.
     pub(crate) async fn halted(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            // What can't be read now is read again.
+            // A failed read is repeated.
             if matches!(self.store.is_stopped_for(self.chat), Ok(true)) {
                 return;
             }
         }
     }
 
-    /// Whether all work is stopped.
+    /// Returns `true` if all work is stopped.
     pub(crate) fn is_stopped(&self) -> Result<bool, WakeError> {
         Ok(self.store.stopped()?.is_some())
     }
 }
 
-/// A request to the model is given up, too, when the chat that it is for is kept local and the model isn't: before it is begun, or while
-/// it is waited for.
+/// Awaits a request to the model. Gives up, before or during the request, if its chat is kept local and the model isn't.
 pub(crate) async fn unless_kept_local<T>(session: &Session<'_>, request: impl Future<Output = T>) -> Result<T, Halt> {
     tokio::select! {
         biased;
@@ -117,7 +115,7 @@ pub(crate) async fn unless_kept_local<T>(session: &Session<'_>, request: impl Fu
     }
 }
 
-/// Whatever takes a while is given up when the process is asked to end, when all work is stopped and when the wake's time is over.
+/// Awaits slow work. Gives up if the process must end, if all work is stopped, or if the wake's time is over.
 pub(crate) async fn unless_interrupted<T>(
     session: &Session<'_>,
     work: impl Future<Output = T>,

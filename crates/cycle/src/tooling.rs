@@ -1,5 +1,5 @@
-//! What all sessions of a wake share: its models, and the tools and servers that there are, each when it is first asked for.
-//! `mcp.toml` is read once a wake, and anew after a person's yes. The tools are made for each model in turn.
+//! The shared means of all sessions of a wake: its models, tools and servers, each created on first use. `mcp.toml` is read once per
+//! wake, and again after a person's approval. The tools are built for each model in turn.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -16,17 +16,17 @@ use crate::context::Context;
 pub(crate) struct Means<'c> {
     /// The models that may be asked.
     pub(crate) models: ModelChain<'c>,
-    /// The tools of the model that is named beside them.
+    /// The name of a model, with its tools.
     tooling: RefCell<Option<(String, Rc<Tooling>)>>,
 }
 
 impl<'c> Means<'c> {
-    /// Those that the settings name. Nothing is read or made yet.
+    /// Returns the means that the settings name. Nothing is read or built yet.
     pub(crate) fn of(config: &'c Config) -> Self {
         Self { models: ModelChain::of(config), tooling: RefCell::default() }
     }
 
-    /// The tools of the model that is asked now. Another model has other tools, of the same servers.
+    /// Returns the tools of the current model. Another model gets other tools of the same servers.
     pub(crate) fn tooling(&self, context: Context<'_>) -> Rc<Tooling> {
         let model = context.model.name();
         let mut held = self.tooling.borrow_mut();
@@ -40,28 +40,28 @@ impl<'c> Means<'c> {
         tooling
     }
 
-    /// What a person has just agreed to may have changed the tools: the next cycle reads them anew.
+    /// Drops the tools, because a person's approval may have changed them. The next cycle reads them again.
     pub(crate) fn forget_tooling(&self) {
         self.tooling.take();
     }
 }
 
-/// What `mcp.toml` says, what a person has accepted of its servers, and the tools that come of it.
+/// The content of `mcp.toml`, the servers that a person has accepted, and the resulting tools.
 pub(crate) struct Tooling {
-    /// The tools of the model: one that thinks has those of the servers, too.
+    /// The tools of the model. A thinking model also has those of the servers.
     pub(crate) registry: Registry,
     /// The servers.
     pub(crate) servers: Rc<Settings>,
 }
 
 impl Tooling {
-    /// What a cycle finds tools in, made when it looks for one.
+    /// Returns the searchable tools of a cycle, built at the first search.
     pub(crate) fn catalogue(self: &Rc<Self>, sees_all: bool) -> Rc<Catalogue> {
         let tooling = Rc::clone(self);
         Rc::new(Catalogue::new(move || tooling.registry.seen_by(sees_all).catalogue()))
     }
 
-    /// Reads them for who asks outside a wake.
+    /// Reads the tools for a caller outside a wake.
     pub(crate) fn read(context: Context<'_>) -> Self {
         Self::of(context, Rc::new(Settings::of(context.config)))
     }

@@ -1,5 +1,5 @@
-//! That the database is there where it was before: one that has vanished beside a memory in which wakes have worked is never replaced in
-//! silence, since what was queued, set and spent stood in it.
+//! The database's presence. A database that vanished beside a memory with wakes is never replaced silently, because it held the queue,
+//! the settings and the spending.
 
 use std::{
     fs,
@@ -18,24 +18,24 @@ use reveille_store::{Store, StoreError, database};
 
 use crate::context::WakeError;
 
-/// What a copy is called that the bot has saved.
+/// The name part of a copy that the bot has saved.
 const SAVED: &str = "recovered";
-/// What is called so that was in the way of a new one.
+/// The name part of an old database moved out of the way.
 const OLD: &str = "old";
 
-/// Opens the database, or makes it where no wake has worked yet.
+/// Opens the database, or creates it if no wake has worked yet.
 ///
 /// # Errors
-/// The store's; [`StoreError::Gone`] where it has vanished.
+/// The store's errors; [`StoreError::Gone`] if the database has vanished.
 pub fn open(config: &Config) -> Result<Store, StoreError> {
     check(config)?;
     database::open(config)
 }
 
-/// An error when the database is gone or empty though wakes have worked here.
+/// Checks that the database is present if wakes have worked here.
 ///
 /// # Errors
-/// [`StoreError::Gone`]; of a shared one also that it can't be asked.
+/// [`StoreError::Gone`]; for a shared database also that it can't be reached.
 pub fn check(config: &Config) -> Result<(), StoreError> {
     if config.database_url.is_some() {
         return check_shared(config);
@@ -51,7 +51,7 @@ pub fn check(config: &Config) -> Result<(), StoreError> {
     Err(StoreError::Gone { is_empty, saved: saved(&path).pop(), path })
 }
 
-/// A shared one is empty where it isn't the one that was worked with.
+/// Checks a shared database: a different database than before counts as empty.
 fn check_shared(config: &Config) -> Result<(), StoreError> {
     match repo::has_wakes(&config.repo_dir()) && database::look(config)?.is_none() {
         true => {
@@ -62,10 +62,10 @@ fn check_shared(config: &Config) -> Result<(), StoreError> {
     }
 }
 
-/// Begins a new database where the old one is gone. What is left of that goes aside. Says where to, if anything was left.
+/// Creates a new database in place of the lost one. Moves remains of the old one aside and returns their new paths.
 ///
 /// # Errors
-/// The store's, and the file system's as one of these.
+/// The store's errors, including those of the file system.
 pub fn begin_anew(config: &Config, now: DateTime<Utc>) -> Result<Vec<PathBuf>, StoreError> {
     if config.database_url.is_some() {
         return database::open(config).map(|_| Vec::new());
@@ -83,12 +83,12 @@ pub fn begin_anew(config: &Config, now: DateTime<Utc>) -> Result<Vec<PathBuf>, S
     Ok(kept)
 }
 
-/// Where a copy of the database is saved at this time.
+/// Returns the path of a copy of the database saved at this time.
 pub fn saved_at(path: &Path, now: DateTime<Utc>) -> PathBuf {
     named(path, SAVED, now)
 }
 
-/// Copies that the bot has saved, the oldest first.
+/// Lists the copies that the bot has saved, the oldest first.
 pub fn saved(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!("{name}.{SAVED}-");
@@ -108,17 +108,17 @@ fn named(path: &Path, what: &str, now: DateTime<Utc>) -> PathBuf {
     add_ending(path, &format!(".{what}-{}", now.format("%Y%m%dT%H%M%SZ")))
 }
 
-/// Opens the database, in a workspace that is made if need be.
+/// Opens the database and creates the workspace if necessary.
 ///
 /// # Errors
-/// When the workspace or the database can't be used.
+/// If the workspace or the database can't be used.
 pub fn open_store(config: &Config) -> Result<Store, WakeError> {
     prepare_workspace(config)?;
     Ok(open(config)?)
 }
 
-/// Makes the workspace's directories, readable by their owner alone. On a full disk the room that was kept for a last word is used now: even
-/// a lock and an open database take some.
+/// Creates the workspace's directories, readable only by their owner. On a full disk this frees the reserved space, since even a lock
+/// and an open database need some.
 pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
     let dir = &config.workspace_dir;
     if dir.is_dir() {

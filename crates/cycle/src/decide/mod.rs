@@ -1,5 +1,5 @@
-//! What is decided: what is due, what a conversation needs next, what the model is told, what is written of a wake. Pure: values in,
-//! values out; but for [`budget`], which reads what was spent.
+//! Decisions: what is due, the next step of a conversation, the model's input, and the record of a wake. Pure functions of values, except
+//! for [`budget`], which reads the spending.
 
 pub mod brief;
 pub mod budget;

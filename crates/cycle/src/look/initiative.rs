@@ -1,5 +1,5 @@
-//! Whether it is time to look for something worth doing, and what there is. Off by default; between its times this asks the clock alone,
-//! and once its time was used for one key.
+//! The due time for initiative, and the candidates. Off by default. Between its times this only asks the clock; after a used slot it
+//! reads one key.
 
 use chrono::{DateTime, Utc};
 
@@ -19,11 +19,11 @@ use crate::decide::{
     situation::DueWork,
 };
 
-/// Under this key stands the last question that nothing came of: it isn't paid for again.
+/// The key of the last question without a result, so that the same question isn't paid for again.
 pub(crate) const ASKED: &str = "initiative/asked";
 
-/// The slot that is due, with what was weighed. `None` while the last proposal waits for an answer, where there is nothing at all, and
-/// where the same question was asked in vain.
+/// Returns the due slot with its candidates. `None` while the last proposal waits for an answer, without candidates, and if the same
+/// question was asked in vain.
 pub(crate) fn due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DueInitiative>, StoreError> {
     let Some(slot) = slot_due(config.initiative, config.quiet_hours, now, config.timezone) else { return Ok(None) };
     if store.handled(&DueWork::key_of(&slot.work()))?.is_some() || store.is_proposal_unanswered(config.owner_chat)? {
@@ -39,7 +39,7 @@ pub(crate) fn due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<
     Ok(is_there.then_some(DueInitiative { slot, weighed }))
 }
 
-/// The question that a look with these candidates asks the model: the same within a week as long as no task and no points change.
+/// Computes a digest of the question to the model about these candidates. It stays the same within a week until a task or a score changes.
 pub(crate) fn question(weighed: &Weighed, config: &Config, now: DateTime<Utc>) -> String {
     let week = now.with_timezone(&config.timezone).format("%G-W%V").to_string();
     let told =
@@ -47,7 +47,7 @@ pub(crate) fn question(weighed: &Weighed, config: &Config, now: DateTime<Utc>) -
     sha256(&std::iter::once(week).chain(told).collect::<Vec<_>>().join("\n"))
 }
 
-/// What there is to do, by the rule.
+/// Weighs the candidates by the rules.
 pub(crate) fn weighed(
     store: &Store,
     config: &Config,

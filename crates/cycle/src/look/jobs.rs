@@ -1,5 +1,5 @@
-//! Whether something of the standing jobs is to be looked at. A look that finds nothing costs a query or two, and one failed opening
-//! where there are no jobs: their files are read only when the folder doesn't look as it did when they were planned.
+//! The check for due standing jobs. An empty check costs one or two queries, and one failed opening without jobs. The job files are read
+//! only if the folder has changed since they were planned.
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -12,30 +12,29 @@ use reveille_store::{Store, StoreError};
 
 use crate::{context::Context, lease};
 
-/// Under this key stands what the folder looked like when the jobs were planned.
+/// The key that holds the folder's signature at the last planning.
 pub(crate) const PLANNED: &str = "jobs/planned";
-/// Entries of the folder that are looked at: what lies beyond is no job.
+/// The maximum number of folder entries read; entries beyond are no jobs.
 const MAX_ENTRIES: usize = 4 * MAX_JOBS;
 
-/// Whether a job is due, or was written, or something waits to be said. Nothing is written.
+/// Returns `true` if a job is due or has changed, or a held message can be sent. Nothing is written.
 pub(crate) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
-    // Where nothing may happen, nothing is looked at.
+    // A trial runs no jobs.
     Ok(context.stand_in.is_none() && is_any_due(store, context.config, context.clock.now())?)
 }
 
-/// The same for those who only look.
+/// The same check without a wake's context.
 pub(crate) fn is_any_due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     let has_to_say = !is_quiet(config, now) && store.has_held_job_message()?;
     Ok(has_to_say || lease::is_on_duty(config) && (has_changed(store, config)? || store.has_due_job(now)?))
 }
 
-/// Whether the folder doesn't look as it did when the jobs were planned.
+/// Returns `true` if the folder has changed since the jobs were planned.
 fn has_changed(store: &Store, config: &Config) -> Result<bool, StoreError> {
     Ok(store.handled(PLANNED)?.unwrap_or_default() != sign(config))
 }
 
-/// What the folder looks like: names, sizes and times of its files, and the zone that their times are read in; empty where there is
-/// none.
+/// Computes a signature of the folder: names, sizes and times of its files, and the time zone for their schedules. Empty without files.
 pub(crate) fn sign(config: &Config) -> String {
     let Ok(entries) = fs::read_dir(config.repo_dir().join(JOBS_DIR)) else { return String::new() };
     let mut files: Vec<String> = entries
@@ -54,7 +53,7 @@ pub(crate) fn sign(config: &Config) -> String {
     sha256(&format!("{}\n{}", config.timezone.name(), files.join("\n")))
 }
 
-/// Whether nothing is said unasked now.
+/// Returns `true` during quiet hours.
 pub(crate) fn is_quiet(config: &Config, now: DateTime<Utc>) -> bool {
     config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()))
 }

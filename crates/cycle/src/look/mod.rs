@@ -1,4 +1,4 @@
-//! A look at the store and the repository: what there is, without changing anything.
+//! Reads the state of the store and the repository, changing nothing.
 
 pub(crate) mod initiative;
 pub(crate) mod jobs;

@@ -1,5 +1,5 @@
-//! Observe: looks at the queue, the memory and the clock. Reading only; the same look serves the gate before the lock and
-//! the cycle after it.
+//! Observe: reads the queue, the memory and the clock, and writes nothing. The same reading serves the gate before the lock and the
+//! cycle after it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,10 +33,10 @@ use crate::{
     look::{initiative, jobs, own_work, reflecting, retention},
 };
 
-/// A person's commits that are looked at.
+/// The maximum number of a person's commits that are read.
 const MAX_PERSON_COMMITS: usize = 20;
 
-/// What was seen of the memory.
+/// The observed state of the memory.
 struct Memory {
     tasks: Vec<Task>,
     person_commits: Vec<(String, String)>,
@@ -46,7 +46,7 @@ struct Memory {
 }
 
 impl Situation {
-    /// Looks. `repo` is none before the first run has made it.
+    /// Reads the situation. `repo` is `None` before the first run has created it.
     pub(crate) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
         let told = store.told_to_waiting()?;
         let (config, now) = (context.config, context.clock.now());
@@ -62,7 +62,7 @@ impl Situation {
         Self::with(store, memory, told, context)
     }
 
-    /// The same of a repository at rest, whose last commit was seen.
+    /// Reads the situation of a repository at rest, whose last commit is known.
     fn at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
         let tasks = tasks(|path| memory.read_work_tree(path));
         let (config, now) = (context.config, context.clock.now());
@@ -108,7 +108,7 @@ impl Situation {
         })
     }
 
-    /// Looks at the messages once more: pulling takes a while, and what is queued may have been edited meanwhile.
+    /// Reads the messages again: pulling takes a while, and a queued message may have been edited meanwhile.
     pub(crate) fn reread(&mut self, store: &Store) -> Result<(), StoreError> {
         let mut now = store.queued()?;
         self.messages.retain_mut(|message| match now.iter().position(|other| other.id == message.id) {
@@ -122,13 +122,13 @@ impl Situation {
     }
 }
 
-/// Messages but for those of chats that have stopped what is done for them: these are kept.
+/// Removes messages of chats whose work is stopped. These messages stay queued.
 pub(crate) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<ChatRef>) -> Vec<Incoming> {
     messages.retain(|message| !stopped_chats.contains(&message.chat));
     messages
 }
 
-/// Whether a wake has anything to do: upkeep, or a reason. Nothing is written.
+/// Returns `true` if a wake has work: upkeep or a reason. Nothing is written.
 pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<bool, WakeError> {
     let now = context.clock.now();
     // fault: question-hadnt-left-wake
@@ -170,41 +170,41 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     Ok(!orient::due(&Situation::look(store, Some(&repo), context)?).is_empty())
 }
 
-/// Whether the clock was set back: what waits is brought forward then, and the next slots are to be found anew. Or the person lives in
-/// another time zone now.
+/// Returns `true` if the clock was set back, so that waiting items are brought forward and the next slots are computed again; or if
+/// the person now lives in another time zone.
 fn is_clock_changed(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     Ok(is_zone_new(store, config, now)?
         || store.is_set_back(now)?
         || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
 }
 
-/// What is kept under this key is the person's time zone as they know of it.
+/// The key that holds the last time zone that the person was told.
 pub(crate) const ZONE: &str = "zone";
 
-/// Whether the person is to be told of their new time zone.
+/// Returns `true` if the person should be told of their new time zone now.
 pub(crate) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     let is_quiet = config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()));
     Ok(!is_quiet && store.handled(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
 }
 
-/// Whether texts for the terminal are to go to the owner's chat.
+/// Returns `true` if texts for the terminal should go to the owner's chat.
 pub(crate) fn is_owner_to_be_sent(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
     Ok(context.instead_of_terminal().is_some() && store.has_for_owner()?)
 }
 
-/// The configured models as the gate knows them.
+/// Reads the state of the configured models, as the gate uses it.
 pub fn model_state_of(store: &Store, context: Context<'_>) -> Result<ModelState, StoreError> {
     model_state(store, context.config, context.clock.now())
 }
 
-/// When the first of the chain's models in trouble is tried again; none: nothing is waited for.
+/// Returns the next retry time among the chain's failing models. `None` if no retry is pending.
 pub fn model_again_at(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
     let chain = config.chain();
     let breakers = store.breakers()?.into_iter().filter(|breaker| chain.contains(&breaker.model.as_str()));
     Ok(breakers.filter_map(|breaker| breaker.not_before).filter(|at| *at > now).min())
 }
 
-/// The configured models as the gate knows them, for those who only look.
+/// Reads the state of the configured models without a wake's context.
 pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
     let breakers = store.breakers()?;
     let lined_up = |name: &str| {
@@ -219,7 +219,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
     };
     let lineup: Vec<LinedUp> = config.chain().into_iter().map(lined_up).collect();
     let of_task = |name: &Option<String>| name.as_deref().filter(|name| config.can_use(name)).map(lined_up);
-    // A model that a person has chosen answers all. Without one that thinks, nobody goes on with what outgrows the simple one.
+    // A model that a person has chosen answers everything. Without a thinking model nothing could continue from the simple one.
     let is_begun_by_it = config.chosen_model.is_none() && lineup.iter().any(|model| model.is_thinking);
     let simple = of_task(&config.model_simple).filter(|_| is_begun_by_it);
     let reflect = of_task(&config.model_reflect);
@@ -233,7 +233,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
     Ok(state.with_local_chats(store.local_chats()?, config.owner_chat))
 }
 
-/// A remote that has just been silent to a fetch isn't pushed to either, for as long.
+/// Returns `true` if a push is due. A remote that was silent to a fetch gets no push for the same back-off.
 pub(crate) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
     let may_try = |kind| Ok::<_, WakeError>(store.upkeep(kind)?.may_try(now));
     Ok(repo.has_remote()
@@ -252,7 +252,7 @@ pub(crate) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>
     Ok(has_remote && is_time && upkeep.may_try(now))
 }
 
-/// Whether work was parked until HEAD is back, and it is. What an earlier commit lacks comes first.
+/// Returns `true` if parked work can be committed because HEAD is back. Completing an earlier commit comes first.
 pub(crate) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
     let is_back = || Ok::<_, WakeError>(matches!(repo.condition()?, Condition::Normal | Condition::Unborn));
     Ok(!repo.parked()?.is_empty()
@@ -261,7 +261,7 @@ pub(crate) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>)
         && store.upkeep(UpkeepKind::Parked)?.may_try(now))
 }
 
-/// Whether we have commits that the remote lacks, as far as the last fetch saw.
+/// Returns `true` if we have commits that the remote lacked at the last fetch.
 fn is_ahead(repo: &Repo) -> Result<bool, WakeError> {
     Ok(match repo.ahead_behind()? {
         Some((ahead, _)) => ahead > 0,
@@ -269,12 +269,12 @@ fn is_ahead(repo: &Repo) -> Result<bool, WakeError> {
     })
 }
 
-/// The repository, if the first run has made it.
+/// Opens the repository. `None` before the first run has created it.
 pub(crate) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
     if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
 }
 
-/// What was said or done of tasks at their times.
+/// Reads the keys of everything said or done about tasks at their times.
 pub(crate) fn handled_of_tasks(store: &Store) -> Result<BTreeSet<String>, StoreError> {
     let mut handled = BTreeSet::new();
     for kind in ["at/", "decay/", "due/"] {
@@ -289,7 +289,7 @@ pub(crate) fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) ->
         .filter_map(|path| read(path).ok().flatten().map(|text| (path, text)))
         .flat_map(|(path, text)| {
             let tasks = TaskList::parse(&text).0.tasks().to_vec();
-            // What waits in the backlog doesn't decay; it can have a time.
+            // A task in the backlog doesn't decay, but it can have a time.
             tasks.into_iter().map(move |mut task| {
                 if *path == memory::BACKLOG {
                     task.touched = None;
@@ -300,7 +300,7 @@ pub(crate) fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) ->
         .collect()
 }
 
-/// The next steps of long tasks.
+/// Lists the next steps of long tasks.
 pub(crate) fn steps_due(
     tasks: &[Task],
     config: &Config,
@@ -309,7 +309,7 @@ pub(crate) fn steps_due(
     own_work::steps_due(tasks, config.owner_chat, read)
 }
 
-/// Whether the person's context holds nudges back. It is read where there is something to nudge about.
+/// Returns `true` if the person's context holds nudges back. The context is read only if there is something to nudge about.
 pub(crate) fn holds_nudges(
     tasks: &[Task],
     (config, now): (&Config, DateTime<Utc>),
@@ -320,7 +320,7 @@ pub(crate) fn holds_nudges(
         && read(memory::CONTEXT).ok().flatten().is_some_and(|text| Preferences::of(&text).holds_nudges())
 }
 
-/// The chats besides the owner's that tasks belong to. One that isn't listened to any more isn't spoken to either.
+/// Lists the allowed chats besides the owner's that own tasks, each with its remaining messages for today.
 pub(crate) fn guests(
     store: &Store,
     (config, now): (&Config, DateTime<Utc>),
@@ -343,16 +343,16 @@ pub(crate) fn tells_left(
     Ok(usize::try_from(left).unwrap_or(0))
 }
 
-/// The commit that the memory is at.
+/// Returns the memory's current commit.
 pub(crate) fn head_of(repo: &Repo) -> Result<Option<String>, WakeError> {
     Ok(repo.head()?.map(|id| id.to_string()))
 }
 
-/// The same without what cycles that wait were shown, up to these commits: each wake would begin another one for it.
+/// Lists people's new commits without those already shown to waiting cycles. Otherwise each wake would start another cycle for them.
 fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
     let mut commits = person_commits(store, repo)?;
     for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
-        // One that isn't there any more hides nothing.
+        // A missing commit hides nothing.
         if let Ok(since) = repo.peoples_commits_since(head, MAX_PERSON_COMMITS) {
             commits.retain(|(id, _)| since.iter().any(|commit| commit.id.to_string() == *id));
         }
@@ -360,23 +360,23 @@ fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(Stri
     Ok(commits)
 }
 
-/// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
+/// Lists people's commits that no wake has seen, newest first. Empty before the first wake.
 pub(crate) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
     seen_now(store, repo)?.map_or(Ok(Vec::new()), |seen| person_commits_since(repo, seen))
 }
 
-/// The commit that was seen last.
+/// Returns the last seen commit.
 pub(crate) fn head_seen(store: &Store) -> Result<Option<Oid>, WakeError> {
     Ok(store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
 }
 
-/// The same, by what it is where the history was rewritten. One that is gone hides nothing.
+/// Returns the last seen commit, translated if the history was rewritten. A lost commit hides nothing.
 pub(crate) fn seen_now(store: &Store, repo: &Repo) -> Result<Option<Oid>, WakeError> {
     let seen = head_seen(store)?;
     Ok(seen.map(|seen| repo.seen_now(seen)).transpose()?.flatten().or(seen))
 }
 
-/// Commits of people since this one, newest first.
+/// Lists people's commits since this one, newest first.
 pub(crate) fn person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String, String)>, WakeError> {
     if repo.head()? == Some(seen) {
         return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! Which work of its own is due: runs of standing jobs whose gates are open, then steps of long tasks, in the tasks' order. Nothing is
-//! read of it while no task has steps.
+//! The due background jobs: runs of standing jobs with open gates, then steps of long tasks in the tasks' order. Nothing is read while
+//! no task has steps.
 
 use reveille_base::types::{ChatRef, OwnWork};
 use reveille_git::RepoError;
@@ -12,7 +12,7 @@ use reveille_store::{Store, StoreError};
 
 use crate::decide::situation::DueWork;
 
-/// The next steps of the owner's tasks.
+/// Lists the next steps of the owner's tasks.
 pub(crate) fn steps_due(
     tasks: &[Task],
     owner_chat: ChatRef,
@@ -32,7 +32,8 @@ fn step_due(task: &Task, read: impl Fn(&str) -> Result<Option<String>, RepoError
     Some(DueWork { work: OwnWork::Step { plan: plan.to_owned(), step: step.number, run: step.tries }, what })
 }
 
-/// Whether the next step of a task was taken up and isn't under way: its cycle was given up or undone, and a person lets it go on.
+/// Returns `true` if the next step was started and no cycle is working on it, because that cycle was given up or undone. A person must
+/// release it.
 pub fn is_step_held(
     store: &Store,
     task: &Task,
@@ -43,7 +44,7 @@ pub fn is_step_held(
     Ok(!is_open && store.handled(&due.key())?.is_some())
 }
 
-/// Those that weren't taken up yet.
+/// Keeps the work that no cycle has started.
 pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWork>, StoreError> {
     let mut left = Vec::new();
     for work in due {
@@ -54,7 +55,7 @@ pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWor
     Ok(left)
 }
 
-/// Runs of standing jobs that wait for the model, in their order.
+/// Lists runs of standing jobs that wait for the model, in their order.
 pub(crate) fn jobs_due(store: &Store) -> Result<Vec<DueWork>, StoreError> {
     let due = store.waiting_job_runs()?.into_iter().map(|run| DueWork {
         what: format!("the job {}", run.name),

@@ -1,5 +1,4 @@
-//! Whether it is time to look back at some days, as far as the database tells. Before its hour, and once the day's look back is done,
-//! this asks for one key at most.
+//! The due time for reflection, as far as the database tells. Before its hour, and after the day's reflection, this reads at most one key.
 
 use std::ops::Range;
 
@@ -9,12 +8,12 @@ use reveille_base::schedule;
 use reveille_config::Config;
 use reveille_store::{Store, StoreError};
 
-/// The most days that one look back takes together: what is older was never summed up.
+/// The maximum number of days in one reflection. Older days were never summarised.
 const DAYS_MAX: u64 = 14;
-/// So long after somebody's last word it isn't the hour to think of the past.
+/// The time of silence after the last message before reflection may start.
 const CALM: TimeDelta = TimeDelta::minutes(30);
 
-/// The days to look back at, today excluded: none before the hour for it, none while somebody talks, none after days without events.
+/// Returns the days to reflect on, without today. `None` before the hour, during a conversation, and for days without events.
 pub(crate) fn days_due(
     store: &Store,
     config: &Config,

@@ -1,7 +1,7 @@
-//! Whether it is time to forget what is only looked back at: after `KEEP_DAYS`, about once a day.
+//! The due time for deleting old records: after `KEEP_DAYS`, about once a day.
 //!
-//! A clock that has leapt ahead makes everything look old. So nothing is forgotten by a clock that differs much from the
-//! last look's before it has gone on like that for an hour.
+//! Under a clock that has leapt ahead everything looks old. After a large jump since the last round, nothing is deleted until the clock has
+//! kept its new course for an hour.
 
 pub(crate) mod files;
 
@@ -14,19 +14,19 @@ use crate::context::Context;
 
 /// The shortest time between two rounds.
 const EVERY: TimeDelta = TimeDelta::days(1);
-/// A clock that is so much further than at the last round is watched first.
+/// A jump of the clock that is watched before anything is deleted.
 const LEAP: TimeDelta = TimeDelta::days(7);
-/// For so long.
+/// How long a jump is watched.
 pub(crate) const WATCHED: TimeDelta = TimeDelta::hours(1);
 
-/// What the time says.
+/// The decision for this time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetentionTurn {
-    /// It was done not long ago.
+    /// The last round was recent.
     NotYet,
     /// The clock may have leapt: watch it.
     Watch,
-    /// Forget what is old.
+    /// Delete old records.
     Now,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn turn(last: &Upkeep, now: DateTime<Utc>) -> RetentionTurn {
     }
 }
 
-/// Whether there is something old, and it is time to forget it. Nothing is written.
+/// Returns `true` if there are old records and a round is due. Nothing is written.
 pub(crate) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
     let now = context.clock.now();
     let Some(before) = oldest_kept(context) else {
@@ -55,7 +55,7 @@ pub(crate) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreE
         || Copies::of(context.config).has_old(now))
 }
 
-/// What is older than this may go; `None`: nothing ever.
+/// Returns the time before which records may go. `None` if everything is kept.
 pub(crate) fn oldest_kept(context: Context<'_>) -> Option<DateTime<Utc>> {
     let keep = TimeDelta::from_std(context.config.keep?).ok()?;
     context.clock.now().checked_sub_signed(keep)

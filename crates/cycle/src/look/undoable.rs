@@ -1,5 +1,5 @@
-//! Which step `/undo` and `wake undo` mean: decided when it is asked for, so that a wake that is just ending isn't taken for
-//! the one that the person saw.
+//! The step that `/undo` and `wake undo` mean. It is chosen at the request, so that a wake ending just then isn't mistaken for the one
+//! that the person saw.
 
 use chrono::{DateTime, Utc};
 
@@ -14,20 +14,20 @@ const NOT_YET: &str = "I'm not done with that yet: it can be undone once I am.";
 const CAME_TO_NOTHING: &str = "That came to nothing, so there's nothing to undo.";
 const ABOUT_TO_BE: &str = "That is about to be undone already, as soon as I'm done with what I'm at.";
 
-/// What comes of asking for a wake to be undone.
+/// The result of a request to undo.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choice {
-    /// This one is to be.
+    /// Undo this wake.
     Wake(Box<CycleRow>),
-    /// This change of the assistant's own orders is, by itself.
+    /// Undo this change of the assistant's own orders.
     Change(Box<Proposal>),
-    /// What a person did themselves is.
+    /// Undo this step by a person.
     Person(PersonsStep),
-    /// None is, and why, for people.
+    /// Undo nothing; the reason, for people.
     Refused(String),
 }
 
-/// Which wake it is, for people: `what I did at 14:03: remembered “x”`. `subject`: its commit's.
+/// Describes a wake for people: `what I did at 14:03: remembered “x”`. `subject` is the subject of its commit.
 pub fn what_it_did(row: Option<&CycleRow>, subject: Option<&str>, now: DateTime<Utc>, tz: Tz) -> String {
     let at = moment(row.and_then(|row| row.started_at), now, tz);
     let did = subject.and_then(|subject| subject.strip_prefix("Wake: ")).map(|did| format!(": {did}"));
@@ -48,18 +48,18 @@ fn lower_first(text: &str) -> String {
     chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars).collect()
 }
 
-/// Which step of a person's own it is, for them: `what you did at 14:03: finished the task “x”`.
+/// Describes a person's own step to them: `what you did at 14:03: finished the task “x”`.
 pub fn what_they_did(step: &PersonsStep, now: DateTime<Utc>, tz: Tz) -> String {
     format!("what you did{}: {}", moment(step.at, now, tz), lower_first(&step.did))
 }
 
-/// Which change of its own orders it is, for people.
+/// Describes a change of the assistant's own orders for people.
 pub fn which_change(proposal: &Proposal) -> String {
     format!("the change of my orders that you agreed to: “{}”", proposal.new.title)
 }
 
-/// Finds the step: the newest of `chats` (of all when none is named) that nobody has asked to undo yet, not counting `already`; or
-/// the wake whose id or commit begins with `id`; or the step or the change of orders that has this name.
+/// Finds the step to undo. Without `id`: the newest step in `chats` (in any chat if empty) without a request to undo, except those in
+/// `already`. With `id`: the wake whose id or commit begins like that, or the step or change of orders with that name.
 pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[String]) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
     let Some(id) = id else {
@@ -100,7 +100,7 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
     }
 }
 
-/// Whether a person's own step can be taken back.
+/// Checks a request to undo a person's own step.
 fn of_person(store: &Store, number: i64, chats: &[ChatRef], already: &[String]) -> Result<Choice, StoreError> {
     let name = PersonsStep::undone_as(number);
     let step = store.persons_step(number)?.filter(|(_, chat)| chats.is_empty() || chats.contains(chat));
@@ -113,7 +113,7 @@ fn of_person(store: &Store, number: i64, chats: &[ChatRef], already: &[String]) 
     })
 }
 
-/// Whether a change of its own orders can be taken back: it was agreed to, and its wake stands.
+/// Checks a request to undo a change of the assistant's orders: agreed to, with a completed wake.
 fn of_change(store: &Store, number: i64, already: &[String]) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
     let Some(proposal) = store.proposal(number)?.filter(|proposal| proposal.agreed_at.is_some()) else {
@@ -129,7 +129,7 @@ fn of_change(store: &Store, number: i64, already: &[String]) -> Result<Choice, S
         (Some(true), _) => refused(UNDONE),
         (Some(false), _) => refused(ABOUT_TO_BE),
         _ if already.contains(&name) => refused(ABOUT_TO_BE),
-        // It is carried out by its wake's commit: until then there is nothing to take back, and afterwards there would be.
+        // The change happens with its wake's commit: before that there is nothing to undo.
         (None, Some(CycleState::Running | CycleState::Waiting | CycleState::Parked)) => refused(NOT_YET),
         (None, Some(CycleState::Done)) => Ok(Choice::Change(Box::new(proposal))),
         (None, _) => refused(CAME_TO_NOTHING),

@@ -1,5 +1,5 @@
-//! What waits for a wake, as far as the queue and the tasks' files can tell: for the bot, the page and the chat, which open no
-//! repository. The same gate decides here as in the wake; what it finds in git besides is found by cron's wakes.
+//! The waiting work, as far as the queue and the tasks' files tell. This serves the bot, the page and the chat, which open no
+//! repository. They use the same gate as the wake; cron's wakes find any further work in git.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,18 +19,18 @@ use crate::{
     lease,
 };
 
-/// What a look at the queue found.
+/// The result of a look at the queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// A name for each thing that is due: a message, a reminder, an interrupted cycle, deliveries.
+    /// A name for each due item: a message, a reminder, an interrupted cycle, deliveries.
     pub due: BTreeSet<String>,
-    /// How many messages stand how.
+    /// The number of messages by standing.
     pub messages: BTreeMap<Standing, usize>,
-    /// When the next thing known by time is due: a reminder, a message that is held, or the end of a delivery's back-off.
+    /// The next known due time: of a reminder, a held message, or the end of a delivery's back-off.
     pub next_at: Option<DateTime<Utc>>,
 }
 
-/// Looks at the queue. Nothing is written.
+/// Reads the queue. Nothing is written.
 pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
     let stopped_chats = store.stopped_chats()?.into_keys().collect();
     let documents = Documents::new(&config.repo_dir(), Vec::new());
@@ -83,7 +83,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     Ok(Waiting { due, messages: standings, next_at })
 }
 
-/// Each message by itself: when one of two is answered, that is progress.
+/// Names each message separately, so that answering one of two counts as progress.
 fn names(reason: &Reason) -> Vec<String> {
     match reason {
         Reason::Messages { ids, .. } | Reason::Stale { ids, .. } => {

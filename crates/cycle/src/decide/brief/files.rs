@@ -1,5 +1,5 @@
-//! Files of messages as the model is told of them: an element inside the message, and a picture as an image block behind the
-//! messages. Pure; what a file is was found out before (`cycle/run/attached`).
+//! Files of messages in the model's input: an element inside the message, and a picture as an image block after the messages. Pure;
+//! `cycle/run/attached` has determined the file's type before.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -9,42 +9,42 @@ use super::text::attribute;
 /// A file of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its number, by which a tool reads it.
+    /// The number by which a tool reads it.
     pub id: i64,
     /// The row of its message.
     pub message_id: i64,
-    /// As the Bot API names the field.
+    /// The Bot API's name of the field.
     pub kind: String,
-    /// As its sender named it.
+    /// The sender's name for it.
     pub name: Option<String>,
-    /// Its media type: by its bytes where they tell, else as its sender says.
+    /// The media type: from the bytes if possible, otherwise from the sender.
     pub mime: Option<String>,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub bytes: Option<i64>,
-    /// How it is shown.
+    /// The form in which the model sees it.
     pub view: FileView,
 }
 
-/// How a file is shown.
+/// The form in which the model sees a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileView {
-    /// As a picture.
+    /// A picture.
     Image {
-        /// Its media type by its bytes.
+        /// The media type, from the bytes.
         mime: &'static str,
-        /// The file.
+        /// The content.
         data: Vec<u8>,
     },
-    /// As a PDF, of which the model sees the pages.
+    /// A PDF, shown as pages.
     Document {
-        /// The file.
+        /// The content.
         data: Vec<u8>,
     },
-    /// Described only, with a note on why, or on what can be done with it.
+    /// A description only, with a note on the reason or on possible next steps.
     Described(String),
 }
 
-/// The element that stands in its message.
+/// Renders the element inside the message.
 pub(crate) fn element(file: &File) -> String {
     let mut text = format!("<attachment id=\"{}\" kind=\"{}\"", file.id, attribute(&file.kind));
     let bytes = file.bytes.map(|bytes| bytes.to_string());
@@ -61,8 +61,8 @@ pub(crate) fn element(file: &File) -> String {
     text
 }
 
-/// A user message (raw JSON) with the pictures and PDFs among these files behind its other blocks, each under a line that says which it
-/// is. Without any it comes back byte for byte.
+/// Appends the pictures and PDFs among these files to a raw user message, each under a line that identifies it. Without any the
+/// message stays identical to the byte.
 pub fn with_images(raw: String, files: &[File]) -> String {
     let mut blocks = Vec::new();
     for file in files {

@@ -1,7 +1,8 @@
-//! What a conversation begins with that goes on from one that was folded. Pure.
+//! The beginning of a conversation that continues a folded one. Pure.
 //!
-//! Three hands have a word in it, and each is told from the others: what people said stands as it stood, byte for byte; what was
-//! done comes from receipts; the summary is the model's own.
+//! Its three sources are kept apart: people's messages stand unchanged to the byte, completed work comes from receipts, and the summary is
+//! the
+//! model's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,34 +27,34 @@ use crate::decide::{
     verify,
 };
 
-/// Messages that are answered are kept up to so many bytes: the first, for it says what the work is, and the newest.
+/// The maximum size of answered messages that are kept, in bytes: the first, because it states the work, and the newest.
 const MAX_ANSWERED_BYTES: usize = 64 * 1024;
-/// What was done is told up to so many receipts, the newest.
+/// The maximum number of receipts shown; the newest are kept.
 const MAX_RECEIPTS: usize = 100;
-/// Of each of them, this many characters.
+/// The maximum length of a shown receipt, in characters.
 const MAX_RECEIPT_CHARS: usize = 300;
-/// Where a model left no summary, so many of its last calls' results are shown, of each the first characters.
+/// The number of last results shown if a model left no summary, and the maximum length of each, in characters.
 const MAX_LAST_RESULTS: (usize, usize) = (5, 1_000);
-/// The longest summary, in characters.
+/// The maximum length of a summary, in characters.
 const MAX_SUMMARY_CHARS: usize = 40_000;
 
-/// A conversation that goes on from one that was folded.
+/// The content of a conversation that continues a folded one.
 pub struct FoldedBrief<'a> {
     /// The cycle so far.
     pub state: &'a Cycle,
-    /// What the model leaves; none: another model goes on in its place, which leaves nothing.
+    /// The model's summary. `None` if another model takes over, since that leaves none.
     pub summary: Option<&'a Summary>,
-    /// Now.
+    /// The current time.
     pub now: DateTime<Utc>,
-    /// The person's zone.
+    /// The person's time zone.
     pub tz: Tz,
-    /// The memory, with what the cycle wrote.
+    /// The memory, with the cycle's own changes.
     pub documents: &'a Documents,
-    /// The chat that it is shown to, if it isn't the owner's.
+    /// The chat of the reader. `None` for the owner's chat.
     pub reader: Option<ChatRef>,
 }
 
-/// The new conversation's first message, raw JSON. What [`carried`] keeps belongs before and behind it.
+/// Renders the new conversation's first message, as raw JSON. The blocks kept by [`carried`] go around it.
 pub fn folded(brief: &FoldedBrief<'_>) -> String {
     let rate = brief.state.folding.rate();
     let [lasting, current] = memories(brief.documents, brief.reader, &rate, false);
@@ -120,7 +121,7 @@ fn done(state: &Cycle) -> String {
     text + "\n</done>"
 }
 
-/// What came to nothing: who goes on must know that a person has refused something, or that it may have happened.
+/// Renders the failed calls: the next model must know about a person's refusal, and about effects that may have happened.
 fn failed(state: &Cycle) -> String {
     if state.failed.is_empty() {
         return String::new();
@@ -136,7 +137,7 @@ fn failed(state: &Cycle) -> String {
     text + "\n</failed>"
 }
 
-/// What the last calls came to: without it the model would have to make them again.
+/// Renders the results of the last calls, which the model would otherwise have to repeat.
 fn last_results(state: &Cycle) -> String {
     let (max_results, max_chars) = MAX_LAST_RESULTS;
     let messages: Vec<SpokenMessage<'_>> = state.conversation.read().collect();
@@ -179,10 +180,10 @@ fn plan(state: &Cycle) -> String {
     text + "\n</plan>"
 }
 
-/// The blocks of a conversation that hold on when it is folded, put around the new one's first message: why it is awake and what
-/// was said before, and what people have said to it. `None` where that message can't be read.
+/// Puts the lasting blocks of a conversation around the new one's first message: the reasons, the earlier exchange and people's messages.
+/// `None` if that message can't be parsed.
 ///
-/// Only we write user messages, and what they quote is escaped or stands within results: a block that begins like one of ours is.
+/// Only we write user messages, and quoted text is escaped or stands within results. So a block that begins like ours is ours.
 pub fn carried(raw: &str, conversation: &[String], open: &[i64]) -> Option<String> {
     let (mut begun, mut groups) = (Vec::new(), Vec::<Vec<Value>>::new());
     for (at, message) in conversation.iter().enumerate() {
@@ -209,7 +210,7 @@ pub fn carried(raw: &str, conversation: &[String], open: &[i64]) -> Option<Strin
     with_blocks(&json!({"role": "user", "content": []}).to_string(), begun)
 }
 
-/// Messages that wait for an answer, whole, and of the others those that have room, as text alone.
+/// Keeps messages that wait for an answer whole, and of the others as many as fit, as text only.
 fn kept(groups: Vec<Vec<Value>>, open: &[i64]) -> Vec<Value> {
     let of_group: Vec<Vec<i64>> = groups.iter().map(|group| group.first().map(ids).unwrap_or_default()).collect();
     let is_open = |ids: &[i64]| ids.iter().any(|id| open.contains(id));
@@ -247,7 +248,7 @@ fn numbers(ids: &[i64]) -> String {
     ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The numbers of the messages that such a block shows.
+/// Extracts the numbers of the messages that such a block shows.
 fn ids(block: &Value) -> Vec<i64> {
     let text = block.get("text").and_then(Value::as_str).unwrap_or_default();
     let elements = text.split("\n<message id=\"").skip(1);

@@ -1,7 +1,8 @@
-//! The memory's documents in an opening, each within its bound. Pure.
+//! The memory's documents in an opening, each within its limit. Pure.
 //!
-//! What is small and concerns every wake comes whole: the context, the active tasks, the working memory. Of facts, backlog and log only
-//! as much comes as has room, or else what fits (`recalled`). A cut is named, with what shows the rest.
+//! Small documents that concern every wake appear whole: the context, the active tasks, the working memory. Facts, backlog and log appear
+//! as
+//! far as there is room, or as search results (`recalled`). A cut is marked, with the tool that shows the rest.
 
 use reveille_base::{
     types::ChatRef,
@@ -15,31 +16,31 @@ use reveille_tools::Documents;
 
 use super::{super::tokens::TokenRate, text::escape};
 
-/// Those that most wakes leave as they are: they come first, so that the next wake's prompt begins as this one's.
+/// Documents that most wakes leave unchanged. They come first, so that the next wake's prompt begins the same way.
 const LASTING: [&str; 3] = [memory::CONTEXT, memory::BACKLOG, memory::SEMANTIC_MEMORY];
-/// Those that a wake changes.
+/// Documents that a wake changes.
 const CURRENT: [&str; 3] = [memory::ACTIVE, memory::WORKING_MEMORY, memory::EPISODIC_MEMORY];
-/// Those that concern every wake.
+/// Documents that concern every wake.
 const WHOLE: [&str; 3] = [memory::CONTEXT, memory::ACTIVE, memory::WORKING_MEMORY];
-/// Of each of them, at most so many bytes: a person may have made them huge.
+/// The maximum size of each of them, in bytes, because a person may have made them huge.
 pub(super) const MAX_DOCUMENT_BYTES: usize = 16 * 1024;
-/// Of each other document, where what fits is found besides, in tokens. Facts come whole up to that, or by what fits alone.
+/// The maximum size of each other document beside search results, in tokens. Longer facts are replaced by search results alone.
 const OTHERS_TOKENS: u64 = 3_000;
-/// Lines of the log that are shown.
+/// The number of log lines shown.
 const LOG_LINES: usize = 40;
-/// Lines of it where what fits is found besides.
+/// The number of log lines shown beside search results.
 const LAST_LOG_LINES: usize = 12;
-/// The longest list of the topics that there are facts about, in characters.
+/// The maximum length of the list of fact topics, in characters.
 const TOPICS_CHARS_MAX: usize = 1_000;
-/// How the rest of a document is read.
+/// The hint for reading the rest of a document.
 const CUT: &str = "look_up shows the rest";
 
-/// Whether an opening always shows this.
+/// Returns `true` if an opening always shows this document.
 pub(super) fn is_whole(path: &str) -> bool {
     WHOLE.contains(&path)
 }
 
-/// The documents, those that last and those that a wake changes; `recall`: whether what fits is found besides.
+/// Renders the lasting and the changing documents. `recall` is true if search results are shown too.
 pub(super) fn memories(documents: &Documents, reader: Option<ChatRef>, rate: &TokenRate, recall: bool) -> [String; 2] {
     [LASTING, CURRENT].map(|paths| element(&paths, documents, reader, rate, recall))
 }
@@ -62,7 +63,7 @@ fn element(paths: &[&str], documents: &Documents, reader: Option<ChatRef>, rate:
     text
 }
 
-/// What is shown of a document, and what is said of the rest.
+/// The shown part of a document, and the note on the rest.
 struct Shown {
     text: String,
     cut: Option<String>,
@@ -79,7 +80,7 @@ fn shown(path: &str, content: &str, rate: &TokenRate, recall: bool) -> Shown {
     Shown { text, cut }
 }
 
-/// Of facts that have no room: what they are about.
+/// Replaces facts without room by their topics.
 fn by_what_fits(content: &str) -> Shown {
     let is_fact = |line: &&str| line.starts_with("- ");
     let facts = count(content.lines().filter(is_fact).count(), "fact");
@@ -92,10 +93,10 @@ fn by_what_fits(content: &str) -> Shown {
     Shown { text, cut: Some(format!("{facts}: those that fit stand in recalled; look_up shows the others")) }
 }
 
-/// The attribute that says what the marks of what the person hasn't settled mean.
+/// The attribute that explains the marks on unsettled lines.
 pub(super) const UNSETTLED: &str = " unsettled=\"the lines marked so with one number contradict each other, or contradict what the person wrote: take none of them as true, and say so where it matters\"";
 
-/// The attribute that says how much of a document isn't shown.
+/// The attribute that counts the withheld entries of a document.
 fn withheld_parts(path: &str, count: usize) -> String {
     let what = match DocKind::of(path) {
         DocKind::Log => "entries of other chats, or of wakes that had, or may have, read what others wrote",
@@ -105,7 +106,7 @@ fn withheld_parts(path: &str, count: usize) -> String {
     if count == 0 { String::new() } else { format!(" withheld=\"{what}: {count}; look_up shows them\"") }
 }
 
-/// The first whole lines of a text within a bound.
+/// Returns the first whole lines of a text within a limit.
 pub(super) fn head(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! The projects that a cycle's words speak of, in its opening: each one's document, with its open tasks beside it. What isn't spoken of
-//! is found by searching. Pure.
+//! The projects that a cycle's words mention, in its opening: each document with its open tasks. Other projects are found by searching.
+//! Pure.
 
 use reveille_base::{
     types::ChatRef,
@@ -20,27 +20,27 @@ use super::{
     text::{attribute, escape},
 };
 
-/// Projects that are shown at once.
+/// The maximum number of projects shown.
 const PROJECTS_MAX: usize = 3;
-/// All of them, in tokens.
+/// The maximum size of all shown projects, in tokens.
 const PROJECTS_TOKENS: u64 = 2_500;
 /// The same for a small model.
 const SHORT_PROJECTS_TOKENS: u64 = 400;
-/// Open tasks of one that are named.
+/// The maximum number of open tasks shown per project.
 const TASKS_MAX: usize = 10;
-/// How much of a task's next step is shown, in characters.
+/// The maximum length of a shown next step, in characters.
 const NEXT_CHARS: usize = 100;
 
 /// A project that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpokenProject {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Where its document is, or would be.
+    /// The path of its document, which may not exist.
     pub path: String,
 }
 
-/// The projects that these words speak of. They are the owner's: in a guest's chat there are none.
+/// Finds the projects that these words mention. Projects belong to the owner, so a guest's chat gets none.
 pub fn spoken_projects(documents: &Documents, reader: Option<ChatRef>, words: &str) -> Vec<SpokenProject> {
     if reader.is_some() {
         return Vec::new();
@@ -53,7 +53,7 @@ pub fn spoken_projects(documents: &Documents, reader: Option<ChatRef>, words: &s
     spoken.map(|name| SpokenProject { path: path_of(&name).unwrap_or_else(|| project_path(&name)), name }).collect()
 }
 
-/// The owner's open tasks, each with its list's name. What others have had a hand in is left out.
+/// Lists the owner's open tasks, each with its list's name. Tasks with untrusted text are left out.
 fn tasks(documents: &Documents) -> Vec<(&'static str, Task)> {
     let lists = [(memory::ACTIVE, "in hand"), (memory::BACKLOG, "waiting")];
     let of_list = |(path, list): (&str, &'static str)| {
@@ -64,7 +64,7 @@ fn tasks(documents: &Documents) -> Vec<(&'static str, Task)> {
     lists.into_iter().flat_map(of_list).collect()
 }
 
-/// Their documents and tasks; none: no project is spoken of.
+/// Renders the projects' documents and tasks. `None` if no project is mentioned.
 pub(super) fn projects(
     documents: &Documents,
     spoken: &[SpokenProject],
@@ -104,7 +104,7 @@ pub(super) fn projects(
     (!spoken.is_empty()).then_some(text)
 }
 
-/// A document within its room: where it has none for all, its beginning and the end of its log.
+/// Fits a document into its room: its beginning and the end of its log if it is too long.
 fn fitting(document: &str, room: usize) -> String {
     if document.len() <= room {
         return document.to_owned();

@@ -1,4 +1,4 @@
-//! What fits the reasons of a wake, in its opening: facts, entries of the log, what was said long ago. Pure; `run/recall` asks for it.
+//! The search results for a wake's reasons, in its opening: facts, log entries, old messages. Pure; `run/recall` runs the search.
 
 use chrono::NaiveDate;
 
@@ -7,33 +7,33 @@ use super::{
     text::{attribute, clip, escape},
 };
 
-/// All of it, in tokens.
+/// The maximum size of all results, in tokens.
 const RECALLED_TOKENS: u64 = 4_000;
-/// Of each, at most so many characters.
+/// The maximum length of each result, in characters.
 const MAX_CHARS: usize = 1_200;
 
-/// Something that fits why a wake is due.
+/// A search result for a wake's reasons.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recollection {
-    /// A document's path in the repository, or `messages/<id>` or `answers/<id>`.
+    /// The document's path in the repository, or `messages/<id>` or `answers/<id>`.
     pub path: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// The heading that it stands under.
+    /// The heading above it.
     pub heading: String,
-    /// Who said it.
+    /// The speaker.
     pub speaker: String,
-    /// The day that it is of.
+    /// The date.
     pub date: Option<NaiveDate>,
     /// The wake that wrote it, and the message that said it.
     pub origin: (Option<String>, Option<i64>),
-    /// Whether others may have had a hand in it.
+    /// True if it may contain untrusted text.
     pub is_of_others: bool,
 }
 
-/// Those that have room, the best first; `is_shown` tells those that stand elsewhere. None: there is none.
+/// Renders the results that fit, best first. `is_shown` identifies those shown elsewhere. `None` if no result remains.
 pub(super) fn recalled(found: &[Recollection], rate: &TokenRate, is_shown: impl Fn(&str) -> bool) -> Option<String> {
     let mut room = rate.bytes_in(RECALLED_TOKENS);
     let mut text = String::from("<recalled note=\"what fits, the best first; look_up finds more\">");
@@ -59,7 +59,7 @@ fn element(one: &Recollection) -> String {
         text.push_str(&format!(" date=\"{date}\""));
     }
     if one.is_of_others {
-        // Neither is who said it told, nor under which heading: these are words, too.
+        // Speaker and heading are withheld too, because they may be untrusted text.
         let length = one.text.chars().count();
         let reads = if is_said { "read_exchange" } else { "look_up" };
         return text

@@ -1,6 +1,6 @@
-//! A conversation's first message with less in it, where its model finds even that too long. Pure.
+//! Shortens a conversation's first message if its model finds even that too long. Pure.
 //!
-//! What a tool can show again goes first; what people said goes last, and from its end. Each time about half of what is left goes.
+//! Parts that a tool can show again go first; people's words go last, and from their end. Each call removes about half of the rest.
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,11 @@ use reveille_model::anthropic::price::message_bytes;
 
 use super::blocks::text_block;
 
-/// Smallest message that something is still left out of, in bytes.
+/// The size below which nothing more is left out, in bytes.
 const MIN_BYTES: usize = 2_000;
-/// A run of lines shorter than this stays whole, in characters.
+/// The length below which a run of lines stays whole, in characters.
 const MIN_RUN_CHARS: usize = 200;
-/// Blocks that are left out before anything that was said, the likeliest first: how each begins, and what it is called.
+/// Blocks that are left out before anyone's words, the least important first: how each begins, and its name.
 const SPARED: [(&str, &str); 5] = [
     ("<recalled ", "what fits from the memory"),
     ("<similar_work", "similar work"),
@@ -22,7 +22,7 @@ const SPARED: [(&str, &str); 5] = [
     ("<recent_exchange>", "what was said before"),
 ];
 
-/// The message with about half as much in it; `None` if hardly anything can be left out.
+/// Returns the message at about half its size. `None` if hardly anything can be left out.
 pub fn shrunk(raw: &str) -> Option<String> {
     let (bytes, counted) = (raw.len(), message_bytes(raw));
     let message: Value = serde_json::from_str(raw).ok()?;
@@ -30,7 +30,7 @@ pub fn shrunk(raw: &str) -> Option<String> {
     if counted < MIN_BYTES {
         return None;
     }
-    // A picture may be most of a request's bytes, and little of its tokens.
+    // A picture may be most of a request's bytes but few of its tokens.
     let gain = |blocks: &[Value]| {
         let raw = json!({"role": "user", "content": blocks}).to_string();
         (message_bytes(&raw) < counted / 10 * 9 || raw.len() < bytes / 10 * 9).then_some(raw)
@@ -52,7 +52,7 @@ fn without_pictures(blocks: Vec<Value>, _: usize) -> Vec<Value> {
     blocks.into_iter().map(|block| if is_picture(&block) { placeholder() } else { block }).collect()
 }
 
-/// The blocks without as many of the spared kinds as bring them to so many bytes.
+/// Removes blocks of the dispensable kinds until the rest is at most this long.
 fn without_spared(mut blocks: Vec<Value>, max_bytes: usize) -> Vec<Value> {
     for (beginning, name) in SPARED {
         if blocks.iter().map(|block| block.to_string().len()).sum::<usize>() <= max_bytes {
@@ -71,8 +71,8 @@ fn halved(blocks: Vec<Value>, _: usize) -> Vec<Value> {
     blocks.into_iter().map(with_half).collect()
 }
 
-/// A block of text with half of each long run of lines that hold no element of ours: words, which are escaped. So no element loses its
-/// end, and nothing that is quoted comes to stand outside its own.
+/// Halves each long run of lines without an element of ours. Such lines are escaped words, so no element loses its end and no
+/// quoted text leaves its element.
 fn with_half(block: Value) -> Value {
     let text = text(&block);
     if text.is_empty() {

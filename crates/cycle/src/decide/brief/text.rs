@@ -1,20 +1,20 @@
-//! Texts within elements: escaped, and within bounds.
+//! Escaped and shortened texts within elements.
 
 use reveille_base::words;
 
-/// Characters of a name that are shown.
+/// The maximum length of a shown name, in characters.
 const MAX_ATTRIBUTE_CHARS: usize = 100;
 
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
-/// A short value within quotes, on one line: the line's end is where an element's own text begins.
+/// Escapes a short quoted value on one line, because an element's own text begins after the line's end.
 pub(crate) fn attribute(value: &str) -> String {
     escape(&clip(&words::one_line(value), MAX_ATTRIBUTE_CHARS))
 }
 
-/// A text within a bound; the cut is said.
+/// Shortens a text and marks the cut.
 pub(crate) fn clip(text: &str, max_chars: usize) -> String {
     words::cut_with(text, max_chars, "… (cut)")
 }

@@ -1,9 +1,8 @@
-//! Old files in the workspace: logs are emptied when they are old, those that nobody cuts are cut when they are long, what lies
-//! beside them and files that came with messages are removed. Only plain files that stand directly in `logs/`, `logs/plans/`,
-//! `voice/` and `files/`; links are left alone.
+//! Old files in the workspace. Old logs are emptied, and long logs without rotation are cut. Old files beside the logs and old message
+//! files are deleted. Only plain files directly in `logs/`, `logs/plans/`, `voice/` and `files/` count; links are left alone.
 //!
-//! Our programs cut their own logs ([`reveille_base::logs`]). What a starter wrote for them (`bot.err.log`) may have somebody who appends to
-//! it, so it is never removed or renamed: they would go on writing into what nobody sees.
+//! Our programs rotate their own logs ([`reveille_base::logs`]). A starter's log for them (`bot.err.log`) may be open for appending, so it
+//! is never deleted or renamed: the writer would continue into an invisible file.
 
 use std::{
     fs::{self, OpenOptions},
@@ -20,25 +19,25 @@ use reveille_base::{
 use reveille_config::Config;
 use reveille_store::{Store, StoreError};
 
-/// A log that is longer is cut, in bytes: none of those that our programs cut.
+/// The length above which a log is cut, in bytes. Logs that our programs rotate stay below it.
 const LOG_BYTES: u64 = logs::MAX_FILE_BYTES + (2 << 20);
-/// So much of its end is kept beside it, in bytes.
+/// The length of the end that is kept beside a cut log, in bytes.
 const TAIL_BYTES: u64 = 1 << 20;
-/// How long a voice message is kept at least when its message is done with.
+/// The minimum time a voice message is kept after its message is processed.
 const VOICE_KEPT: TimeDelta = TimeDelta::days(7);
-/// A voice file may be a little older than the row of its message.
+/// A voice file may be slightly older than the row of its message.
 const VOICE_SLACK: TimeDelta = TimeDelta::days(1);
-/// Files that one round clears up at most.
+/// The maximum number of files per round.
 const MAX_CHORES: usize = 1_000;
 
-/// One thing to be done.
+/// A task about one file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Chore {
-    /// A log is long: its end goes to `<name>.old`, and it begins anew.
+    /// A long log: move its end to `<name>.old` and start again.
     Cut(PathBuf),
-    /// A log is old: it begins anew.
+    /// An old log: empty it.
     Empty(PathBuf),
-    /// Nobody needs it any more.
+    /// An unneeded file: delete it.
     Remove(PathBuf),
 }
 
@@ -50,7 +49,7 @@ struct Found {
     changed_at: DateTime<Utc>,
 }
 
-/// What there is to be done about files from before that time.
+/// Lists the tasks about files older than `before`.
 pub(crate) fn chores(
     config: &Config,
     store: &Store,
@@ -62,7 +61,7 @@ pub(crate) fn chores(
     let plans = plain_files(&dir.join("plans")).filter(|file| file.name.ends_with(".md") && file.changed_at < before);
     chores.extend(plans.map(|file| Chore::Remove(file.path)));
     let (queued, oldest) = store.queue_depth()?;
-    // Where it isn't known since when a message waits, every voice file may be its own.
+    // If the age of the oldest message is unknown, any voice file may belong to it.
     let voice_before = match (queued, oldest) {
         (0, _) => Some(now - VOICE_KEPT),
         (_, Some(oldest)) => Some((now - VOICE_KEPT).min(oldest - VOICE_SLACK)),
@@ -94,14 +93,14 @@ fn chore_of_log(file: Found, before: DateTime<Utc>) -> Option<Chore> {
     }
 }
 
-/// The plain files in a directory that is itself no link, sorted. What can't be looked at isn't there.
+/// Lists the plain files of a directory that is itself no link, sorted. Unreadable entries are skipped.
 fn plain_files(dir: &Path) -> impl Iterator<Item = Found> + use<> {
     let is_dir = fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir());
     let entries = is_dir.then(|| fs::read_dir(dir).ok()).flatten().into_iter().flatten();
     let mut files: Vec<Found> = entries
         .filter_map(|entry| {
             let entry = entry.ok()?;
-            // Of the entry itself: a link isn't followed.
+            // Metadata of the entry itself, so links aren't followed.
             let found = entry.metadata().ok().filter(fs::Metadata::is_file)?;
             let name = entry.file_name().into_string().ok()?;
             Some(Found { path: entry.path(), name, bytes: found.len(), changed_at: found.modified().ok()?.into() })
@@ -112,20 +111,20 @@ fn plain_files(dir: &Path) -> impl Iterator<Item = Found> + use<> {
 }
 
 impl Chore {
-    /// The file it is about.
+    /// The file concerned.
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Cut(path) | Self::Empty(path) | Self::Remove(path) => path,
         }
     }
 
-    /// The file that it removes, below the workspace.
+    /// Returns the file to be deleted, relative to the workspace. `None` for other tasks.
     pub(crate) fn removes(&self, workspace: &Path) -> Option<String> {
         let Self::Remove(path) = self else { return None };
         Some(path.strip_prefix(workspace).ok()?.to_str()?.to_owned())
     }
 
-    /// Does it. Killed anywhere, it is done again.
+    /// Carries the task out. It can be repeated after a kill at any point.
     pub(crate) fn run(&self) -> io::Result<()> {
         match self {
             Self::Cut(path) => cut(path),
@@ -135,8 +134,7 @@ impl Chore {
     }
 }
 
-/// The end is in its new place before the log is emptied. What is appended in the instant between the last look and the
-/// emptying is lost: of a log, that is little.
+/// Saves the end of a log before emptying it. Lines appended between the last read and the emptying are lost, which a log can bear.
 fn cut(path: &Path) -> io::Result<()> {
     let mut log = OpenOptions::new().read(true).write(true).open(path)?;
     let start = log.metadata()?.len().saturating_sub(TAIL_BYTES);
@@ -147,7 +145,7 @@ fn cut(path: &Path) -> io::Result<()> {
     let (new, old) = (add_ending(path, ".old-new"), add_ending(path, ".old"));
     let mut kept = empty_private(&new)?;
     kept.write_all(tail.get(first_line..).unwrap_or_default())?;
-    // What came meanwhile.
+    // Lines appended meanwhile.
     io::copy(&mut (&log).take(TAIL_BYTES), &mut kept)?;
     kept.sync_all()?;
     move_durably(&new, &old)?;

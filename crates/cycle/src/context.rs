@@ -37,8 +37,8 @@ pub struct Context<'a> {
     pub redactor: &'a Redactor,
     /// Becomes `true` when the process is asked to end.
     pub stop: &'a watch::Receiver<bool>,
-    /// Called before the lock is taken, for set-up that an idle look does without, such as signal handlers. Nothing that a signal
-    /// could interrupt has begun before this call.
+    /// Called before the lock is taken, for set-up that an idle look does without, such as signal handlers. Nothing that a signal could
+    /// interrupt has begun before this call.
     pub at_work: &'a dyn Fn(),
     /// The reader of the terminal's texts, and when they are shown.
     pub terminal: Terminal<'a>,
@@ -174,8 +174,8 @@ pub struct Reply {
     pub text: String,
 }
 
-/// Returns an error if part of the memory was unreadable for a foreign reason, such as no free file descriptor. Otherwise later
-/// writing would treat an intact file as empty.
+/// Returns an error if part of the memory was unreadable for a foreign reason, such as no free file descriptor. Otherwise later writing
+/// would treat an intact file as empty.
 pub(crate) fn check_readable(documents: &Documents) -> Result<(), WakeError> {
     match documents.take_trouble() {
         Some((path, source)) => Err(WakeError::Workspace { path, source }),

@@ -381,8 +381,7 @@ impl<'a> Session<'a> {
     }
 
     /// Removes the cycle from the lock file, so that a later failure isn't blamed on the cycle and the progress display ends with the
-    /// answer.
-    /// An error is only logged: a full disk must not prevent delivery.
+    /// answer. An error is only logged: a full disk must not prevent delivery.
     pub(crate) fn lay_down(&mut self) {
         let (me, now) = (self.me.clone(), self.now());
         if let Err(error) = self.lock.describe(&me, now, wake_lock::LockedWork::default()) {

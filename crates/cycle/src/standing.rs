@@ -21,8 +21,8 @@ const LISTED_MAX: usize = 40;
 /// The maximum length of a listed rule, in characters.
 const LISTED_CHARS_MAX: usize = 240;
 
-/// Returns the rule that allows exactly this call, as it would stand in `policy.toml`. `None` for tools whose exact call doesn't recur,
-/// and for arguments that can't be written as a rule.
+/// Returns the rule that allows exactly this call, as it would stand in `policy.toml`. `None` for tools whose exact call doesn't recur, and
+/// for arguments that can't be written as a rule.
 pub fn rule_of(tool: &str, arguments: &str) -> Option<String> {
     let comes_again = tool == SHELL || tool == "web_fetch" || tool.starts_with("mcp__");
     amend::rule_of(tool, arguments).filter(|_| comes_again)

@@ -1,5 +1,5 @@
-//! The shared means of all sessions of a wake: its models, tools and servers, each created on first use. `mcp.toml` is read once per
-//! wake, and again after a person's approval. The tools are built for each model in turn.
+//! The shared means of all sessions of a wake: its models, tools and servers, each created on first use. `mcp.toml` is read once per wake,
+//! and again after a person's approval. The tools are built for each model in turn.
 
 use std::{cell::RefCell, rc::Rc};
 

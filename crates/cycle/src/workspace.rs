@@ -1,5 +1,5 @@
-//! The database's presence. A database that vanished beside a memory with wakes is never replaced silently, because it held the queue,
-//! the settings and the spending.
+//! The database's presence. A database that vanished beside a memory with wakes is never replaced silently, because it held the queue, the
+//! settings and the spending.
 
 use std::{
     fs,
@@ -117,8 +117,8 @@ pub fn open_store(config: &Config) -> Result<Store, WakeError> {
     Ok(open(config)?)
 }
 
-/// Creates the workspace's directories, readable only by their owner. On a full disk this frees the reserved space, since even a lock
-/// and an open database need some.
+/// Creates the workspace's directories, readable only by their owner. On a full disk this frees the reserved space, since even a lock and
+/// an open database need some.
 pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
     let dir = &config.workspace_dir;
     if dir.is_dir() {

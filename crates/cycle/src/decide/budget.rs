@@ -1,7 +1,7 @@
-//! The budgets: what may be spent on thinking in a day and in a month of the person's calendar, and which of them has no room.
+//! The budgets for AI models: the limits per day and per month of the person's calendar, and the spending.
 //!
-//! A cap is reached when it is spent: then messages wait until the day or the month is over, or the cap is changed. Where some is
-//! left, and a request had no room under it, its chat alone waits as long ([`Budget::no_room`]): what others ask may cost less.
+//! A cap is reached once it is spent: messages then wait until the day or month ends, or until the cap is changed. If some money is left
+//! but a request costs too much, only its chat waits ([`Budget::no_room`]), since other chats' requests may cost less.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use reveille_base::{schedule, types::ChatRef, zone::Tz};
 use reveille_config::Config;
 use reveille_store::{Cap, SpendCap, Store, StoreError};
 
-/// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].
+/// Prefix of the keys, followed by a chat, that hold the cap without room for a request: see [`Budget::mark`].
 const NO_ROOM: &str = "budget-no-room/";
-/// Stands between a mark and what its request may cost.
+/// The separator between a mark and the possible cost of its request.
 const NEEDS: &str = " needs ";
-/// Stands for a chat where nobody has asked for the work.
+/// Replaces the chat for background jobs.
 const NO_CHAT: &str = "none";
 
-/// Under which key is kept that a cap had no room for a request of this chat.
+/// The key for a cap without room for a request of this chat.
 pub(crate) fn no_room_key(chat: Option<ChatRef>) -> String {
     format!("{NO_ROOM}{}", chat.map_or_else(|| NO_CHAT.to_owned(), |id| id.to_string()))
 }
 
-/// Which chat a mark is of.
+/// Parses the chat of such a key.
 fn chat_of(key: &str) -> Option<Option<ChatRef>> {
     match key.strip_prefix(NO_ROOM)? {
         NO_CHAT => Some(None),
@@ -31,17 +31,17 @@ fn chat_of(key: &str) -> Option<Option<ChatRef>> {
     }
 }
 
-/// What waits for a budget.
+/// The kind of work that waits for a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
-    /// A message that has no answer.
+    /// An unanswered message.
     Message,
-    /// Work on what was answered already, or that nobody has asked for.
+    /// Further work on an answered message, or a background job.
     Work,
 }
 
 impl Waits {
-    /// What becomes of it: the beginning of a sentence, and how it goes on.
+    /// Returns the beginning of a sentence about the waiting work, and its continuation.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Message => ("Your message is safe", "I'll answer it"),
@@ -50,31 +50,31 @@ impl Waits {
     }
 }
 
-/// What may be spent on thinking, and was.
+/// The caps and the spending.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     /// The person's day.
     today: NaiveDate,
     day_begin: DateTime<Utc>,
     month_begin: DateTime<Utc>,
-    /// Spent today, in US dollars, with what is only set aside.
+    /// Spent today, in US dollars, including reservations.
     pub today_usd: f64,
-    /// Spent this month, in US dollars, with what is only set aside.
+    /// Spent this month, in US dollars, including reservations.
     pub month_usd: f64,
-    /// Set aside this month for requests whose end isn't known, in US dollars.
+    /// Reserved this month for requests with an unknown end, in US dollars.
     pub reserved_usd: f64,
-    /// What may be spent in a day, in US dollars.
+    /// The daily cap, in US dollars.
     pub daily_usd: f64,
-    /// What may be spent in a month, in US dollars; none: no bound.
+    /// The monthly cap, in US dollars. `None` if there is no cap.
     pub monthly_usd: Option<f64>,
-    /// The chats (none: work that nobody asked for) whose request had no room, and under which cap.
+    /// The chats whose request had no room, with the cap (chat `None`: background jobs).
     pub no_room: BTreeMap<Option<ChatRef>, Cap>,
-    /// What such a request may cost, in US dollars, as far as that was noted.
+    /// The possible cost of such a request, in US dollars, if it was noted.
     pub needs_usd: BTreeMap<Option<ChatRef>, f64>,
 }
 
 impl Budget {
-    /// What was spent today and this month, each with what may be, in US dollars.
+    /// Builds a budget from today's and this month's spending and caps, in US dollars.
     pub fn spent(
         (now, tz): (DateTime<Utc>, Tz),
         (today_usd, daily_usd): (f64, f64),
@@ -94,7 +94,7 @@ impl Budget {
         }
     }
 
-    /// Looks.
+    /// Reads the budget.
     pub fn look(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self, StoreError> {
         let tz = config.timezone;
         let today_usd = store.spent_since(day_begin(now, tz))?.cost_usd;
@@ -109,7 +109,7 @@ impl Budget {
         Ok(budget)
     }
 
-    /// What of these marks still holds.
+    /// Returns the marks that still hold.
     fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<ChatRef>, Cap> {
         let cap = |mark: &str| {
             let mark = mark.split_once(NEEDS).map_or(mark, |(mark, _)| mark);
@@ -118,8 +118,8 @@ impl Budget {
         marks.iter().filter_map(|(key, mark)| chat_of(key).zip(cap(mark))).collect()
     }
 
-    /// Why nothing is asked for a chat now, if a budget is why, as a sentence without its end: it is spent, or what is left of it is
-    /// less than the next request may cost.
+    /// Explains why a budget prevents requests for this chat, as a sentence without its end: the budget is spent, or less is left than the
+    /// next request may cost. `None` if no budget is in the way.
     pub fn in_the_way(&self, chat: Option<ChatRef>) -> Option<String> {
         if let Some(cap) = self.reached() {
             let (_, may_usd) = self.of(cap);
@@ -141,19 +141,19 @@ impl Budget {
         })
     }
 
-    /// What a setting has to be at least so that the request has room that had none, in whole cents.
+    /// Returns the smallest value of the setting that would give the blocked request room, rounded up to whole cents.
     pub fn enough_usd(&self, chat: Option<ChatRef>) -> Option<f64> {
         let cap = *self.no_room.get(&chat)?;
         let (spent_usd, _) = self.of(cap);
         Some(((spent_usd + self.needs_usd.get(&chat)?) * 100.0).ceil() / 100.0)
     }
 
-    /// How is noted that a request which may cost so much had no room.
+    /// The mark for a request without room, with its possible cost.
     pub(crate) fn mark_of(&self, cap: Cap, needs_usd: f64) -> String {
         format!("{}{NEEDS}{needs_usd}", self.mark(cap).unwrap_or_default())
     }
 
-    /// The cap under which nothing can be asked now: the month's before the day's, it holds for longer.
+    /// Returns the reached cap. The month's cap comes before the day's, because it lasts longer.
     pub fn reached(&self) -> Option<Cap> {
         [Cap::Month, Cap::Day].into_iter().find(|cap| {
             let (spent_usd, most_usd) = self.of(*cap);
@@ -167,7 +167,7 @@ impl Budget {
         month.into_iter().chain([SpendCap { cap: Cap::Day, since: self.day_begin, usd: self.daily_usd }]).collect()
     }
 
-    /// How is noted that a cap has no room: for its day or month, and for this amount. Another amount may have.
+    /// The mark for a cap without room, made of its day or month and its amount. A changed amount may have room again.
     pub fn mark(&self, cap: Cap) -> Option<String> {
         let (_, most_usd) = self.of(cap);
         let day = match cap {
@@ -177,12 +177,12 @@ impl Budget {
         most_usd.map(|usd| format!("{} {day} {usd}", cap.name()))
     }
 
-    /// Under which key a chat is told that work waits which has no message open: once for as long as the cap has no room.
+    /// The key of the notice that work waits in a chat without an open message, so that the notice is sent once per mark.
     pub(crate) fn work_key(&self, chat: ChatRef, cap: Cap) -> String {
         format!("budget/{chat}/{}", self.mark(cap).unwrap_or_default())
     }
 
-    /// What a chat is told: once. `most_usd` is what the request may cost that had no room.
+    /// Renders the notice for a chat. `most_usd` is the possible cost of the request without room.
     pub fn notice(&self, cap: Cap, most_usd: f64, waits: Waits) -> String {
         let (spent_usd, may_usd) = self.of(cap);
         let (setting, name, until) = (cap.setting(), cap.name(), cap.until());
@@ -210,12 +210,12 @@ impl Budget {
         }
     }
 
-    /// For people: `0.20 of 5.00 USD today, 3.10 of 50.00 this month; 0.15 of it set aside …`.
+    /// Renders the budget for people: `0.20 of 5.00 USD today, 3.10 of 50.00 this month; 0.15 of it set aside …`.
     pub fn describe(&self) -> String {
         describe((self.today_usd, self.daily_usd), (self.month_usd, self.monthly_usd), self.reserved_usd)
     }
 
-    /// What was spent under a cap, and may be.
+    /// Returns the spending under a cap, and the cap's amount.
     fn of(&self, cap: Cap) -> (f64, Option<f64>) {
         match cap {
             Cap::Day => (self.today_usd, Some(self.daily_usd)),
@@ -224,7 +224,7 @@ impl Budget {
     }
 }
 
-/// [`Budget::describe`] of what was spent, and may be, today and this month, and of what is only set aside.
+/// Renders spending, caps and reservations as [`Budget::describe`] does.
 pub fn describe(today: (f64, f64), month: (f64, Option<f64>), reserved_usd: f64) -> String {
     let (today_usd, daily_usd) = today;
     let month = match month {
@@ -239,22 +239,22 @@ pub fn describe(today: (f64, f64), month: (f64, Option<f64>), reserved_usd: f64)
     format!("{today_usd:.2} of {daily_usd:.2} USD today{month}{reserved}")
 }
 
-/// The instant at which the person's day began.
+/// The instant when the person's day began.
 pub fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
     let today = now.with_timezone(&tz).date_naive();
     let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
-    // Where midnight is doubled the first one counts; never later than now.
+    // On a day with two midnights the first counts; never later than now.
     if begin > now { tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc()).with_timezone(&Utc) } else { begin }
 }
 
-/// The instant at which the person's month began; never later than now.
+/// The instant when the person's month began; never later than now.
 pub fn month_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
     let today = now.with_timezone(&tz).date_naive();
     let first = today.with_day(1).unwrap_or(today);
     schedule::resolve(first.and_time(NaiveTime::MIN), tz).at.min(now)
 }
 
-/// What was spent today and this month, and may be, on 21 November.
+/// A budget on 21 November with these amounts spent and allowed.
 #[cfg(test)]
 pub(crate) fn of(of_day: (f64, f64), of_month: (f64, Option<f64>)) -> Budget {
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();

@@ -1,7 +1,7 @@
-//! The new entries of a feed, held against those of earlier looks.
+//! The new entries of a feed, compared with earlier looks.
 //!
-//! Ids are meant for this, and many publishers don't keep to it: ids change at each look, one id stands for all, there is none. So an
-//! entry is known by its id where ids last and are its own, else by its link, else by its words.
+//! Ids are meant for this, but many publishers misuse them: ids change at each look, all entries share one, or there are no ids. So an
+//! entry is recognised by its id if ids are stable and unique, otherwise by its link, otherwise by its text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 use reveille_base::approval_text::sha256;
 use reveille_sandbox::web::FeedEntry;
 
-/// Entries of a feed that are remembered.
+/// The maximum number of remembered entries per feed.
 const MAX_REMEMBERED: usize = 3_000;
-/// Digits of the hashes that stand for an entry.
+/// The number of hash digits kept per mark.
 const DIGITS: usize = 16;
-/// Entries that have kept their words and nothing else, from which on a feed's links are taken to change by themselves.
+/// The number of entries with the same text but new ids and links from which the feed's links count as unstable.
 const CHANGED_LINKS: usize = 2;
 
-/// An entry as it is remembered: hashes of its id, link and words, each empty if it has none.
+/// The remembered form of an entry: hashes of its id, link and title, each empty if missing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EntryMarks([String; 3]);
 
 impl EntryMarks {
-    /// An entry of which no more than the hash of its id is remembered.
+    /// Builds the marks of an entry from the hash of its id alone.
     pub fn of_id(hash: String) -> Self {
         Self([hash, String::new(), String::new()])
     }
@@ -56,7 +56,7 @@ fn hash(text: &str) -> String {
     if text.is_empty() { String::new() } else { sha256(text).chars().take(DIGITS).collect() }
 }
 
-/// A link without what changes though it leads to the same page; `None` for a whole site, which tells no entry from others.
+/// Normalises a link, dropping parts that don't change the page. `None` for a whole site, which identifies no entry.
 fn comparable_link(link: &str) -> Option<String> {
     let (_, rest) = link.split_once("://").unwrap_or(("", link));
     let (page, fragment) = rest.split_once('#').map_or((rest, ""), |(page, fragment)| (page, fragment));
@@ -68,7 +68,7 @@ fn comparable_link(link: &str) -> Option<String> {
     (!is_site).then(|| format!("{path}?{}#{fragment}", query.join("&")))
 }
 
-/// What is remembered after this look, and the new entries as the feed lists them; `None` if there was no earlier look.
+/// Returns the marks to remember after this look, and the new entries in the feed's order. The latter is `None` without an earlier look.
 pub fn compare_entries(
     known: Option<Vec<EntryMarks>>,
     entries: &[FeedEntry],
@@ -77,31 +77,31 @@ pub fn compare_entries(
     let Some(known) = known else { return (now, None) };
     let comparison = Comparison::of(&known, &now);
     let new = now.iter().zip(entries).filter(|(marks, _)| !comparison.is_known(marks)).map(|(_, entry)| entry);
-    // Of an earlier form no ids may be left that are read as they were.
+    // Marks of an earlier format may contain no ids that match today's.
     let is_first = comparison.has_ids_alone && !now.iter().any(|marks| comparison.knows_id(marks));
     let new = (!is_first || known.is_empty()).then(|| new.collect());
-    // What the feed lists no more may come back.
+    // Entries that the feed has dropped may come back.
     let listed: HashSet<&EntryMarks> = now.iter().collect();
     let is_older = |marks: &&EntryMarks| !listed.contains(marks) && !comparison.is_listed(marks);
     let older: Vec<EntryMarks> = known.iter().filter(is_older).cloned().collect();
     (now.into_iter().chain(older).take(MAX_REMEMBERED).collect(), new)
 }
 
-/// Two looks at a feed, and how far its marks can be trusted.
+/// Two looks at a feed, and the reliability of its marks.
 struct Comparison<'a> {
     exact: HashSet<&'a EntryMarks>,
     by_id: HashMap<&'a str, Vec<&'a EntryMarks>>,
     by_link: HashMap<&'a str, Vec<&'a EntryMarks>>,
     words: HashSet<&'a str>,
-    /// How often each mark stands in the feed now.
+    /// The number of entries with each id in the feed now.
     ids: HashMap<&'a str, usize>,
     links: HashMap<&'a str, usize>,
     pages: HashSet<(&'a str, &'a str)>,
-    /// Entries whose page is known have other ids now.
+    /// True if entries with a known page have other ids now.
     do_ids_change: bool,
-    /// Entries whose words are known have other links and ids now.
+    /// True if entries with known titles have other links and ids now.
     do_links_change: bool,
-    /// Nothing but ids is remembered.
+    /// True if only ids are remembered.
     has_ids_alone: bool,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Comparison<'a> {
         !marks.id().is_empty() && self.by_id.contains_key(marks.id())
     }
 
-    /// Whether a link tells an entry from all others, now and in what is remembered.
+    /// Returns `true` if a link identifies a single entry, in the feed and among the remembered ones.
     fn is_own_link(&self, link: &str) -> bool {
         let mut known = self.by_link.get(link).into_iter().flatten();
         let first = known.next();
@@ -174,7 +174,7 @@ impl<'a> Comparison<'a> {
                 |known: &&EntryMarks| differs(known.link(), marks.link()) && differs(known.words(), marks.words());
             match known {
                 [] => return self.knows_page(marks),
-                // Another page with other words under an id: the publisher has one id for all.
+                // Another page with another title under the same id: the publisher uses one id for all entries.
                 known if known.iter().all(is_other) => {}
                 _ => return true,
             }
@@ -187,7 +187,7 @@ impl<'a> Comparison<'a> {
         !marks.words().is_empty() && self.words.contains(marks.words())
     }
 
-    /// Whether the feed lists a remembered entry still.
+    /// Returns `true` if the feed still lists a remembered entry.
     fn is_listed(&self, known: &EntryMarks) -> bool {
         let has_id = !known.id().is_empty() && self.ids.get(known.id()) == Some(&1);
         has_id || known.page() != ("", "") && self.pages.contains(&known.page())

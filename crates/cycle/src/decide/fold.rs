@@ -1,29 +1,28 @@
-//! When a conversation is folded: it has grown so long that a summary begins a new one. Pure; the machine takes it through.
+//! Folding: a summary replaces a conversation that has become too long. Pure; the machine carries the steps out.
 //!
-//! At `FLUSH_PERCENT` the model is asked to write down what matters ([`FoldAsk::Flush`]). What a memory tool has done answers that,
-//! or the words `NOTHING_TO_KEEP`. At `FOLD_PERCENT` it is asked for a summary ([`FoldAsk::Summary`]), with which the shell
-//! begins the new conversation. A model that does other work instead is asked for the flush again; after `FLUSH_ASKS_MAX`
-//! requests the conversation is folded by rule, from what the journal holds. Each request stands behind the results of calls,
-//! so what was said stays as it was, and no call is parted from its result.
+//! At `FLUSH_PERCENT` the model is asked to write down important facts ([`FoldAsk::Flush`]). A memory tool's success answers that, or the
+//! words `NOTHING_TO_KEEP`. At `FOLD_PERCENT` the model is asked for a summary ([`FoldAsk::Summary`]), which begins the new conversation. A
+//! model that does other work instead is asked for the flush again. After `FLUSH_ASKS_MAX` requests the conversation is folded by rule,
+//! from the journal. Each request follows the results of calls, so earlier content stays unchanged and no call is parted from its result.
 
 use reveille_base::types::{Stop, Usage};
 use reveille_store::FoldAsk;
 
 use super::tokens::{TokenCount, TokenRate};
 
-/// A conversation has at most this many tokens, however many the model can take: each is paid for with each turn.
+/// The maximum number of tokens in a conversation, even for larger models, because each turn pays for all of them.
 const CONVERSATION_TOKENS_MAX: u64 = 100_000;
-/// Of these, at this share what matters is to be written down.
+/// The share of the window at which the model is asked to write down important facts.
 const FLUSH_PERCENT: u64 = 85;
-/// At this share a summary begins a new conversation.
+/// The share at which the model is asked for a summary.
 const FOLD_PERCENT: u64 = 95;
-/// So much it has to have grown before it is asked for the one and for the other: folding what began that long gains nothing.
+/// The minimum growth before each of the two requests, in percent, because folding a conversation that began long gains nothing.
 const GROWTH_PERCENT: (u64, u64) = (10, 20);
-/// Requests to write down what matters; then it is folded by rule.
+/// The number of requests to write down important facts before folding by rule.
 const FLUSH_ASKS_MAX: u32 = 2;
-/// Requests for a summary; then it is folded without.
+/// The number of requests for a summary before folding without one.
 const SUMMARY_ASKS_MAX: u32 = 2;
-/// What a model says that has nothing to write down.
+/// The answer of a model with nothing to write down.
 const NOTHING_TO_KEEP: &str = "NOTHING TO KEEP";
 /// The tools that write to the memory.
 const MEMORY_TOOLS: [&str; 10] = [
@@ -39,27 +38,27 @@ const MEMORY_TOOLS: [&str; 10] = [
     "memory",
 ];
 
-/// Why a call isn't run that stands where a summary was asked for.
+/// The result of a call made in place of the requested summary.
 pub(super) const NO_CALLS_NOW: &str = "This was not run: the summary comes first, as plain text and without calls. Call again when the new conversation has begun.";
-/// What a model is told whose summary was empty or cut off.
+/// The reply to an empty or truncated summary.
 pub(super) const NO_SUMMARY: &str = "(That was no whole summary.)";
-/// What a model is told that has nothing to write down.
+/// The reply to a model with nothing to write down.
 pub(super) const NOTED: &str = "(Noted. Go on with your work.)";
 
-/// How many tokens a conversation may have.
+/// The maximum number of tokens in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     tokens: u64,
 }
 
 impl Window {
-    /// Of a model that can take so many tokens.
+    /// Builds the window of a model that accepts this many tokens.
     pub const fn of(model_tokens: u64) -> Self {
         let tokens = if model_tokens < CONVERSATION_TOKENS_MAX { model_tokens } else { CONVERSATION_TOKENS_MAX };
         Self { tokens }
     }
 
-    /// The same, if a conversation of so many tokens was too long.
+    /// Narrows the window if a conversation of this size was too long.
     fn below(self, too_long: Option<u64>) -> Self {
         Self { tokens: too_long.map_or(self.tokens, |tokens| tokens.min(self.tokens)) }
     }
@@ -68,7 +67,7 @@ impl Window {
         self.tokens.saturating_mul(percent) / 100
     }
 
-    /// Where it is flushed, and where it is folded, for a conversation that began with so many tokens.
+    /// Returns the token counts for flushing and for folding, given the initial count.
     fn marks(&self, began_with: u64) -> (u64, u64) {
         let (to_flush, to_fold) = GROWTH_PERCENT;
         let mark = |percent, growth| self.percent(percent).max(began_with.saturating_add(self.percent(growth)));
@@ -76,49 +75,49 @@ impl Window {
     }
 }
 
-/// A folding that has happened.
+/// A completed folding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoldedTokens {
-    /// Messages of the conversation that ended.
+    /// The number of messages in the ended conversation.
     pub messages: usize,
     /// Its tokens.
     pub before: u64,
-    /// Those of the new one: its first prompt.
+    /// The tokens of the new conversation's first prompt.
     pub after: u64,
 }
 
 impl FoldedTokens {
-    /// For people.
+    /// Describes the folding for people.
     pub fn describe(&self) -> String {
         let Self { messages, before, after } = self;
         format!("Folded {messages} messages of my conversation into a summary: {before} tokens before, {after} after")
     }
 }
 
-/// How far a conversation is on its way to being folded.
+/// The progress of a conversation towards folding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
     /// Nothing was asked.
     #[default]
     Open,
-    /// What matters is to be written down: it was asked for so often, and the last request was answered by a turn.
+    /// Important facts should be written down: the number of requests so far, and whether a turn answered the last one.
     Flushing { asks: u32, is_answered: bool },
-    /// It was written down, or there was nothing.
+    /// The facts were written down, or there were none.
     Flushed,
-    /// A summary was asked for so often.
+    /// A summary was requested this many times.
     Summing(u32),
 }
 
-/// A cycle's foldings.
+/// The foldings of a cycle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Folding {
     count: TokenCount,
     stage: Stage,
-    /// Those that have happened.
+    /// The completed foldings.
     pub done: Vec<FoldedTokens>,
-    /// Of these so many are over: what the model says now isn't of their conversations.
+    /// The number of foldings whose token counts are final. The current model's turns belong to later conversations.
     settled: usize,
-    /// Tokens of the shortest conversation that its model couldn't take.
+    /// The tokens of the shortest conversation that the model rejected.
     too_long: Option<u64>,
 }
 
@@ -127,22 +126,22 @@ impl Folding {
         Self { count: TokenCount::new(TokenRate::default(), system, tools), ..Self::default() }
     }
 
-    /// How many bytes make a token of its model, as last measured.
+    /// The bytes per token of the model, as last measured.
     pub fn rate(&self) -> TokenRate {
         self.count.rate()
     }
 
-    /// How many tokens the conversation has.
+    /// The tokens of the conversation.
     pub fn tokens(&self) -> u64 {
         self.count.now()
     }
 
-    /// The same with a message that is to be added.
+    /// The tokens of the conversation with a further message.
     pub fn with(&self, raw: &str) -> u64 {
         self.count.with(raw)
     }
 
-    /// How many tokens a new conversation has that begins with this.
+    /// The tokens of a new conversation with this beginning.
     pub fn tokens_of(&self, system: &str, tools: &str, raw: &str) -> u64 {
         TokenCount::new(self.count.rate(), system, tools).with(raw)
     }
@@ -156,7 +155,7 @@ impl Folding {
         if let Stage::Flushing { is_answered, .. } = &mut self.stage {
             *is_answered = true;
         }
-        // What its first answer tells of its prompt is better than what was estimated.
+        // The measured size of the first prompt replaces the estimate.
         if let (Some(first), Some(last)) = (self.count.first(), self.done.iter_mut().skip(self.settled).last()) {
             last.after = first;
         }
@@ -173,14 +172,14 @@ impl Folding {
         };
     }
 
-    /// A tool has done something.
+    /// Records a successful tool call.
     pub(super) fn did(&mut self, tool: &str) {
         if self.is_flushing() && MEMORY_TOOLS.contains(&tool) {
             self.stage = Stage::Flushed;
         }
     }
 
-    /// Whether a turn says that there is nothing to write down; then that is settled.
+    /// Returns `true` if this turn says that there is nothing to write down, and records that.
     pub(super) fn takes_as_flushed(&mut self, text: &str) -> bool {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let says_nothing = words.map(str::to_uppercase).eq(NOTHING_TO_KEEP.split(' ').map(str::to_owned));
@@ -195,12 +194,12 @@ impl Folding {
         matches!(self.stage, Stage::Flushing { .. })
     }
 
-    /// Whether every request to write down what matters was answered with other work.
+    /// Returns `true` if every request to write down facts was answered with other work.
     fn is_refused(&self) -> bool {
         matches!(self.stage, Stage::Flushing { asks: FLUSH_ASKS_MAX.., is_answered: true })
     }
 
-    /// Whether it is to be folded by rule: its model was asked often enough, and it has grown to where it is folded.
+    /// Returns `true` if the conversation must be folded by rule: the model was asked often enough, and the size for folding is reached.
     pub(super) fn is_overdue(&self, window: &Window) -> bool {
         self.is_refused() && self.tokens() >= self.marks(window).1
     }
@@ -209,29 +208,29 @@ impl Folding {
         window.below(self.too_long).marks(self.count.first().unwrap_or_default())
     }
 
-    /// Whether a summary was asked for.
+    /// Returns `true` if a summary was requested.
     pub(super) fn is_summing(&self) -> bool {
         matches!(self.stage, Stage::Summing(_))
     }
 
-    /// Messages came in place of a request for a summary: what follows answers them.
+    /// Cancels the request for a summary because messages arrived in its place.
     pub(super) fn interrupted(&mut self) {
         if self.is_summing() {
             self.stage = Stage::Flushed;
         }
     }
 
-    /// Whether a turn of this text is the summary. An empty one and one that is cut off are, once it was asked for often enough, or where
-    /// nothing more can be asked.
+    /// Returns `true` if this turn is the summary. An empty or truncated text is accepted after enough requests, or if nothing more can be
+    /// asked.
     pub(super) fn takes_as_summary(&self, text: &str, stop: &Stop) -> bool {
         let Stage::Summing(times) = self.stage else { return false };
         let is_whole = *stop != Stop::MaxTokens && !text.trim().is_empty();
         is_whole || *stop == Stop::ContextExceeded || times >= SUMMARY_ASKS_MAX
     }
 
-    /// The conversation was folded: a new one begins with this.
+    /// Records a folding and starts the count of the new conversation.
     pub(super) fn folded(&mut self, (system, tools): (&str, &str), raw: &str, folded: FoldedTokens) {
-        // Folding by rule says nothing of what the model can take.
+        // Folding by rule says nothing about the model's limit.
         if !self.is_summing() && !self.is_refused() {
             self.too_long = Some(self.too_long.map_or(folded.before, |known| known.min(folded.before)));
         }
@@ -241,7 +240,7 @@ impl Folding {
         self.done.push(folded);
     }
 
-    /// Another model goes on, in a new conversation that begins with this. How many bytes make a token of it isn't known yet.
+    /// Starts the count of a new conversation with another model, whose bytes per token are still unknown.
     pub(super) fn handed(&mut self, (system, tools): (&str, &str), raw: &str) {
         self.count = TokenCount::new(TokenRate::default(), system, tools);
         self.count.said(raw);
@@ -250,7 +249,7 @@ impl Folding {
         self.settled = self.done.len();
     }
 
-    /// What is to be asked of the model behind this message.
+    /// Returns the request to be added after this message.
     pub(super) fn ask(&self, window: &Window, raw: &str) -> Option<FoldAsk> {
         let (flush_at, fold_at) = self.marks(window);
         let tokens = self.count.with(raw);
@@ -264,7 +263,7 @@ impl Folding {
     }
 }
 
-/// What the model is told when it is asked for that.
+/// Renders the request for the model.
 pub fn words(ask: FoldAsk, tokens: u64) -> String {
     match ask {
         FoldAsk::Flush => format!(

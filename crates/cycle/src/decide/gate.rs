@@ -1,6 +1,5 @@
-//! Which messages wait for files: one whose file is on its way isn't given to a model, and what came after it in the same chat
-//! and topic waits behind it, so that order is kept. Not for ever: after [`WAIT_BEHIND`] what waits behind goes on, and the
-//! message itself is answered when its files have come to rest. Pure.
+//! The messages that wait for files. A message whose file is still loading isn't given to a model. Later messages of the same chat and
+//! topic wait behind it to keep the order, for at most [`WAIT_BEHIND`]. The message itself is answered once its files are complete. Pure.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +8,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reveille_base::clock::is_over;
 use reveille_store::Incoming;
 
-/// How long other messages wait behind one whose files are on their way, counted from when that one came.
+/// How long other messages wait behind a message with loading files, counted from its arrival.
 pub const WAIT_BEHIND: TimeDelta = TimeDelta::minutes(10);
 
-/// The messages among `queued` (oldest first) that aren't to be given to a model now.
+/// Returns the messages among `queued` (oldest first) that must not be given to a model now.
 pub fn waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i64> {
     let mut held_up = BTreeSet::new();
     let mut waiting = BTreeSet::new();
@@ -20,7 +19,7 @@ pub fn waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i6
         let chat = (message.chat, message.thread_id);
         if message.awaits_files {
             waiting.insert(message.id);
-            // Where it isn't known since when it waits, nobody waits behind it.
+            // If the arrival time is unknown, no message waits behind it.
             if message.received_at.is_some_and(|at| !is_over(at + WAIT_BEHIND, now)) {
                 held_up.insert(chat);
             }

@@ -1,6 +1,6 @@
-//! When it may look for something worth doing that nobody asked for: at set civil times, in waking hours. Pure.
+//! The times for initiative: set civil times outside quiet hours. Pure.
 //!
-//! A time that was missed is made up for within two hours, else left out. Each is one slot, whose key is handled once.
+//! A missed time is made up for within two hours, otherwise skipped. Each time is one slot, and its key is handled once.
 
 use chrono::{DateTime, Days, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
@@ -8,43 +8,43 @@ use reveille_base::{schedule, types::OwnWork, zone::Tz};
 use reveille_config::{InitiativeLevel, QuietHours};
 use reveille_memory::initiative::Weighed;
 
-/// So long after its time a slot is made up for.
+/// How late a missed slot may still run.
 const SLOT_GRACE: TimeDelta = TimeDelta::hours(2);
-/// So long it waits for a model: then it passes, and that is written down.
+/// How long a slot waits for a model. Then the slot is skipped, and the skip is recorded.
 const WAITS_FOR_MODEL: TimeDelta = TimeDelta::minutes(90);
-/// When a day's one look is due where no quiet hours end.
+/// The time of the daily slot without quiet hours.
 const MORNING: Option<NaiveTime> = NaiveTime::from_hms_opt(9, 0, 0);
-/// The three of a day.
+/// The three daily times of the high level.
 const THREE_TIMES: [Option<NaiveTime>; 3] =
     [MORNING, NaiveTime::from_hms_opt(13, 0, 0), NaiveTime::from_hms_opt(17, 0, 0)];
 
-/// A time at which it may look.
+/// A time for initiative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InitiativeSlot {
     /// The civil time.
     pub civil: NaiveDateTime,
-    /// Whether it has waited for a model long enough.
+    /// True if the slot has waited for a model long enough.
     pub is_ending: bool,
 }
 
 impl InitiativeSlot {
-    /// The work that is due then.
+    /// The background job of this slot.
     pub fn work(&self) -> OwnWork {
         OwnWork::Initiative { slot: self.civil.format("%Y-%m-%dT%H:%M").to_string() }
     }
 }
 
-/// A slot that has come, and what there is to do.
+/// A due slot with its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueInitiative {
-    /// Which.
+    /// The slot.
     pub slot: InitiativeSlot,
-    /// What was weighed.
+    /// The weighed candidates.
     pub weighed: Weighed,
 }
 
 impl DueInitiative {
-    /// In a few words, for people: the best first.
+    /// Describes the work in a few words for people, starting with the best candidate.
     pub fn what(&self) -> String {
         let others = match self.weighed.worthy().len() {
             0 | 1 => String::new(),
@@ -55,7 +55,7 @@ impl DueInitiative {
     }
 }
 
-/// The slot whose time has come, if one has.
+/// Returns the slot that is due now.
 pub fn slot_due(
     level: InitiativeLevel,
     quiet_hours: Option<QuietHours>,

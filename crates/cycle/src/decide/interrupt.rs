@@ -1,40 +1,40 @@
-//! Why a cycle stopped before its end. `resume` makes of it what is told and when the cycle goes on.
+//! The reason for an early stop of a cycle. `resume` derives the notice and the time of the next attempt from it.
 
 use std::time::Duration;
 
 use reveille_model::ModelError;
 use reveille_store::{Cap, ModelFault};
 
-/// Why a cycle stopped before its end, by what follows from it.
+/// The reason for an early stop of a cycle, by its consequence.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum Interrupt {
-    /// The model can't be reached now: wait and go on.
+    /// The model is unavailable: wait and resume.
     #[error("{why}")]
     Unavailable {
-        /// What happened.
+        /// The error.
         why: String,
-        /// What the server asked for.
+        /// The wait that the server asked for.
         retry_after: Option<Duration>,
-        /// What is wrong with it.
+        /// The kind of fault.
         fault: ModelFault,
-        /// Whether its server doesn't have the model: where no other goes on with what it has begun, that is given up.
+        /// True if the server doesn't have the model. A cycle begun with it is given up if no other model takes over.
         is_model_gone: bool,
     },
-    /// The model's server won't take this conversation: give the cycle up.
+    /// The model's server rejects this conversation: give the cycle up.
     #[error("{0}")]
     Rejected(String),
-    /// The conversation is too long for the model, and nothing more can be left out: put its messages on hold.
+    /// The conversation is too long for the model and can't be shortened: put its messages on hold.
     #[error("{0}")]
     TooLong(String),
     /// A budget has no room for the next request: wait until its day or month is over.
     #[error("the {}'s budget has no room for the next request, which may cost up to {most_usd:.2} USD", cap.name())]
     OverBudget {
-        /// Which.
+        /// The exhausted cap.
         cap: Cap,
-        /// The most that the request may cost, in US dollars.
+        /// The maximum cost of the request, in US dollars.
         most_usd: f64,
     },
-    /// The wake has taken as long as it may.
+    /// The wake has reached its time limit.
     #[error("the wake has taken as long as it may (WAKE_TIMEOUT_MIN)")]
     OutOfTime,
     /// The process was asked to end.
@@ -43,16 +43,16 @@ pub(crate) enum Interrupt {
     /// Another machine may have taken over the lease.
     #[error("this machine holds the lease no more")]
     LeaseLost,
-    /// Its chat is kept local since then, and its model is elsewhere.
+    /// The chat was made local during the cycle, and the model runs elsewhere.
     #[error("its chat is kept off the cloud by /local")]
     KeptLocal,
-    /// A person has ordered all work to stop, or what is done for their chat.
+    /// A person has stopped all work, or the work for their chat.
     #[error("it was stopped by /stop")]
     Halted,
 }
 
 impl Interrupt {
-    /// What the asking chat is told.
+    /// Renders the notice for the asking chat.
     pub(crate) fn notice(&self) -> String {
         match self {
             Self::Unavailable { why, fault, .. } if fault.needs_person() => {
@@ -69,21 +69,21 @@ impl Interrupt {
         }
     }
 
-    /// A model that can't be made: a setting is wrong, which a person must mend.
+    /// A model that can't be created because of a wrong setting, which a person must correct.
     pub(crate) fn unusable(why: String) -> Self {
         Self::Unavailable { why, retry_after: None, fault: ModelFault::Account, is_model_gone: false }
     }
 
-    /// What follows from an error that retrying did not mend.
+    /// Classifies an error that remained after retries.
     pub(crate) fn of(error: &ModelError, why: String, model: &str) -> Self {
         let (retry_after, fault) = match error {
             ModelError::Transient { retry_after, .. } => (*retry_after, ModelFault::Outage),
             ModelError::Account { .. } => (None, ModelFault::Account),
-            // An unknown model is a setting to be mended, not a fault of the conversation.
+            // An unknown model points to a wrong setting, not to a faulty conversation.
             ModelError::Rejected { status: 404, .. } => (None, ModelFault::Missing),
             ModelError::Rejected { .. } => return Self::Rejected(why),
         };
-        // A wrong address is not found either, and says nothing of the model.
+        // A wrong address also gives 404, but says nothing about the model.
         let is_model_gone = matches!(error, ModelError::Rejected { status: 404, .. }) && why.contains(model);
         Self::Unavailable { why, retry_after, fault, is_model_gone }
     }

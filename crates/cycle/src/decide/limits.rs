@@ -1,8 +1,8 @@
-//! How far a cycle may go by itself: rounds and working time by the complexity of its plan, and how often a call may come to the
-//! same result. Pure: the machine counts what the journal tells.
+//! The limits of an unattended cycle: rounds and working time by the complexity of its plan, and repetitions of a call with the same
+//! result. Pure: the machine counts from the journal.
 //!
-//! What is counted begins anew with the first plan and with each yes of a person, and with nothing else: a model that raises its
-//! plan gets the larger stretch from the same beginning, and so can't go on for ever by planning again and again.
+//! Counting restarts only with the first plan and with each approval by a person. A model that raises its plan gets the larger limit from
+//! the same start, so repeated planning can't extend a cycle forever.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,24 +10,23 @@ use reveille_tools::Complexity;
 
 use super::fold::Window;
 
-/// The pseudo-tool by which a person is asked whether a cycle may go on.
+/// The pseudo-tool that asks a person whether a cycle may continue.
 pub const GO_ON: &str = "go_on";
-/// Plans after the first that may raise the complexity: more is a person's to allow.
+/// The number of later plans that may raise the complexity. Further raises need a person.
 const MAX_RAISES: u32 = 1;
 
-/// What a cycle may take before a person is asked.
+/// The allowance of a cycle before a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// Turns of the model.
     pub rounds: u32,
-    /// Working time: turns that were received and calls that have ended; not what was waited for a person or for a model out of
-    /// reach. None: no bound. It is looked at before each turn and before each call that acts. What is under way isn't cut off: a
-    /// request would be paid for nothing, a command left half done, and a yes would have to begin it again. So it is passed by one
-    /// request or one call at most, each of which has its own bound.
+    /// Working time: received turns and completed calls, without waiting for a person or an unavailable model. `None` if unlimited. The
+    /// limit is checked before each turn and each acting call. Running work isn't cut off: a request would be paid for nothing, a command
+    /// left half done, and an approval would repeat it. So the limit can be exceeded by one request or call, each with its own limit.
     pub work: Option<Duration>,
 }
 
-/// Bounds of a cycle.
+/// The limits of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// One or two calls.
@@ -36,16 +35,16 @@ pub struct Limits {
     pub medium: Stretch,
     /// Many steps or much reading.
     pub complex: Stretch,
-    /// Work that goes on for as long as it takes, over several wakes.
+    /// Work without a time limit, over several wakes.
     pub background: Stretch,
-    /// So often the same call may come to the same result: then the cycle ends.
+    /// The number of identical results of the same call that ends the cycle.
     pub same_results: u32,
-    /// How long a conversation may get before it is folded; none: it isn't.
+    /// The conversation size for folding. `None` if the conversation is never folded.
     pub window: Option<Window>,
 }
 
 impl Limits {
-    /// Those of a model that costs time and money.
+    /// The limits for a model that costs time and money.
     pub const STANDARD: Self = Self {
         quick: Stretch::of(10, Some(60)),
         medium: Stretch::of(30, Some(5 * 60)),
@@ -54,15 +53,15 @@ impl Limits {
         same_results: 3,
         window: None,
     };
-    /// Those of the offline model: it goes by rule and costs nothing, and a person may well say the same thing thrice.
+    /// The limits for the offline model: it follows rules and costs nothing, and a person may repeat a request.
     pub const OFFLINE: Self = Self::alike(Stretch::of(500, None), u32::MAX);
 
-    /// The same for every complexity.
+    /// The same limits for every complexity.
     pub const fn alike(stretch: Stretch, same_results: u32) -> Self {
         Self { quick: stretch, medium: stretch, complex: stretch, background: stretch, same_results, window: None }
     }
 
-    /// The same for a model that can take so many tokens; none: it keeps its conversations by itself.
+    /// Sets the window for a model that accepts this many tokens. `None` if the model manages its own conversations.
     #[must_use]
     pub fn within(self, window_tokens: Option<u64>) -> Self {
         Self { window: window_tokens.map(Window::of), ..self }
@@ -79,7 +78,7 @@ impl Limits {
 }
 
 impl Stretch {
-    /// So many rounds, and so many seconds.
+    /// Builds a stretch from rounds and seconds.
     pub const fn of(rounds: u32, work_s: Option<u64>) -> Self {
         let work = match work_s {
             Some(seconds) => Some(Duration::from_secs(seconds)),
@@ -88,14 +87,14 @@ impl Stretch {
         Self { rounds, work }
     }
 
-    /// For people: `30 rounds or 5 min of work`.
+    /// Describes the stretch for people: `30 rounds or 5 min of work`.
     pub fn describe(&self) -> String {
         let work = self.work.map(|work| format!(" or {} of work", in_words(work))).unwrap_or_default();
         format!("{} rounds{work}", self.rounds)
     }
 }
 
-/// What a cycle has taken.
+/// The work that a cycle has taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkTaken {
     /// Turns of the model.
@@ -105,64 +104,64 @@ pub struct WorkTaken {
 }
 
 impl WorkTaken {
-    /// For people: `30 rounds, 2 min of work`.
+    /// Describes the work for people: `30 rounds, 2 min of work`.
     pub fn describe(&self) -> String {
         let rounds = if self.rounds == 1 { "1 round" } else { &format!("{} rounds", self.rounds) };
         format!("{rounds}, {} of work", in_words(self.work))
     }
 }
 
-/// A limit that was reached.
+/// A reached limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
-    /// What kind of work it is the limit of.
+    /// The complexity that the limit belongs to.
     pub complexity: Complexity,
-    /// The limit, and what a yes allows once more.
+    /// The limit, which an approval grants again.
     pub stretch: Stretch,
-    /// What was taken since the last yes, or the plan.
+    /// The work since the last approval, or since the plan.
     pub taken: WorkTaken,
 }
 
 impl Reached {
-    /// Whether the time is over, and not only the rounds.
+    /// Returns `true` if the time limit is reached, not only the rounds.
     pub(crate) fn is_of_time(&self) -> bool {
         self.stretch.work.is_some_and(|work| self.taken.work >= work)
     }
 }
 
-/// Counts what a cycle takes.
+/// Measures the work of a cycle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meter {
-    /// All that it has taken.
+    /// The total work.
     pub taken: WorkTaken,
-    /// What it had taken when the present stretch began.
+    /// The total work at the beginning of the current stretch.
     from: WorkTaken,
     complexity: Option<Complexity>,
     raises: u32,
-    /// Questions that were decided.
+    /// The number of decided questions.
     decided: u32,
     is_asked: bool,
-    /// Why a person's word, or their silence, ends it.
+    /// The reason why a person's refusal or silence ends the cycle.
     refusal: Option<String>,
 }
 
 impl Meter {
-    /// What kind of work it is: as planned, else medium.
+    /// The complexity: as planned, otherwise medium.
     pub fn complexity(&self) -> Complexity {
         self.complexity.unwrap_or_default()
     }
 
-    /// A turn was received.
+    /// Counts a received turn.
     pub(crate) fn round(&mut self) {
         self.taken.rounds = self.taken.rounds.saturating_add(1);
     }
 
-    /// So long was worked.
+    /// Adds working time.
     pub(crate) fn worked(&mut self, ms: u64) {
         self.taken.work = self.taken.work.saturating_add(Duration::from_millis(ms));
     }
 
-    /// A plan was taken.
+    /// Records a plan.
     pub(crate) fn planned(&mut self, complexity: Complexity) {
         match self.complexity {
             None => {
@@ -179,7 +178,7 @@ impl Meter {
         }
     }
 
-    /// The limit that is reached, if one is.
+    /// Returns the reached limit, if any.
     pub fn reached(&self, limits: &Limits) -> Option<Reached> {
         let complexity = self.complexity();
         let stretch = limits.of(complexity);
@@ -193,12 +192,12 @@ impl Meter {
         is_reached.then_some(Reached { complexity, stretch, taken })
     }
 
-    /// The present question's id among those of calls, which can't be one of them (see [`is_reserved`]).
+    /// The current question's id among the ids of calls, which can't collide (see [`is_reserved`]).
     pub(crate) fn question(&self) -> String {
         format!("{GO_ON}/{}", self.decided + 1)
     }
 
-    /// Whether a person has been asked the present question.
+    /// Returns `true` if a person has been asked the current question.
     pub(crate) fn is_asked(&self) -> bool {
         self.is_asked
     }
@@ -207,7 +206,7 @@ impl Meter {
         self.is_asked = true;
     }
 
-    /// A person has decided the present question, or nobody did in time.
+    /// Records the decision on the current question. Silence counts as a refusal.
     pub(crate) fn decided(&mut self, is_approved: bool, why: &str) {
         self.decided += 1;
         self.is_asked = false;
@@ -218,37 +217,37 @@ impl Meter {
         }
     }
 
-    /// Why it may not go on.
+    /// Returns the reason against continuing.
     pub(crate) fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }
 }
 
-/// Whether an id belongs to us: no call of a model may have it.
+/// Returns `true` if an id is reserved for us, so that no call of a model may use it.
 pub(crate) fn is_reserved(id: &str) -> bool {
     id.strip_prefix(GO_ON).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Counts how often a call has come to the same result.
+/// Counts identical results of the same call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repeats {
     seen: BTreeMap<(String, String, String), u32>,
     most: Option<Repeated>,
 }
 
-/// A call that came to the same result again.
+/// A call that returned the same result again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repeated {
     /// The tool.
     pub name: String,
-    /// Its arguments.
+    /// The arguments.
     pub input: String,
-    /// How often.
+    /// The number of times.
     pub times: u32,
 }
 
 impl Repeats {
-    /// A call has come to this. How its arguments are written makes no difference.
+    /// Counts a result. The formatting of the arguments makes no difference.
     pub(crate) fn note(&mut self, name: &str, input: &str, result: &str) {
         let input = match serde_json::from_str::<serde_json::Value>(input) {
             Ok(mut value) => {
@@ -264,19 +263,19 @@ impl Repeats {
         }
     }
 
-    /// Something new was said: what was found out before may be asked for again.
+    /// Restarts the count after a new message, since earlier questions may be asked again.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// The call that came to the same result too often, if one did.
+    /// Returns the call that returned the same result too often, if any.
     pub fn too_many(&self, limits: &Limits) -> Option<&Repeated> {
         // fault: mind-go-round-circles
         self.most.as_ref().filter(|most| most.times >= limits.same_results)
     }
 }
 
-/// A time as people say it: seconds below two minutes, else minutes, rounded down.
+/// Renders a duration for people: seconds below two minutes, otherwise whole minutes.
 fn in_words(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),

@@ -1,11 +1,11 @@
-//! Which model is asked: the chain of `MODEL` in its order, less what can't be asked now. Pure.
+//! The choice of a model: the chain of `MODEL` in its order, without the models that can't be asked now. Pure.
 //!
-//! A model in trouble is passed over until its back-off is over; one that costs something, where a budget is spent. A model that its
-//! server doesn't have stops the chain for what is to begin: the next one would hide that a setting is wrong. What has begun goes on
-//! with another, and is told. Where no model can be asked, the offline grammar stands in for what it surely understands.
+//! A failing model is skipped until its back-off ends; a paid model is skipped if a budget is spent. For new work, a model that its server
+//! doesn't have stops the chain, because falling back would hide a wrong setting. Started work falls back anyway, with a notice. If no
+//! model can be asked, the fallback grammar answers the messages it surely understands.
 //!
-//! For a chat that is kept local (`/local`) the chain is what of it works on this machine; where that is nothing, the offline model.
-//! What nobody asked for is the owner's: it is kept local as their own chat is.
+//! A local chat (`/local`) uses only the chain's models on this machine, or the offline model if there are none. Background jobs are the
+//! owner's: they are as local as the owner's chat.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,53 +14,53 @@ use reveille_config::OFFLINE_MODEL;
 use reveille_model::offline::Offline;
 use reveille_store::{Cap, Incoming};
 
-/// Why a model isn't asked now.
+/// The reason why a model isn't asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutOfLine {
-    /// It is in trouble: the next one is asked.
+    /// The model fails: fall back to the next model.
     Passes,
-    /// It is in trouble that the next one must not hide.
+    /// The model fails in a way that falling back must not hide.
     Stops,
 }
 
 /// A model of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinedUp {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Whether it can think of things that nobody asked for: the offline model only answers.
+    /// True if the model can do background jobs. The offline model only answers.
     pub is_thinking: bool,
-    /// Whether it costs nothing: no budget stands in its way.
+    /// True if the model costs nothing, so that budgets don't apply.
     pub is_free: bool,
-    /// Whether it works on this machine, and sends nothing elsewhere.
+    /// True if the model runs on this machine and sends nothing elsewhere.
     pub is_here: bool,
-    /// Why it isn't asked now; none: it may be.
+    /// The reason why the model isn't asked now. `None` if it may be asked.
     pub out: Option<OutOfLine>,
 }
 
-/// The models that are configured, as the gate needs to know them.
+/// The state of the configured models, as the gate needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelState {
-    /// The preferred one first. Never empty.
+    /// The chain, with the preferred model first. Never empty.
     pub lineup: Vec<LinedUp>,
-    /// The model that begins what somebody asks, and keeps what is quick (`MODEL_SIMPLE`).
+    /// The model that begins requests and completes the quick ones (`MODEL_SIMPLE`).
     pub simple: Option<LinedUp>,
-    /// The model that looks back (`MODEL_REFLECT`).
+    /// The model for reflection (`MODEL_REFLECT`).
     pub reflect: Option<LinedUp>,
-    /// The budget that is spent, if one is.
+    /// The budget that is spent, if any.
     pub over_budget: Option<Cap>,
-    /// The chats (none: work that nobody asked for) whose last request had no room under what is left of a budget.
+    /// The chats whose last request had no room in a budget (`None`: background jobs).
     pub no_room: BTreeMap<Option<ChatRef>, Cap>,
-    /// What stands in where no model can be asked; none where the chain names it, or nothing else.
+    /// The fallback grammar for times without a model. `None` if the chain names the offline model.
     pub grammar: Option<Offline>,
-    /// The chats that are kept local (none: what nobody asked for).
+    /// The local chats (`None`: background jobs).
     pub local: BTreeSet<Option<ChatRef>>,
-    /// What answers those where no model of the chain is on this machine: the offline one.
+    /// The offline model for local chats, if no model of the chain is on this machine.
     pub last_here: Option<LinedUp>,
 }
 
 impl ModelState {
-    /// A chain of one model, which may be asked.
+    /// A chain of one available model.
     pub fn of(name: &str) -> Self {
         let is_thinking = name != OFFLINE_MODEL;
         let is_here = !is_thinking;
@@ -77,7 +77,7 @@ impl ModelState {
         }
     }
 
-    /// The same where these chats are kept local.
+    /// Marks these chats as local.
     #[must_use]
     pub fn with_local_chats(mut self, chats: BTreeSet<ChatRef>, owner: ChatRef) -> Self {
         let own_work = chats.contains(&owner).then_some(None);
@@ -88,81 +88,81 @@ impl ModelState {
         self
     }
 
-    /// The same while none of them can be asked.
+    /// Marks all models of the chain as unavailable.
     #[must_use]
     pub fn out_of_reach(mut self) -> Self {
         self.lineup.iter_mut().for_each(|model| model.out = Some(OutOfLine::Passes));
         self
     }
 
-    /// The preferred model.
+    /// The preferred model's name.
     pub fn name(&self) -> &str {
         self.lineup.first().map_or(OFFLINE_MODEL, |first| &first.name)
     }
 
-    /// Whether one of them thinks about what nobody asked for: else that is done by rule.
+    /// Returns `true` if a model can do background jobs. Otherwise rules do them.
     pub fn is_thinking(&self) -> bool {
         self.lineup.iter().any(|model| model.is_thinking && self.serves(model, None))
     }
 
-    /// Whether nothing of a chat (none: of what nobody asked for) may go to a model elsewhere.
+    /// Returns `true` if a chat's text must not go to a model elsewhere (`None`: background jobs).
     pub fn is_local(&self, chat: Option<ChatRef>) -> bool {
         self.local.contains(&chat)
     }
 
-    /// Whether this model may be given what a chat says.
+    /// Returns `true` if this model may see a chat's text.
     fn serves(&self, model: &LinedUp, chat: Option<ChatRef>) -> bool {
         model.is_here || !self.is_local(chat)
     }
 
-    /// The model that is asked for a chat; none: nobody can be.
+    /// Returns the model for a chat. `None` if no model can be asked.
     pub fn asked(&self, chat: ChatRef) -> Option<&LinedUp> {
         let simple = || self.simple_for_nothing(self.cap(Some(chat))).filter(|simple| self.serves(simple, Some(chat)));
         self.candidates(Some(chat)).next().or_else(simple)
     }
 
-    /// The model that is asked for a chat that has asked for nothing too dear.
+    /// Returns the model for a chat, ignoring requests without room in a budget.
     pub fn asked_at_all(&self) -> Option<&LinedUp> {
         let first = in_line(self.lineup.iter(), self.over_budget.is_none()).next();
         first.or_else(|| self.simple_for_nothing(self.over_budget))
     }
 
-    /// The simple model, where it costs nothing and only this cap keeps the chain from being asked.
+    /// Returns the simple model if it is free and only this cap blocks the chain.
     fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&LinedUp> {
         let is_money_all = cap.is_some() && in_line(self.lineup.iter(), true).next().is_some();
         self.simple.as_ref().filter(|simple| is_money_all && simple.is_free && simple.out.is_none())
     }
 
-    /// The model that is asked for what nobody has asked for.
+    /// Returns the model for background jobs.
     pub fn for_own_work(&self) -> Option<&LinedUp> {
         self.candidates(None).find(|model| model.is_thinking)
     }
 
-    /// The model that looks back at days; none: nobody can now.
+    /// Returns the model for reflection. `None` if no model can be asked now.
     pub fn for_reflection(&self) -> Option<&LinedUp> {
         self.of_task(self.reflect.as_ref(), None).or_else(|| self.for_own_work())
     }
 
-    /// The model that begins what a chat asks. Where none can be asked: whoever stands in for what is understood.
+    /// Returns the name of the model that begins a chat's request, or its stand-in.
     pub fn who_begins(&self, chat: ChatRef) -> &str {
         let simple = self.of_task(self.simple.as_ref(), Some(chat));
         simple.map_or_else(|| self.who_answers(chat), |model| &model.name)
     }
 
-    /// The model that goes on with what this one has begun, since it is more than quick; none: it stays.
+    /// Returns the model that continues work too large for the simple model. `None` if this model keeps the work.
     pub fn outgrown(&self, model: &str, chat: Option<ChatRef>) -> Option<&str> {
         let is_simple = self.simple.as_ref().is_some_and(|simple| simple.name == model);
         let mut others = self.candidates(chat).filter(|other| other.is_thinking && other.name != model);
         others.next().filter(|_| is_simple).map(|other| other.name.as_str())
     }
 
-    /// A model that has a task of its own, if it may be asked.
+    /// Returns the model with a task of its own, if it may be asked.
     fn of_task<'m>(&self, model: Option<&'m LinedUp>, chat: Option<ChatRef>) -> Option<&'m LinedUp> {
         let may_be_asked = |model: &&LinedUp| model.out.is_none() && (model.is_free || self.cap(chat).is_none());
         model.filter(may_be_asked).filter(|model| self.serves(model, chat))
     }
 
-    /// Who answers a chat: where nobody can be asked, whoever stands in for what is understood.
+    /// Returns the name of the model that answers a chat, or its stand-in.
     pub fn who_answers(&self, chat: ChatRef) -> &str {
         match self.asked(chat) {
             Some(asked) => &asked.name,
@@ -171,8 +171,8 @@ impl ModelState {
         }
     }
 
-    /// Who goes on with a cycle of this model; none: nobody can now. Only a model that thinks can take over from another, for what
-    /// was done is told in words.
+    /// Returns the model that resumes a cycle begun by this one. `None` if there is none now. Only a thinking model can take over from
+    /// another, because the journal is retold in words.
     pub fn goes_on_with(&self, begun_by: &str, chat: Option<ChatRef>) -> Option<&str> {
         let stands_in = (begun_by == OFFLINE_MODEL && self.grammar.is_some()).then_some(OFFLINE_MODEL);
         let of_task = [&self.simple, &self.reflect].into_iter().filter_map(|model| self.of_task(model.as_ref(), chat));
@@ -182,13 +182,13 @@ impl ModelState {
         own.or_else(other).map(|model| model.name.as_str()).filter(|_| stands_in.is_none()).or(stands_in)
     }
 
-    /// The same without one of them, unless it stops the chain.
+    /// Returns the state without one model, unless that model stops the chain.
     pub fn without(&self, name: &str) -> Self {
         let stays = |model: &&LinedUp| model.name != name || model.out == Some(OutOfLine::Stops);
         Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
     }
 
-    /// Whether one of them can be asked for this chat; `has_begun`: to go on with what another one has begun.
+    /// Returns `true` if another model can be asked for this chat. `has_begun` is true for work that has started.
     pub fn goes_on_without(&self, has_begun: bool, chat: Option<ChatRef>) -> bool {
         match has_begun {
             true => self.able(chat).any(|model| model.is_thinking),
@@ -196,12 +196,12 @@ impl ModelState {
         }
     }
 
-    /// Whether a model of this name is the grammar, which stands in without being named in the chain.
+    /// Returns `true` if this name stands for the fallback grammar, which the chain doesn't name.
     pub fn is_stood_in_for(&self, name: &str) -> bool {
         name == OFFLINE_MODEL && self.grammar.is_some()
     }
 
-    /// The budget for which a chat has to wait; none: work that nobody asked for.
+    /// Returns the budget that a chat waits for (`None`: background jobs).
     pub fn out_of_budget(&self, chat: Option<ChatRef>) -> Option<Cap> {
         self.cap(chat).filter(|_| match chat {
             Some(chat) => self.asked(chat).is_none(),
@@ -209,42 +209,42 @@ impl ModelState {
         })
     }
 
-    /// Whether the offline grammar stands in for this message: no model can be asked, and it surely understands.
+    /// Returns `true` if the fallback grammar answers this message: no model can be asked, and the grammar surely understands it.
     pub fn grammar_takes(&self, message: &Incoming) -> bool {
         self.asked(message.chat).is_none() && self.is_understood(message)
     }
 
-    /// Whether the grammar that stands in surely understands this message.
+    /// Returns `true` if the fallback grammar surely understands this message.
     pub fn is_understood(&self, message: &Incoming) -> bool {
         let is_plain = message.kind == "text" && message.quoted.is_none() && message.forwarded_from.is_none();
         let at = message.received_at.filter(|_| is_plain && message.held_for.is_none());
         self.grammar.zip(at).is_some_and(|(grammar, at)| grammar.surely_understands(&message.text, at))
     }
 
-    /// What stands in the way of models that cost something.
+    /// Returns the cap that blocks paid models.
     fn cap(&self, chat: Option<ChatRef>) -> Option<Cap> {
         self.over_budget.or_else(|| self.no_room.get(&chat).copied())
     }
 
-    /// The models that may be asked for a chat, in their order.
+    /// Lists the models that may be asked for a chat, in their order.
     fn candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
         in_line(self.serving(chat), self.cap(chat).is_none())
     }
 
-    /// The same for what has begun: its work isn't thrown away for a setting, so one that stops the chain is passed over.
+    /// Lists the models for started work. It isn't lost to a wrong setting, so a model that stops the chain is skipped.
     fn able(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
         let has_money = self.cap(chat).is_none();
         self.serving(chat).filter(move |model| model.out.is_none() && (has_money || model.is_free))
     }
 
-    /// The models that a chat may have, in their order.
+    /// Lists the models that may see a chat's text, in their order.
     fn serving(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
         let last_here = self.last_here.iter().filter(move |_| self.is_local(chat));
         self.lineup.iter().chain(last_here).filter(move |model| self.serves(model, chat))
     }
 }
 
-/// Those of the models, in their order, that may be asked now.
+/// Keeps the models that may be asked now, in their order.
 fn in_line<'m>(models: impl Iterator<Item = &'m LinedUp>, has_money: bool) -> impl Iterator<Item = &'m LinedUp> {
     let in_line = models.take_while(|model| model.out != Some(OutOfLine::Stops));
     in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))

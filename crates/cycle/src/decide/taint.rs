@@ -1,17 +1,16 @@
-//! Whose bytes a message brings into a conversation, besides its sender's own: they are data with an origin, and from then on what
-//! leaves the machine or outlives the cycle asks first.
+//! The untrusted text that a message brings into a conversation besides its sender's own words. It taints the cycle: from then on, effects
+//! that leave the machine or outlive the cycle ask first.
 
 use reveille_store::Incoming;
 
 use super::brief::{File, FileView};
 
-/// What another cycle has left in the scratch that had read untrusted text.
+/// The origin for scratch files left by a tainted cycle.
 pub(crate) const LEFT: &str = "files made after untrusted text was read";
 
-/// The origins of what others wrote among these messages, for people; none if all of it is their senders' own.
+/// Lists the origins of untrusted text among these messages, for people. `None` if all text is the senders' own.
 ///
-/// What somebody said by voice is their own word. A quotation of the asking person's own words, or of ours that nobody else had a
-/// hand in, is none of others'.
+/// A voice message is the sender's own words. A quotation of the asking person's own words, or of our untainted words, is trusted too.
 pub(crate) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
     // fault: quotation-taken-senders-words
     let quotes = messages.iter().any(|message| message.quoted.is_some() && !message.quotes_own);
@@ -24,12 +23,12 @@ pub(crate) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
     joined(messages.iter().filter_map(|message| message.words_of_others()).chain(others))
 }
 
-/// All of a cycle's, in one line.
+/// Joins a cycle's taints in one line.
 pub(crate) fn origin(taints: &[String]) -> Option<String> {
     joined(taints.iter().cloned())
 }
 
-/// Origins in one line, each once; none if there are none.
+/// Joins origins in one line, each once. `None` if there are none.
 pub(crate) fn joined(origins: impl Iterator<Item = String>) -> Option<String> {
     let mut each: Vec<String> = Vec::new();
     for origin in origins {

@@ -1,44 +1,44 @@
-//! What becomes of a cycle that was cut off: it is taken up again, ended, or given up.
+//! The decision about a cycle that was cut off: resume, end or give up.
 
 use reveille_config::OFFLINE_MODEL;
 use reveille_store::{CycleRow, Entry};
 
-/// The model of such a cycle, as its row and its commit name it.
+/// The model name of a cycle made by an MCP client, in its row and its commit.
 pub const OUTSIDE: &str = "mcp";
 
-/// So often a cycle is cut off by a crash, a kill or a time-out; then it is given up.
+/// The number of interruptions by a crash, kill or time-out after which a cycle is given up.
 pub const MAX_TRIES: u32 = 3;
 
-/// What becomes of a cycle that was cut off.
+/// The decision about a cycle that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Uptake {
-    /// Its commit was made: only its end has to be written down.
+    /// The commit exists: only the cycle's end must be recorded.
     Conclude,
-    /// A rule has done all of it: it is committed and ended.
+    /// A rule has completed the work: commit and end the cycle.
     Publish,
-    /// It goes on from its journal.
+    /// Resume from the journal.
     GoOn,
-    /// It can't go on: what it had not answered is due again.
+    /// The cycle can't be resumed: its unanswered messages are due again.
     GiveUp(GivingUp),
 }
 
-/// How a cycle that can't be gone on with is given up. Each `why` is for people, as the end of a sentence.
+/// The kind of giving up. Each `why` is for people, as the end of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GivingUp {
-    /// It holds no conversation: what it was about is due again, and nothing is to be told.
+    /// The cycle has no conversation: its messages are due again, and no notice is sent.
     Unheard,
-    /// Nobody waits for its end any more: its messages were taken out of the queue. Nothing is to be told either.
+    /// Its messages were taken out of the queue, so no notice is sent either.
     Dropped,
-    /// It can't be resumed, which is no fault of its messages: they are begun again.
+    /// The cycle can't be resumed through no fault of its messages: they start again.
     Blameless {
-        /// Why it can't.
+        /// The reason.
         why: String,
-        /// When they are begun again.
+        /// When they start again.
         when: &'static str,
     },
-    /// It failed on its messages, which counts against them.
+    /// The cycle failed on its messages, which counts against them.
     Failed(String),
-    /// Its messages are too long for its model: trying them again is no use.
+    /// The messages are too long for the model, so another attempt is useless.
     TooLong(String),
 }
 
@@ -51,7 +51,7 @@ impl GivingUp {
         Self::Failed(format!("it was cut off {times} times"))
     }
 
-    /// Whether it counts against its messages.
+    /// Returns `true` if the failure counts against the messages.
     pub fn counts(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::TooLong(_))
     }
@@ -65,7 +65,7 @@ impl GivingUp {
     }
 }
 
-/// Decides it for the model called `model`. Pure.
+/// Decides about a cut-off cycle for the model called `model`. Pure.
 pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, model: &str, has_crashed: bool) -> Uptake {
     let begun_by = row.cycle.model.as_str();
     let cuts = row.tries + u32::from(has_crashed);
@@ -73,18 +73,18 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, model: &str
     if is_committed {
         Uptake::Conclude
     } else if journal.is_empty() {
-        // Nothing has begun: what it was about is due again.
+        // Nothing has started: the messages are due again.
         Uptake::GiveUp(GivingUp::Unheard)
     // fault: rule-done-given-up
     } else if row.cycle.is_by_rule() {
         Uptake::Publish
     } else if begun_by != model && begun_by != OUTSIDE && [begun_by, model].contains(&OFFLINE_MODEL) {
-        // Any other model goes on from the journal's account.
+        // Any other model continues from the journal's account.
         Uptake::GiveUp(GivingUp::blameless(format!("it was begun with {begun_by}, which is no longer my AI model")))
     // fault: cycle-given-up-first
     // fault: cycle-taken-up-once
     } else if cuts >= MAX_TRIES {
-        // Its tries are counted before this look, so a giving-up that failed is repeated, and not gone on with.
+        // The tries were counted before this decision, so a failed giving-up is repeated instead of resumed.
         Uptake::GiveUp(GivingUp::cut_off(cuts))
     } else {
         Uptake::GoOn

@@ -1,5 +1,5 @@
-//! The due time for initiative, and the candidates. Off by default. Between its times this only asks the clock; after a used slot it
-//! reads one key.
+//! The due time for initiative, and the candidates. Off by default. Between its times this only asks the clock; after a used slot it reads
+//! one key.
 
 use chrono::{DateTime, Utc};
 

@@ -1,5 +1,5 @@
-//! Observe: reads the queue, the memory and the clock, and writes nothing. The same reading serves the gate before the lock and the
-//! cycle after it.
+//! Observe: reads the queue, the memory and the clock, and writes nothing. The same reading serves the gate before the lock and the cycle
+//! after it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -170,8 +170,8 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     Ok(!orient::due(&Situation::look(store, Some(&repo), context)?).is_empty())
 }
 
-/// Returns `true` if the clock was set back, so that waiting items are brought forward and the next slots are computed again; or if
-/// the person now lives in another time zone.
+/// Returns `true` if the clock was set back, so that waiting items are brought forward and the next slots are computed again; or if the
+/// person now lives in another time zone.
 fn is_clock_changed(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     Ok(is_zone_new(store, config, now)?
         || store.is_set_back(now)?

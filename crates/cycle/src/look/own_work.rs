@@ -1,5 +1,5 @@
-//! The due background jobs: runs of standing jobs with open gates, then steps of long tasks in the tasks' order. Nothing is read while
-//! no task has steps.
+//! The due background jobs: runs of standing jobs with open gates, then steps of long tasks in the tasks' order. Nothing is read while no
+//! task has steps.
 
 use reveille_base::types::{ChatRef, OwnWork};
 use reveille_git::RepoError;

@@ -1,5 +1,5 @@
-//! The step that `/undo` and `wake undo` mean. It is chosen at the request, so that a wake ending just then isn't mistaken for the one
-//! that the person saw.
+//! The step that `/undo` and `wake undo` mean. It is chosen at the request, so that a wake ending just then isn't mistaken for the one that
+//! the person saw.
 
 use chrono::{DateTime, Utc};
 

@@ -1,5 +1,5 @@
-//! The waiting work, as far as the queue and the tasks' files tell. This serves the bot, the page and the chat, which open no
-//! repository. They use the same gate as the wake; cron's wakes find any further work in git.
+//! The waiting work, as far as the queue and the tasks' files tell. This serves the bot, the page and the chat, which open no repository.
+//! They use the same gate as the wake; cron's wakes find any further work in git.
 
 use std::collections::{BTreeMap, BTreeSet};
 

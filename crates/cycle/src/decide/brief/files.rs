@@ -61,8 +61,8 @@ pub(crate) fn element(file: &File) -> String {
     text
 }
 
-/// Appends the pictures and PDFs among these files to a raw user message, each under a line that identifies it. Without any the
-/// message stays identical to the byte.
+/// Appends the pictures and PDFs among these files to a raw user message, each under a line that identifies it. Without any the message
+/// stays identical to the byte.
 pub fn with_images(raw: String, files: &[File]) -> String {
     let mut blocks = Vec::new();
     for file in files {

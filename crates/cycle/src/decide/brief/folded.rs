@@ -1,8 +1,7 @@
 //! The beginning of a conversation that continues a folded one. Pure.
 //!
 //! Its three sources are kept apart: people's messages stand unchanged to the byte, completed work comes from receipts, and the summary is
-//! the
-//! model's own.
+//! the model's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,7 @@
 //! The memory's documents in an opening, each within its limit. Pure.
 //!
 //! Small documents that concern every wake appear whole: the context, the active tasks, the working memory. Facts, backlog and log appear
-//! as
-//! far as there is room, or as search results (`recalled`). A cut is marked, with the tool that shows the rest.
+//! as far as there is room, or as search results (`recalled`). A cut is marked, with the tool that shows the rest.
 
 use reveille_base::{
     types::ChatRef,

@@ -71,8 +71,8 @@ fn halved(blocks: Vec<Value>, _: usize) -> Vec<Value> {
     blocks.into_iter().map(with_half).collect()
 }
 
-/// Halves each long run of lines without an element of ours. Such lines are escaped words, so no element loses its end and no
-/// quoted text leaves its element.
+/// Halves each long run of lines without an element of ours. Such lines are escaped words, so no element loses its end and no quoted text
+/// leaves its element.
 fn with_half(block: Value) -> Value {
     let text = text(&block);
     if text.is_empty() {

@@ -1,7 +1,7 @@
-//! The cycle's state machine: a journal folded into what to do next. Pure and total.
+//! The cycle's state machine: a journal, reduced to the next step. Pure and total.
 //!
-//! [`Cycle::apply`] takes entries in the order in which they were journalled, [`Cycle::next`] says what follows. A fresh
-//! cycle and one that is resumed after a crash differ only in where their entries come from.
+//! [`Cycle::apply`] takes entries in the order of the journal; [`Cycle::next`] returns the next step. A new cycle and one resumed after a
+//! crash differ only in the source of their entries.
 
 mod calls;
 mod folding;
@@ -31,13 +31,13 @@ use super::{
     limits::{GO_ON, Limits, Meter, Reached, Repeated, Repeats, is_reserved},
 };
 
-/// A cut-off text is continued at most this often.
+/// The maximum number of continuations of a truncated text.
 const MAX_CONTINUATIONS: u32 = 2;
 
-/// Calls that came to nothing which are kept, the last.
+/// The number of failed calls that are kept, newest last.
 const MAX_FAILED: usize = 20;
 
-/// The longest arguments that are shown of a call that was made again and again, in characters.
+/// The maximum length of shown arguments of a repeated call, in characters.
 const ARGUMENTS_CHARS_MAX: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,11 +46,11 @@ enum Phase {
     Asking,
     /// Calls of the last turn wait for outcomes.
     Acting(Vec<Pending>),
-    /// The last turn called nothing, or was refused.
+    /// The last turn made no calls, or was refused.
     Spoken(Stop),
-    /// The last turn can't be sent back: it is left out of the conversation and asked for anew.
+    /// The last turn can't be sent back: it is left out of the conversation and requested again.
     Unusable,
-    /// The last turn was none that goes on with the work: the model is told this, and asked behind it for what is still needed.
+    /// The last turn did no work. The model gets this reply, followed by the next request.
     Noted(&'static str),
     /// The last turn was the conversation's summary.
     Summed(Summary),
@@ -59,61 +59,61 @@ enum Phase {
 /// The state of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle {
-    /// What the model has been told and has said.
+    /// The conversation with the model.
     pub conversation: Conversation,
     /// Messages in the conversation that are neither answered nor put aside.
     pub open: Vec<i64>,
     /// All messages that were ever in the conversation.
     pub messages: Vec<i64>,
-    /// Messages that were put aside for another model.
+    /// Messages put aside for another model.
     pub kept: Vec<i64>,
-    /// Keys of the reasons that it was told of, which are reasons no more once it has ended.
+    /// Keys of the reasons given to the model, to be marked as handled at the end.
     pub handles: Vec<String>,
-    /// The commit up to which it was shown what people committed.
+    /// The last commit up to which the model was shown people's commits.
     pub head_shown: Option<String>,
-    /// Texts sent to the asking chat.
+    /// The number of texts sent to the asking chat.
     pub replies: usize,
     /// The last plan.
     pub plan: Option<Plan>,
-    /// What really happened, in order.
+    /// Completed effects, in order.
     pub receipts: Vec<Receipt>,
-    /// Of these so many came before it had read anything of others, if it has.
+    /// The number of receipts before the cycle was tainted. `None` if it is untainted.
     pub own_receipts: Option<usize>,
-    /// Tokens of all turns, discarded ones included.
+    /// The tokens of all turns, including discarded ones.
     pub usage: Usage,
-    /// Turns received.
+    /// The number of turns received.
     pub turns: u32,
-    /// How far it has gone, of how far it may go.
+    /// The cycle's work, for its limits.
     pub meter: Meter,
-    /// Whose bytes the conversation holds besides its person's and the memory's, in the order in which they came.
+    /// The origins of untrusted text in the conversation, in order of arrival.
     pub taints: Vec<String>,
-    /// How long the conversation is, and how often it was folded.
+    /// The conversation's length and its foldings.
     pub folding: Folding,
-    /// The last calls that came to nothing: refused, failed, or of unknown end.
+    /// The last failed calls: refused, failed, or with an unknown end.
     pub failed: Vec<FailedCall>,
-    /// The models that had it before the present one.
+    /// The models that worked on the cycle before the current one.
     pub models_before: Vec<String>,
     phase: Phase,
     continuations: u32,
     was_asked_for_answer: bool,
-    /// Text of the last turn, and of those it continues.
+    /// The text of the last turn, with the turns that it continues.
     text: String,
-    /// Whether the next turn goes on with that text: the last one was cut off or paused.
+    /// True if the next turn continues that text, because the last turn was truncated or paused.
     is_going_on: bool,
-    /// Whether the conversation has reached the context's limit: nothing more can be asked.
+    /// True if the conversation has reached the context limit, so that nothing more can be asked.
     is_full: bool,
-    /// Foldings since the model's last turn that had room, none of which it was asked for a summary for.
+    /// The number of forced foldings since the last turn that had room.
     forced: u32,
-    /// Ids of all tool calls in the conversation: each is to be used once.
+    /// The ids of all tool calls in the conversation. Each id may occur once.
     call_ids: BTreeSet<String>,
-    /// What its calls have come to.
+    /// The results of its calls.
     repeats: Repeats,
-    /// Whether a text was sent as the answer since the model's last turn.
+    /// True if an answer was sent since the model's last turn.
     has_spoken: bool,
 }
 
 impl Cycle {
-    /// A cycle before its first entry, with the fixed parts of its conversation.
+    /// Creates a cycle before its first entry, with the fixed parts of its conversation.
     pub fn new(system: String, tools: String) -> Self {
         Self {
             folding: Folding::new(&system, &tools),
@@ -146,22 +146,22 @@ impl Cycle {
         }
     }
 
-    /// What the model has said last.
+    /// The last text of the model.
     pub fn last_text(&self) -> &str {
         self.text.trim()
     }
 
-    /// Whether the model has ended its turn by itself: nothing is to be asked.
+    /// Returns `true` if the model has ended its turn by itself, so that nothing remains to be asked.
     pub fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Spoken(Stop::EndTurn | Stop::StopSequence))
     }
 
-    /// Whether the model has ended its turn before with something missing, and was told so.
+    /// Returns `true` if the model ended a turn too early before, and was told so.
     pub fn was_asked_for_more(&self) -> bool {
         self.was_asked_for_answer
     }
 
-    /// A cycle as its journal left it.
+    /// Rebuilds a cycle from its journal.
     pub fn replay(system: String, tools: String, journal: &[Entry]) -> Self {
         let mut cycle = Self::new(system, tools);
         for entry in journal {
@@ -170,7 +170,7 @@ impl Cycle {
         cycle
     }
 
-    /// Takes an entry into account.
+    /// Applies an entry.
     pub fn apply(&mut self, entry: &Entry) {
         match entry {
             Entry::Said { raw, messages, handles, head, taint } => {
@@ -200,7 +200,7 @@ impl Cycle {
             }
             Entry::Discarded { usage, .. } => self.usage += *usage,
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
-            // A request that had no answer is no round: however long a model is out of reach, its work is not cut short.
+            // A request without an answer is no round, so an unavailable model doesn't use up the limit.
             Entry::Asked | Entry::Verified { .. } => {}
             Entry::FoldAsked { ask, .. } => self.folding.asked(*ask),
             Entry::Folded { raw, messages, before, after } => {
@@ -239,7 +239,7 @@ impl Cycle {
                     CallResult { content: content.clone(), is_error: *is_error, image: image.clone() },
                 );
                 if !is_error {
-                    // A look at the memory has no receipt: it wrote nothing down.
+                    // A memory lookup has no receipt, since nothing was written.
                     if receipt.is_some() {
                         self.folding.did(name);
                     }
@@ -266,7 +266,7 @@ impl Cycle {
         }
     }
 
-    /// What follows from the state.
+    /// Returns the next step.
     pub fn next(&self, limits: &Limits) -> Step {
         if let Some(repeated) = self.repeats.too_many(limits) {
             return self.go_round_no_more(repeated);
@@ -285,7 +285,7 @@ impl Cycle {
         }
     }
 
-    /// Calls of the last turn of which nothing is known yet, in their order.
+    /// Lists the calls of the last turn without any decision, in their order.
     pub fn unjudged_calls(&self) -> Vec<ToolRequest> {
         let Phase::Acting(calls) = &self.phase else { return Vec::new() };
         let is_open = |pending: &&Pending| {
@@ -294,7 +294,7 @@ impl Cycle {
         calls.iter().filter(is_open).map(|pending| pending.request.clone()).collect()
     }
 
-    /// The model's next turn, if it may still take one.
+    /// Requests the model's next turn, unless a limit is reached.
     fn ask(&self, limits: &Limits) -> Step {
         if let Some(why) = self.meter.refusal() {
             return self.end_with(&format!("I stopped after {}. {why}", self.meter.taken.describe()));
@@ -306,8 +306,8 @@ impl Cycle {
         }
     }
 
-    /// What comes before a call that takes time, once the working time is over: the question whether to go on, or its answer. None:
-    /// the call may begin. A turn can hold many calls, and each can take as long as its tool lets it.
+    /// Returns the step before a slow call after the working time is over: the question whether to continue, or its answer. `None` if the
+    /// call may begin. A turn can hold many calls, each as slow as its tool allows.
     pub fn before_call(&self, call: &ToolRequest, limits: &Limits) -> Option<Step> {
         if let Some(why) = self.meter.refusal() {
             let why = format!("{why} This was not run; tell your person what is left undone.");
@@ -318,13 +318,13 @@ impl Cycle {
         Some(if self.meter.is_asked() { Step::Await(question) } else { Step::Limit(question) })
     }
 
-    /// The question whether to go on.
+    /// Builds the question whether to continue.
     fn question(&self, reached: &Reached) -> ToolRequest {
         let more = serde_json::json!({ "more": reached.stretch.describe() });
         ToolRequest { id: self.meter.question(), name: GO_ON.to_owned(), input: more.to_string() }
     }
 
-    /// Ends a cycle that goes round in circles. Its person is told even if all is answered: nobody else would notice.
+    /// Ends a cycle that repeats itself. The person is told even if all messages are answered, since no other sign would reach them.
     fn go_round_no_more(&self, Repeated { name, input, times }: &Repeated) -> Step {
         if self.has_spoken {
             return Step::Finish;
@@ -337,7 +337,7 @@ impl Cycle {
         Step::Answer { text: self.closing(&why), outcome: MessageOutcome::Answered }
     }
 
-    /// Ends a cycle that can't go on with an account of what there is; one that has nothing to say fails, for this reason.
+    /// Ends a stuck cycle with an account of its work. Fails with `failure` if there is nothing to tell.
     fn end_with_words(&self, why: &str, failure: &str) -> Step {
         let has_done = self.receipts.iter().any(|receipt| receipt.what.is_some());
         if self.open.is_empty() || has_done || !self.text.trim().is_empty() {
@@ -346,7 +346,7 @@ impl Cycle {
         Step::Fail(failure.to_owned())
     }
 
-    /// Ends a cycle that can't go on: open messages get a reason as their answer.
+    /// Ends a stuck cycle: open messages are answered with the reason.
     pub fn end_with(&self, why: &str) -> Step {
         if self.open.is_empty() {
             return Step::Finish;
@@ -354,7 +354,7 @@ impl Cycle {
         Step::Answer { text: self.closing(why), outcome: MessageOutcome::Answered }
     }
 
-    /// The last words of a cycle that can't go on: what the model has said last, why it ends, and what was done.
+    /// Builds the final text of a stuck cycle: the model's last words, the reason, and the completed work.
     fn closing(&self, why: &str) -> String {
         let done: Vec<_> = self.receipts.iter().filter_map(|receipt| receipt.what.as_deref()).collect();
         let done = if done.is_empty() {
@@ -366,7 +366,7 @@ impl Cycle {
         format!("{said}{why} {done}")
     }
 
-    /// Keeps of a call that came to nothing what another model has to know. `told`: in our own words.
+    /// Keeps a failed call for a later model. `told` is the result if it is in our own words.
     fn note_failure(&mut self, call: &str, tool: &str, told: Option<&String>) {
         let Some(pending) = self.pending(call) else { return };
         let input = pending.request.input.clone();
@@ -403,7 +403,7 @@ impl Cycle {
         self.is_full |= *stop == Stop::ContextExceeded;
         self.forced = if self.is_full { self.forced } else { 0 };
         self.phase = match stop {
-            // A refused turn ends the cycle: asking again on top of it is refused again.
+            // A refused turn ends the cycle, since another request on top would be refused too.
             Stop::Refusal(_) => Phase::Spoken(stop.clone()),
             _ if !calls.is_empty() => Phase::Acting(calls),
             Stop::PauseTurn => {
@@ -437,7 +437,7 @@ impl Cycle {
         }
     }
 
-    /// The call of this id, if it waits for its outcome.
+    /// Finds the call with this id that waits for its outcome.
     fn pending(&mut self, call: &str) -> Option<&mut Pending> {
         let Phase::Acting(calls) = &mut self.phase else { return None };
         calls.iter_mut().find(|pending| pending.request.id == call && pending.outcome.is_none())
@@ -495,7 +495,7 @@ fn next_call(calls: &[Pending]) -> Step {
     }
 }
 
-/// A user message of one text block.
+/// Builds a user message with one text block.
 pub fn user_text(text: &str) -> String {
     serde_json::json!({"role": "user", "content": [{"type": "text", "text": text}]}).to_string()
 }

@@ -1,4 +1,4 @@
-//! Orient: is anything due, why, and what is taken up first? Pure functions of what was observed. No reason, no model call.
+//! Orient: the due reasons, their order, and the next cycle's work. Pure functions of the situation. Without a reason no model is called.
 
 mod backlog;
 mod messages;
@@ -21,10 +21,10 @@ use crate::decide::{
 };
 use chrono::NaiveDate;
 
-/// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
-/// stopped: it is what a person does next who has stopped something that went wrong.
+/// Lists all due reasons, the most urgent first. Undo comes before work that builds on the wake, and works even while all else is stopped:
+/// undo is the likely next step of a person who stopped a mistake.
 pub fn due(observed: &Situation) -> Vec<Reason> {
-    // A cycle by rule that was cut off has nothing left but its commit and its end: an undo with its commit made isn't begun again.
+    // A cut-off cycle by rule only lacks its commit and its end, so a committed undo doesn't start again.
     let (mut reasons, resumptions): (Vec<_>, Vec<_>) = resumptions(observed)
         .into_iter()
         .partition(|reason| resumes(reason, &observed.open_cycles, NewCycle::is_by_rule));
@@ -36,7 +36,7 @@ pub fn due(observed: &Situation) -> Vec<Reason> {
         resumptions.into_iter().partition(|reason| resumes(reason, &observed.open_cycles, is_own_work));
     reasons.extend(resumptions);
     reasons.extend(due_reminders(observed));
-    // One at a time: each changes the memory that the next one finds.
+    // One at a time, because each changes the memory for the next.
     let pressed = observed.pressed.iter().find(|nudge| !observed.stopped_chats.contains(&nudge.chat));
     reasons.extend(pressed.map(|nudge| Reason::Pressed { nudge: nudge.clone() }));
     reasons.extend(tasks::agreed_change(observed));
@@ -55,7 +55,7 @@ pub fn due(observed: &Situation) -> Vec<Reason> {
         }
     }
     reasons.extend(own_work);
-    // The rest comes by itself, and to one machine alone.
+    // The rest starts by itself, on one machine only.
     if !observed.is_on_duty {
         return reasons;
     }
@@ -71,36 +71,36 @@ pub fn due(observed: &Situation) -> Vec<Reason> {
     reasons
 }
 
-/// What a cycle takes up.
+/// The work of the next cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// A wake is undone.
+    /// Undo a wake.
     Undo(Undo),
-    /// An interrupted cycle.
+    /// Resume an interrupted cycle.
     Resume {
         /// The cycle.
         cycle_id: String,
-        /// Whether it crashed.
+        /// True if the cycle crashed.
         has_crashed: bool,
     },
-    /// What needs no model: these reasons are acted on by rule.
+    /// Work without a model: rules handle these reasons.
     Mechanical(Vec<Reason>),
-    /// What the model is asked for: one chat's messages at most, and other reasons if they are the owner's affair.
+    /// Work for the model: at most one chat's messages, and other reasons if the chat is the owner's.
     Think {
-        /// Messages first.
+        /// The reasons, messages first.
         reasons: Vec<Reason>,
     },
 }
 
 impl Work {
-    /// Whether somebody who has written is answered.
+    /// Returns `true` if the work answers a message.
     pub fn is_answer(&self) -> bool {
         matches!(self, Self::Think { reasons } if reasons.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
     }
 }
 
-/// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no model, then one
-/// chat. An interrupted look back comes last.
+/// Chooses the next cycle's work among the due reasons: undo and interrupted work first, then work without a model, then one chat. An
+/// interrupted reflection comes last.
 pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> Option<Work> {
     match reasons.first() {
         Some(Reason::Resume { cycle_id, has_crashed }) => {
@@ -109,7 +109,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         Some(Reason::Undo { undo }) => return Some(Work::Undo(undo.clone())),
         _ => {}
     }
-    // Own work gives way: what waits behind something else isn't a part of it.
+    // Background jobs give way: a resumption behind other reasons doesn't join them.
     let reasons = reasons.into_iter().filter(|reason| !matches!(reason, Reason::Resume { .. }));
     let is_mechanical = |reason: &Reason| match reason {
         Reason::Reminder { .. }
@@ -132,7 +132,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     let (messages, others): (Vec<_>, Vec<_>) =
         rest.into_iter().partition(|reason| matches!(reason, Reason::Messages { .. }));
     let mut chosen: Vec<Reason> = messages.into_iter().take(1).collect();
-    // What nobody has asked for is thought about: where something else answers, it has a cycle of its own.
+    // Unasked work needs a thinking model. If something else answers this chat, that work gets a cycle of its own.
     let is_owners = match chosen.first() {
         Some(Reason::Messages { chat, .. }) => {
             *chat == owner_chat && model.asked(*chat).is_none_or(|asked| asked.is_thinking)
@@ -145,12 +145,12 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
 }
 
-/// Whether no model is configured that could look back.
+/// Returns `true` if no configured model could reflect.
 fn looks_back_by_rule(model: &ModelState) -> bool {
     !model.is_thinking() && model.reflect.is_none()
 }
 
-/// Whether work is some that nobody waits for.
+/// Returns `true` if the work is a background job.
 pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
     match work {
         Work::Think { reasons } => matches!(reasons.as_slice(), [Reason::Own { .. } | Reason::Reflection { .. }]),
@@ -161,12 +161,12 @@ pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
     }
 }
 
-/// The key under which the look back of a day is handled.
+/// The key that marks a day's reflection as handled.
 pub fn reflection_key(today: NaiveDate) -> String {
     format!("{REFLECTED}{today}")
 }
 
-/// A look back waits for everything else: it is a wake's own when nothing else is due. While one is open it has these days.
+/// Returns a reflection that is due. It runs only if nothing else is due and no reflection is open.
 fn reflection(observed: &Situation) -> Option<Reason> {
     if observed.open_cycles.iter().any(|row| is_reflection(&row.cycle)) {
         return None;
@@ -176,7 +176,7 @@ fn reflection(observed: &Situation) -> Option<Reason> {
     (!observed.handled.contains(&key)).then_some(Reason::Reflection { from: days.start, until: days.end, key })
 }
 
-/// Own work of which nothing is under way: an open cycle of the same task, or job, comes first.
+/// Lists due background jobs. An open cycle of the same task or job comes first.
 fn due_own_work<'a>(observed: &'a Situation) -> impl Iterator<Item = Reason> + 'a {
     let open = || observed.open_cycles.iter().filter_map(|row| row.cycle.work.as_ref());
     let is_free = move |due: &&DueWork| !open().any(|work| work.is_of_the_same(&due.work));

@@ -1,7 +1,7 @@
-//! What of a finished cycle is kept as an example: what it was asked, the calls that worked, and what they did. Pure.
+//! The recording of a finished cycle as an example: its request, its successful calls and their effects. Pure.
 //!
-//! Dead ends are dropped: calls that failed, were refused, or that a program ended with an error. What was told of them stands in the
-//! journal for as long as that is kept. Everything is masked before it is kept, and bounded.
+//! Dead ends are dropped: calls that failed, were refused, or ended with a program's error. Their results stay in the journal as long as
+//! that is kept. Everything is masked and shortened before it is kept.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use reveille_store::{Entry, NewCycle, NewRecording, RecordedCall};
 
 use super::brief::clip;
 
-/// Calls that one recording keeps at most: the first ones.
+/// The maximum number of calls in a recording; the first ones are kept.
 const MAX_CALLS: usize = 24;
-/// Characters of one call's arguments.
+/// The maximum length of a call's arguments, in characters.
 const MAX_INPUT_CHARS: usize = 2_000;
-/// Characters of a request.
+/// The maximum length of a request, in characters.
 const MAX_REQUEST_CHARS: usize = 2_000;
-/// Characters of a receipt.
+/// The maximum length of a receipt, in characters.
 const MAX_RECEIPT_CHARS: usize = 300;
-/// Tools that speak, plan or note: their calls are no part of how something is done.
+/// Tools that speak, plan or note; their calls don't show how to do the work.
 const TALK: [&str; 5] = ["plan", "reply", "tell", "note", "keep"];
-/// How the last lines of a shell's outcome begin when its command came to nothing.
+/// How the last lines of a failed shell command's output begin.
 const FAILED_ENDS: [&str; 3] = ["[exit code ", "[it took longer than ", "[the shell has ended"];
 
-/// What is kept of a cycle with this journal; none if it did nothing but read, speak and plan. `request`: the texts of its messages, without others' words.
-/// `acts` tells of a tool whether its calls do more than read.
+/// Builds the recording of a cycle from its journal. `None` if the cycle only read, spoke and planned. `request` holds the texts of its
+/// messages without untrusted parts; `acts` returns `true` for tools with effects.
 pub(crate) fn recording(
     cycle: &NewCycle,
     journal: &[Entry],
@@ -85,14 +85,14 @@ pub(crate) fn recording(
     })
 }
 
-/// What a request is found by: its content words, each once, sorted.
+/// The search terms of a request: its content words, each once, sorted.
 pub(crate) fn words_of(request: &str) -> Vec<String> {
     let mut words = content_words(request);
     words.sort_unstable();
     words
 }
 
-/// Whether a command came to nothing, by how its outcome ends.
+/// Returns `true` if a command failed, judging by the end of its output.
 fn has_failed(content: &str) -> bool {
     content.lines().rev().take(2).any(|line| FAILED_ENDS.iter().any(|end| line.starts_with(end)))
 }

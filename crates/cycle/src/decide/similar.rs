@@ -1,8 +1,8 @@
-//! Which recordings are shown in a cycle's opening: those of requests that are like its own. Pure.
+//! The recordings shown in a cycle's opening: those of similar requests. Pure.
 //!
-//! Where a sentence encoder is set up, like means a cosine of at least [`MIN_LIKENESS`]. Without one it is a rule of words: the cosine of
-//! both sets of content words is at least that, and they share two words or are the same. Near duplicates fold, the newest stands for
-//! them. What others may have had a hand in is named, never shown.
+//! With a sentence encoder, similar means a cosine of at least [`MIN_LIKENESS`]. Without one, the cosine of the two sets of content words
+//! must reach that value, and they must share two words or be equal. Among near duplicates only the newest is shown. Parts that may contain
+//! untrusted text are counted, never shown.
 
 use std::collections::BTreeSet;
 
@@ -14,30 +14,30 @@ use reveille_store::{RecordedRequest, Recording};
 
 use super::brief::{attribute, clip, escape};
 
-/// How like a request has to be, as a cosine.
+/// The minimum cosine of a similar request.
 const MIN_LIKENESS: f32 = 0.5;
-/// From here on two recorded requests count as one.
+/// The cosine above which two recorded requests count as duplicates.
 const NEAR_DUPLICATE: f32 = 0.7;
-/// Words that two requests share at least, unless they are the same.
+/// The minimum number of shared words, unless the requests are equal.
 const MIN_SHARED: usize = 2;
-/// Recordings that an opening tells of at most.
+/// The maximum number of recordings in an opening.
 const MAX_SHOWN: usize = 2;
-/// Characters of a request that are shown.
+/// The maximum length of a shown request, in characters.
 const MAX_REQUEST_CHARS: usize = 400;
-/// Characters of the calls of one recording that are shown.
+/// The maximum length of the shown calls of one recording, in characters.
 const MAX_CALLS_CHARS: usize = 3_000;
 
-/// A recording that is like the request.
+/// A recording of a similar request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Likeness {
     /// The recording.
     pub(crate) id: i64,
-    /// The cosine of both requests.
+    /// The cosine of the two requests.
     pub(crate) cosine: f32,
 }
 
-/// The recordings that are shown for a request of these content words, the most alike first. `vectors`: what its messages mean, where an
-/// embedder was asked; one that is like a recorded request is enough.
+/// Chooses the recordings for a request with these content words, most similar first. `vectors` holds the embeddings of its messages, if an
+/// embedder was asked; one message similar to a recorded request is enough.
 pub(crate) fn choose(request: &[String], vectors: &[Vec<f32>], recorded: &[RecordedRequest]) -> Vec<Likeness> {
     let mut kept: Vec<(Likeness, &RecordedRequest)> = Vec::new();
     let mut newest_first: Vec<&RecordedRequest> = recorded.iter().collect();
@@ -52,19 +52,19 @@ pub(crate) fn choose(request: &[String], vectors: &[Vec<f32>], recorded: &[Recor
             kept.push((Likeness { id: other.id, cosine }, other));
         }
     }
-    // Between equals the newest comes first, as they stand.
+    // The stable sort keeps the newest first among equals.
     kept.sort_by(|(a, _), (b, _)| b.cosine.total_cmp(&a.cosine));
     kept.into_iter().take(MAX_SHOWN).map(|(likeness, _)| likeness).collect()
 }
 
-/// The cosine of two vectors; none where they can't be compared.
+/// The cosine of two vectors. `None` if they can't be compared.
 fn cosine_of(a: &[f32], b: &[f32]) -> Option<f32> {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
     (a.len() == b.len() && cosine.is_finite()).then_some(cosine)
 }
 
-/// The cosine of two sets of words, each sorted; 0 where they share too few.
+/// The cosine of two sorted sets of words. 0 if they share too few.
 fn words_in_common(a: &[String], b: &[String]) -> f32 {
     let known: BTreeSet<&String> = a.iter().collect();
     let shared = b.iter().filter(|word| known.contains(word)).count();
@@ -75,7 +75,7 @@ fn words_in_common(a: &[String], b: &[String]) -> f32 {
     shared / (a * b).sqrt()
 }
 
-/// The block of an opening that tells of them; empty for none.
+/// Renders the block of an opening. Empty without recordings.
 pub(crate) fn block(similar: &[(Likeness, Recording)], tz: Tz) -> String {
     if similar.is_empty() {
         return String::new();
@@ -131,7 +131,7 @@ fn work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
     text
 }
 
-/// JSON within an element: its quotes can end nothing there, and stay readable.
+/// Escapes JSON inside an element. Quotes can end nothing there, so they stay readable.
 fn within(json: &str) -> String {
     json.replace('&', "&amp;").replace('<', "&lt;")
 }

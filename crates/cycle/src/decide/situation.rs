@@ -1,4 +1,4 @@
-//! What a wake looks at, and the reasons to work that it may find.
+//! The situation that a wake observes, and its possible reasons to work.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,61 +18,60 @@ use reveille_store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Und
 
 use super::{initiative::DueInitiative, lineup::ModelState};
 
-/// What was observed, and what settings say of it: all that is decided by.
+/// The observations and the settings that all decisions are based on.
 pub struct Situation {
-    /// Now.
+    /// The current time.
     pub now: DateTime<Utc>,
-    /// The person's zone.
+    /// The person's time zone.
     pub tz: Tz,
     /// The configured models.
     pub model: ModelState,
-    /// The queue: the chats in their turn, of each the oldest first.
+    /// The queue: chats in turn, each with its oldest message first.
     pub messages: Vec<Incoming>,
-    /// Cycles that didn't end.
+    /// Cycles without an end.
     pub open_cycles: Vec<CycleRow>,
     /// Active reminders.
     pub reminders: Vec<Reminder>,
     /// Active and waiting tasks.
     pub tasks: Vec<Task>,
-    /// Keys that are reasons no more.
+    /// Keys of handled reasons.
     pub handled: BTreeSet<String>,
-    /// How often the owner may still be spoken to unasked today.
+    /// The number of unasked messages to the owner left today.
     pub tells_left: usize,
-    /// Whose tasks say nothing of a chat.
+    /// The owner's chat, which owns the tasks that name no chat.
     pub owner_chat: ChatRef,
-    /// The chats besides the owner's that may be spoken to, and how often each still may unasked today. Tasks of others are
-    /// nobody's.
+    /// The allowed chats besides the owner's, each with its unasked messages left today. Tasks of other chats belong to no reader.
     pub guests: BTreeMap<ChatRef, usize>,
-    /// When nothing is said unasked.
+    /// The hours without unasked messages.
     pub quiet_hours: Option<QuietHours>,
-    /// Whether nudges wait: the person has low energy, or wants none.
+    /// True if nudges wait because the person has low energy or wants none.
     pub holds_nudges: bool,
-    /// Work of its own that is due, in its order.
+    /// Due background jobs, in order.
     pub own_work: Vec<DueWork>,
-    /// The time for something useful unasked that has come, with what was weighed.
+    /// The due slot for initiative, with its candidates.
     pub initiative: Option<DueInitiative>,
-    /// The days to look back at, the last one excluded, if it is time to.
+    /// The days to reflect on, without the last, if reflection is due.
     pub to_reflect: Option<Range<NaiveDate>>,
-    /// Commits of people since the last wake, newest first, as (id, what).
+    /// People's commits since the last wake, newest first, as (id, subject).
     pub person_commits: Vec<(String, String)>,
-    /// The commit at which it was looked for them.
+    /// The commit at which they were collected.
     pub head: Option<String>,
-    /// Wakes that are to be undone, in the order in which that was asked for.
+    /// Wakes to be undone, in the order of the requests.
     pub undos: Vec<Undo>,
-    /// What was answered to nudges, and is to be done.
+    /// Answers to nudges that need action.
     pub pressed: Vec<OpenNudge>,
-    /// Changes of its own orders that were agreed to a week ago.
+    /// Changes of orders that a person agreed to a week ago.
     pub proposals: Vec<Proposal>,
-    /// Whether what comes by itself is this machine's to do.
+    /// True if unasked work is this machine's duty.
     pub is_on_duty: bool,
-    /// Whether all work is stopped.
+    /// True if all work is stopped.
     pub is_stopped: bool,
-    /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.
+    /// Chats that have stopped their work. Their cycles resume at the chat's request.
     pub stopped_chats: BTreeSet<ChatRef>,
 }
 
 impl Situation {
-    /// A moment in which nothing waits and nothing may be said unasked, on a machine whose turn it is.
+    /// Builds a situation without waiting work and without unasked messages, on a machine on duty.
     pub const fn quiet(now: DateTime<Utc>, tz: Tz, owner_chat: ChatRef, model: ModelState) -> Self {
         Self {
             now,
@@ -103,173 +102,173 @@ impl Situation {
     }
 }
 
-/// Work of its own that is due: nobody waits for it.
+/// A due background job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueWork {
-    /// Which.
+    /// The job.
     pub work: OwnWork,
-    /// What it is, in a few words for people.
+    /// A short description for people.
     pub what: String,
 }
 
 impl DueWork {
-    /// The key under which it is handled.
+    /// The key that marks the job as handled.
     pub fn key(&self) -> String {
         Self::key_of(&self.work)
     }
 
-    /// The key under which some work is handled.
+    /// The key that marks a job as handled.
     pub fn key_of(work: &OwnWork) -> String {
         format!("{OWN_WORK}{work}")
     }
 }
 
-/// How the keys of own work begin.
+/// The prefix of background jobs' keys.
 pub const OWN_WORK: &str = "own/";
 
 /// A reason to wake.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// A person asked for a wake to be undone.
+    /// A person's request to undo a wake.
     Undo {
-        /// Which.
+        /// The request.
         undo: Undo,
     },
-    /// A cycle was interrupted.
+    /// An interrupted cycle.
     Resume {
         /// The cycle.
         cycle_id: String,
-        /// Whether it crashed, which counts against its tries, or only waited.
+        /// True after a crash, which counts against the cycle's tries; false if it only waited.
         has_crashed: bool,
     },
-    /// Messages of one chat (and topic) wait for an answer.
+    /// Messages of one chat (and topic) that wait for an answer.
     Messages {
         /// The chat.
         chat: ChatRef,
-        /// Forum topic.
+        /// The forum topic.
         thread_id: Option<i64>,
-        /// Rows, oldest first.
+        /// The rows, oldest first.
         ids: Vec<i64>,
     },
-    /// Messages of one chat are about a time that is over: they are closed by rule.
+    /// Stale messages of one chat, closed by rule.
     Stale {
         /// The chat.
         chat: ChatRef,
-        /// Forum topic.
+        /// The forum topic.
         thread_id: Option<i64>,
-        /// Rows, oldest first.
+        /// The rows, oldest first.
         ids: Vec<i64>,
     },
-    /// Messages of one chat wait because a budget is spent, and nobody was told so yet.
+    /// Messages of one chat that wait because a budget is spent, before the chat was told.
     OverBudget {
-        /// Which.
+        /// The spent budget.
         cap: Cap,
         /// The chat.
         chat: ChatRef,
-        /// Forum topic.
+        /// The forum topic.
         thread_id: Option<i64>,
-        /// Told once under this key.
+        /// The key that marks the notice as sent.
         key: String,
     },
-    /// A reminder's slot has come.
+    /// A reminder is due.
     Reminder {
-        /// Its number.
+        /// The number.
         id: i64,
     },
-    /// The assistant's own next step of a task has come.
+    /// The assistant's own next step of a task is due.
     Task {
         /// The task.
         title: String,
-        /// What it says is next.
+        /// The next step, as the task states it.
         next: Option<String>,
-        /// When that was due, if it was missed: it is done late.
+        /// The due time, if it was missed and the step runs late.
         missed_at: Option<NaiveDateTime>,
-        /// Handled once under this key.
+        /// The key that marks it as handled.
         key: String,
     },
-    /// The time of a task's next step was missed, and by the task's own word it isn't done late.
+    /// The time of a task's next step was missed, and the task rules out a late run.
     MissedTask {
         /// The task.
         title: String,
-        /// When it was due, as written.
+        /// The due time, as written.
         at: String,
-        /// Whether the person is told.
+        /// True if the person is told.
         is_told: bool,
-        /// Handled once under this key.
+        /// The key that marks it as handled.
         key: String,
     },
-    /// The day until which a task is to be done has come, or is over.
+    /// A task's deadline has come, or has passed.
     Due {
         /// The task.
         title: String,
-        /// The day.
+        /// The deadline.
         day: NaiveDate,
-        /// What it says is next.
+        /// The next step, as the task states it.
         next: Option<String>,
-        /// Handled once under this key.
+        /// The key that marks it as handled.
         key: String,
     },
-    /// A task was left untouched for long.
+    /// A neglected task.
     Decay {
         /// The task.
         title: String,
-        /// How long.
+        /// The stage of neglect.
         stage: Stage,
-        /// Handled once under this key.
+        /// The key that marks it as handled.
         key: String,
     },
-    /// Something of a task that belongs to a chat that isn't the owner's: told there by rule, whatever the model.
+    /// A reason from a task of another chat than the owner's, reported there by rule with any model.
     OfGuest {
         /// The chat.
         chat: ChatRef,
-        /// What it is about.
+        /// The reason.
         what: Box<Reason>,
     },
-    /// It is time to look back at some days.
+    /// Reflection is due.
     Reflection {
         /// The first day.
         from: NaiveDate,
         /// The day after the last one, which is today.
         until: NaiveDate,
-        /// Handled once under this key.
+        /// The key that marks it as handled.
         key: String,
     },
-    /// Work of its own is due, which has a cycle of its own.
+    /// A background job is due, in a cycle of its own.
     Own {
-        /// Which.
+        /// The job.
         due: DueWork,
     },
-    /// The time for something useful unasked has come, and passes without a model: that is written down.
+    /// A slot for initiative passes without a model, which is recorded.
     InitiativePassed {
-        /// Why, and what was weighed.
+        /// The cause, and the candidates.
         told: String,
-        /// Handled once under this key.
+        /// The key that marks it as handled.
         key: String,
     },
-    /// A change of its own orders was agreed to a week ago: its person is told what it did.
+    /// A change of orders that a person agreed to a week ago: report its effect.
     AgreedChange {
-        /// Which.
+        /// The change.
         proposal: Box<Proposal>,
     },
     /// A person has pressed a button under a nudge.
     Pressed {
-        /// What they have answered.
+        /// The nudge with the answer.
         nudge: OpenNudge,
     },
-    /// A person committed to the memory.
+    /// A person has committed to the memory.
     PersonCommits {
-        /// What they say, newest first.
+        /// The commits' subjects, newest first.
         subjects: Vec<String>,
     },
 }
 
 impl Reason {
-    /// The messages that it is about.
+    /// The messages concerned.
     pub fn messages(&self) -> &[i64] {
         if let Self::Messages { ids, .. } | Self::Stale { ids, .. } = self { ids } else { &[] }
     }
 
-    /// The key under which it is a reason no more once it was taken up.
+    /// The key that marks the reason as handled once a cycle has started on it.
     pub fn handled_key(&self) -> Option<String> {
         match self {
             Self::Task { key, .. }
@@ -285,7 +284,7 @@ impl Reason {
         }
     }
 
-    /// In a few words, for trailers, the plan file and people.
+    /// Describes the reason in a few words, for trailers, the plan file and people.
     pub fn describe(&self) -> String {
         match self {
             Self::Undo { undo } => format!("undo {}", undo.wake),
@@ -324,7 +323,7 @@ impl Reason {
     }
 }
 
-/// Where messages were said.
+/// Describes the origin of messages.
 fn place_of(chat: ChatRef) -> String {
     if chat == ChatRef::TERMINAL { "from the terminal".to_owned() } else { format!("in chat {chat}") }
 }

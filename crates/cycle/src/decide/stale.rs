@@ -1,19 +1,19 @@
-//! What has gone stale while no model could answer it: small talk, and questions about a now that is over. A day later nobody wants an
-//! answer to "ok" or "what time is it?", so a rule closes them with a word. All else is answered, with its date in mind. Pure.
+//! Stale messages: small talk, and questions about a past moment, kept while no model could answer. A day later an answer to "ok" or "what
+//! time is it?" is useless, so a rule closes them with a short notice. All other messages are answered, with their date in mind. Pure.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{types::ChatRef, words};
 use reveille_store::Incoming;
 
-/// What waits for longer has been kept long.
+/// The age from which a message counts as kept for long.
 pub(crate) const LONG: TimeDelta = TimeDelta::days(1);
-/// A longer text is no small talk and no question about now, in words.
+/// The maximum number of words of small talk, or of a question about now.
 const MAX_WORDS: usize = 10;
-/// So much is quoted of a message, in characters.
+/// The maximum length of a quoted message, in characters.
 const MAX_QUOTED_CHARS: usize = 40;
 
-/// What is said by the way, or asked about now. A text that is made of nothing else waits for no answer.
+/// Small talk, and questions about now. A text of such phrases alone needs no late answer.
 const PHRASES: &str = "ok, okay, k, kk, thanks, thank you, thanks a lot, many thanks, thx, ty, cheers, great, nice, cool, fine, good, perfect, \
                        wow, lol, haha, hm, hmm, hi, hey, hello, hello there, good morning, good afternoon, good evening, good night, \
                        bye, goodbye, see you, test, ping, reveille, how are you, are you there, are you awake, are you working, \
@@ -23,15 +23,15 @@ const PHRASES: &str = "ok, okay, k, kk, thanks, thank you, thanks a lot, many th
 /// How a question begins, unlike a request.
 const ASKS: &str =
     "what, whats, which, who, whos, where, wheres, when, whens, is, are, am, was, were, does, do i, will it";
-/// How a text ends that is about its own day.
+/// How a text about its own day ends.
 const NOW: &str = "now, today, tonight, tomorrow, this morning, this afternoon, this evening, at the moment";
 
-/// Since when a message has been kept, if that is long.
+/// Returns the time of a message that was kept for long.
 pub(crate) fn kept_since(message: &Incoming, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     message.received_at.filter(|at| now.signed_duration_since(at) > LONG)
 }
 
-/// Whether nobody waits for an answer to this message any more. What a person has asked for again is answered, however old it is.
+/// Returns `true` if the message needs no answer any more. A repeated request is answered at any age.
 pub(crate) fn is_stale(message: &Incoming, now: DateTime<Utc>) -> bool {
     kept_since(message, now).is_some()
         && !message.asked_again
@@ -41,7 +41,7 @@ pub(crate) fn is_stale(message: &Incoming, now: DateTime<Utc>) -> bool {
         && is_about_back_then(&message.text)
 }
 
-/// Whether a text is small talk, or asks about the time at which it was said.
+/// Returns `true` if a text is small talk, or asks about the moment it was written.
 pub(crate) fn is_about_back_then(text: &str) -> bool {
     let line = text.trim();
     // A second sentence may ask for anything.
@@ -58,14 +58,14 @@ pub(crate) fn is_about_back_then(text: &str) -> bool {
     is_by_the_way(&said) || asks_about_now(&said)
 }
 
-/// No words at all are none, too: "?", or an emoji.
+/// Returns `true` for phrases alone. A text without words counts too: "?", or an emoji.
 fn is_by_the_way(said: &str) -> bool {
     said.is_empty() || after_any(said, PHRASES).any(is_by_the_way)
 }
 
-/// After a greeting, too.
+/// Returns `true` for a question about now, also after a greeting.
 fn asks_about_now(said: &str) -> bool {
-    // "Can you …" and "are you able to … me" ask for something to be done.
+    // "Can you …" and "are you able to … me" ask for an action.
     if said.split(' ').any(|word| ["me", "us", "please"].contains(&word)) {
         return false;
     }
@@ -73,18 +73,18 @@ fn asks_about_now(said: &str) -> bool {
     ends && (after_any(said, ASKS).next().is_some() || after_any(said, PHRASES).any(asks_about_now))
 }
 
-/// What stands behind each of these phrases that a text begins with.
+/// Returns the rest of a text after each of these phrases that it begins with.
 fn after_any<'a>(said: &'a str, phrases: &'static str) -> impl Iterator<Item = &'a str> {
     phrases.split(", ").filter_map(|phrase| after(said, phrase))
 }
 
-/// What stands behind a phrase, if a text begins with it as whole words.
+/// Returns the rest of a text that begins with this phrase as whole words.
 fn after<'a>(said: &'a str, phrase: &str) -> Option<&'a str> {
     let rest = said.strip_prefix(phrase)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
 }
 
-/// What a chat is told of messages of its own that are closed so.
+/// Renders the notice about closed messages for their chat.
 pub(crate) fn notice(closed: &[&Incoming], chat: ChatRef) -> String {
     let quoted =
         |message: &Incoming| format!("“{}”", words::shortened(&words::one_line(&message.text), MAX_QUOTED_CHARS));

@@ -1,20 +1,20 @@
-//! How many tokens a text is. Claude's tokenizer isn't public: bytes are counted, and what its answers tell of their prompts says
-//! how many bytes a token has. Pure.
+//! The number of tokens in a text. Claude's tokenizer isn't public, so bytes are counted, and the usage reported for each prompt gives the
+//! bytes per token. Pure.
 
 use reveille_base::types::Usage;
 use reveille_model::anthropic::price::message_bytes;
 
-/// Bytes of a token where nothing was measured yet: dense text (JSON, code, other scripts than Latin) comes near it.
+/// Bytes per token before any measurement. Dense text (JSON, code, other scripts than Latin) comes near this value.
 const DEFAULT_BYTES_PER_TOKEN: u64 = 3;
-/// What is measured is believed within these bounds, in bytes a token: a proxy's word can be anything.
+/// The bounds for a measured value, in bytes per token, because a proxy may report anything.
 const BYTES_PER_TOKEN: (u64, u64) = (1, 6);
-/// An estimate is raised by this, in percent: texts differ, and too many is the safe side.
+/// The margin added to an estimate, in percent. Texts differ, and overestimating is the safe side.
 const MARGIN_PERCENT: u64 = 20;
 
-/// What is measured is worth remembering if it differs by more than this, in percent.
+/// The minimum change of a measured value worth keeping, in percent.
 const NEWS_PERCENT: u64 = 10;
 
-/// How many bytes make a token, as measured on a prompt.
+/// The bytes per token, as measured on a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenRate {
     bytes: u64,
@@ -28,7 +28,7 @@ impl Default for TokenRate {
 }
 
 impl TokenRate {
-    /// By prompts of so many bytes that were so many tokens; what can't be is brought within bounds.
+    /// Builds the rate from the bytes and tokens of prompts, limited to the bounds.
     pub fn measured(bytes: u64, tokens: u64) -> Self {
         let (fewest, most) = BYTES_PER_TOKEN;
         match (bytes, tokens) {
@@ -37,53 +37,53 @@ impl TokenRate {
         }
     }
 
-    /// Reads it back from [`TokenRate::kept`]; what can't be read was never measured.
+    /// Parses the output of [`TokenRate::kept`]. An unreadable text counts as unmeasured.
     pub fn read(kept: &str) -> Self {
         let parts = kept.split_once('/').and_then(|(bytes, tokens)| Some((bytes.parse().ok()?, tokens.parse().ok()?)));
         parts.map_or_else(Self::default, |(bytes, tokens)| Self::measured(bytes, tokens))
     }
 
-    /// As it is kept: bytes and tokens.
+    /// Renders the rate for storage: bytes and tokens.
     pub fn kept(&self) -> String {
         format!("{}/{}", self.bytes, self.tokens)
     }
 
-    /// Whether it is worth keeping in the place of that one.
+    /// Returns `true` if the rate differs enough from the known one to be stored.
     pub fn is_news_to(&self, known: &Self) -> bool {
         let [here, there] =
             [(self, known), (known, self)].map(|(one, other)| u128::from(one.bytes) * u128::from(other.tokens));
         here.abs_diff(there) * 100 > there * u128::from(NEWS_PERCENT)
     }
 
-    /// How many tokens so many bytes are, at the most that is likely.
+    /// Estimates the tokens of this many bytes, on the high side.
     pub fn tokens_of(&self, bytes: usize) -> u64 {
         let tokens = bytes as u128 * u128::from(self.tokens) * u128::from(100 + MARGIN_PERCENT);
         u64::try_from(tokens.div_ceil(u128::from(self.bytes) * 100)).unwrap_or(u64::MAX)
     }
 
-    /// How many bytes fit into so many tokens.
+    /// Returns the number of bytes that fit into this many tokens.
     pub fn bytes_in(&self, tokens: u64) -> usize {
         let bytes = u128::from(tokens) * u128::from(self.bytes) * 100;
         usize::try_from(bytes / (u128::from(self.tokens) * u128::from(100 + MARGIN_PERCENT))).unwrap_or(usize::MAX)
     }
 }
 
-/// Counts a conversation: what its last answer told, and an estimate of what has come since.
+/// Counts a conversation's tokens: as reported for the last answer, plus an estimate for later additions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCount {
     rate: TokenRate,
-    /// All of the next prompt.
+    /// The bytes of the whole next prompt.
     prompt_bytes: usize,
-    /// Prompt and answer of the last request.
+    /// The tokens of the last request: prompt and answer.
     told: u64,
-    /// What came since.
+    /// The bytes added since.
     added_bytes: usize,
-    /// The prompt of the first request.
+    /// The tokens of the first prompt.
     first: Option<u64>,
 }
 
 impl TokenCount {
-    /// Of a conversation with these fixed parts, by what is known of the rate.
+    /// Starts the count for a conversation with these fixed parts, at a known rate.
     pub fn new(rate: TokenRate, system: &str, tools: &str) -> Self {
         let bytes = system.len() + tools.len();
         Self { rate, prompt_bytes: bytes, added_bytes: bytes, ..Self::default() }
@@ -94,14 +94,14 @@ impl TokenCount {
         self.rate
     }
 
-    /// A user message was added.
+    /// Adds a user message.
     pub fn said(&mut self, raw: &str) {
         let bytes = message_bytes(raw);
         self.prompt_bytes += bytes;
         self.added_bytes += bytes;
     }
 
-    /// An answer has come, whose content goes into the next prompt.
+    /// Adds an answer, whose content becomes part of the next prompt.
     pub fn heard(&mut self, content: &str, usage: &Usage) {
         let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         if prompt > 0 {
@@ -113,17 +113,17 @@ impl TokenCount {
         self.prompt_bytes += content.len();
     }
 
-    /// How many tokens it has, with a message that is to be added.
+    /// The tokens including a further message.
     pub fn with(&self, message: &str) -> u64 {
         self.told.saturating_add(self.rate.tokens_of(self.added_bytes + message_bytes(message)))
     }
 
-    /// How many tokens it has.
+    /// The tokens of the conversation.
     pub fn now(&self) -> u64 {
         self.with("")
     }
 
-    /// What its first request had, in tokens, if that was answered.
+    /// The tokens of the first prompt, if it was answered.
     pub fn first(&self) -> Option<u64> {
         self.first
     }

@@ -1,4 +1,4 @@
-//! Verify: the plan against the receipts, and what is written of the wake. Pure; nothing here takes the model's word for it.
+//! Verify: the plan is compared with the receipts, and the wake's record is written. Pure; the model's own claims don't count.
 
 use reveille_base::{
     types::VerbGroup,
@@ -8,21 +8,20 @@ use reveille_tools::Plan;
 
 use super::machine::Receipt;
 
-/// The longest subject of a commit, in characters.
+/// The maximum length of a commit's subject, in characters.
 const MAX_SUBJECT_CHARS: usize = 100;
-/// Room in it for "Wake: " and ", and 12 things more".
+/// The room reserved in it for "Wake: " and ", and 12 things more".
 const SUBJECT_RESERVE_CHARS: usize = 26;
-/// The longest line of a commit's body, in characters.
+/// The maximum length of a line in a commit's body, in characters.
 const MAX_LINE_CHARS: usize = 500;
 
-/// Steps of the plan that no successful call of their tool stands for, in order. A tool that is planned twice needs two
-/// receipts.
+/// Lists the plan's steps without a successful call of their tool, in order. A tool that is planned twice needs two receipts.
 pub fn not_done(plan: &Plan, receipts: &[Receipt]) -> Vec<String> {
     let tools: Vec<&str> = receipts.iter().map(|receipt| receipt.tool.as_str()).collect();
     without_receipt(plan, tools).map(|(_, what)| what.to_owned()).collect()
 }
 
-/// The first such step, and its place from 0, by the tools whose calls have succeeded so far.
+/// Returns the first such step and its index from 0, given the tools whose calls have succeeded so far.
 pub fn first_not_done<'a>(plan: &'a Plan, tools: &[&str]) -> Option<(usize, &'a str)> {
     without_receipt(plan, tools.to_vec()).next()
 }
@@ -30,7 +29,7 @@ pub fn first_not_done<'a>(plan: &'a Plan, tools: &[&str]) -> Option<(usize, &'a 
 fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<Item = (usize, &'a str)> {
     let meant: Vec<Vec<&str>> = plan.steps.iter().map(|step| VerbGroup::meant(&step.tool)).collect();
     let mut is_done = vec![false; meant.len()];
-    // A step that can be one call alone comes first: one that can be several takes what is left.
+    // Steps that allow a single tool come first; steps that allow several take what is left.
     for of_one in [true, false] {
         for (meant, is_done) in meant.iter().zip(&mut is_done).filter(|(meant, _)| (meant.len() == 1) == of_one) {
             if let Some(at) = unused.iter().position(|tool| meant.contains(tool)) {
@@ -43,7 +42,7 @@ fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<I
     steps.filter(|(_, is_done)| !is_done).map(|((at, step), _)| (at, step.what.as_str()))
 }
 
-/// What the person is told of steps that weren't done; `None` when all were.
+/// Renders the notice about steps that weren't done. `None` if all were done.
 pub fn notice(not_done: &[String]) -> Option<String> {
     if not_done.is_empty() {
         return None;
@@ -52,22 +51,22 @@ pub fn notice(not_done: &[String]) -> Option<String> {
     Some(format!("Planned, but **not done**:\n{}", lines.join("\n")))
 }
 
-/// What really happened in a wake, for its one entry and its one commit.
+/// The account of a wake's effects, for its one entry and its one commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
-    /// What happened, in order, each a short sentence in the past tense.
+    /// The effects in order, each as a short sentence in the past tense.
     pub receipts: Vec<String>,
-    /// Of these so many, the first, were made before the wake had read anything of others. `None` if it has read nothing of them.
+    /// The number of receipts before the wake was tainted. `None` if it is untainted.
     pub own_receipts: Option<usize>,
-    /// Steps that were planned and not done.
+    /// Planned steps that weren't done.
     pub not_done: Vec<String>,
-    /// Anything a later reader should know: repairs, merges, trouble.
+    /// Notes for a later reader: repairs, merges, trouble.
     pub notes: Vec<String>,
 }
 
 impl Account {
-    /// The lines of the episodic entry: the first is its head. Each with whether others may have had a hand in it: in what was done
-    /// after their words were read, and never in what the program says and counts by itself.
+    /// Renders the lines of the episodic entry, beginning with its head. The flag is true for lines that may contain untrusted text:
+    /// effects after the taint, but never the program's own words and counts.
     pub fn episodic_lines(&self, reasons: &[String]) -> Vec<(String, bool)> {
         let head = format!("Woke for {}.", if reasons.is_empty() { "upkeep".to_owned() } else { reasons.join("; ") });
         let own = self.own_receipts.unwrap_or(usize::MAX);
@@ -77,19 +76,19 @@ impl Account {
         std::iter::once((head, false)).chain(done).chain(not_done).chain(notes).collect()
     }
 
-    /// The commit message's subject and body, without trailers.
+    /// Renders the commit message's subject and body, without trailers.
     pub fn commit_message(&self) -> String {
         let subject = format!("Wake: {}", self.summary());
         let mut body: Vec<String> = self.receipts.iter().map(|what| format!("- {what}")).collect();
         body.extend(self.not_done.iter().map(|what| format!("- not done: {what}")));
         body.extend(self.notes.iter().map(|what| format!("- {what}")));
-        // On one line each: nothing that is quoted can pose as a trailer.
+        // One line each, so that quoted text can't pose as a trailer.
         let body: Vec<String> = body.iter().map(|line| shortened(&one_line(line), MAX_LINE_CHARS)).collect();
         let subject = shortened(&one_line(&subject), MAX_SUBJECT_CHARS);
         if body.is_empty() { format!("{subject}\n") } else { format!("{subject}\n\n{}\n", body.join("\n")) }
     }
 
-    /// What happened as the end of the sentence "Wake: …": as many receipts as have room, and how many more there are.
+    /// Summarises the effects as the end of the sentence "Wake: …": as many receipts as fit, and the number of others.
     fn summary(&self) -> String {
         let clauses: Vec<String> = self.receipts.iter().map(|receipt| clause(receipt)).collect();
         let Some((first, rest)) = clauses.split_first() else {
@@ -111,7 +110,7 @@ impl Account {
     }
 }
 
-/// A receipt within the subject's sentence. What was answered isn't repeated there: the other receipts say what was done.
+/// Renders a receipt as part of the subject's sentence. The text of an answer is left out, since the other receipts name the effects.
 fn clause(receipt: &str) -> String {
     let what = match receipt.split_once(": ") {
         Some((answered, _)) if answered.starts_with("Answered ") => answered,

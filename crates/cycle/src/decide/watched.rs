@@ -1,6 +1,6 @@
-//! What a look at something watched comes to: values in, what is new and what is kept for the next look out.
+//! The comparison of a watched target with its last state: returns the news and the new state. Pure.
 //!
-//! The first look only records. Of a feed new entries count, of a text the lines that came and went. What is told is others' words: it
+//! The first look only records. For a feed new entries count, for a text the removed and added lines. Reports contain untrusted text, so it
 //! is shown as code.
 
 use serde::{Deserialize, Serialize};
@@ -17,39 +17,39 @@ use reveille_sandbox::web::FeedEntry;
 
 use super::feed_news::{EntryMarks, compare_entries};
 
-/// How much of a text is kept for the next look, in bytes.
+/// The maximum size of a kept text, in bytes.
 pub const KEPT_BYTES: usize = 64 * 1024;
-/// New entries that are told by name.
+/// The maximum number of new entries listed in a report.
 const MAX_TOLD_ENTRIES: usize = 10;
-/// Lines of a change that are told.
+/// The maximum number of changed lines in a report.
 const MAX_TOLD_LINES: usize = 40;
-/// The longest line of a change that is told, in characters.
+/// The maximum length of such a line, in characters.
 const MAX_LINE_CHARS: usize = 300;
-/// The longest text of an output that is told, in characters.
+/// The maximum length of a reported output, in characters.
 const MAX_TOLD_CHARS: usize = 3_000;
 
-/// What was seen.
+/// The content of a watched target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sighting {
-    /// A page, a file, what a command printed.
+    /// A page, a file or the output of a command.
     Text(String),
     /// A feed.
     Feed(Vec<FeedEntry>),
 }
 
-/// What is kept of a look.
+/// The kept state of a look.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Kept {
     Text {
         hash: String,
         text: String,
-        /// The entries of the feed that came here before: a server that is out of order answers with a page.
+        /// The entries of a feed formerly at this address, since a failing server may answer with a page.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         entries: Vec<EntryMarks>,
     },
     Feed {
-        /// Hashes of ids, as they were kept before links and words were.
+        /// Hashes of ids, kept before links and titles were.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ids: Vec<String>,
         #[serde(default)]
@@ -57,18 +57,18 @@ enum Kept {
     },
 }
 
-/// What a look comes to.
+/// The result of a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compared {
-    /// What is kept for the next look.
+    /// The state kept for the next look.
     pub kept: String,
-    /// What is new, as text; none: nothing, or it is the first look.
+    /// The news as text. `None` without news, and at the first look.
     pub news: Option<String>,
-    /// Whether there was nothing to compare with.
+    /// True if there was no earlier state.
     pub is_first: bool,
 }
 
-/// Holds what is seen against what was kept of the last look.
+/// Compares the content with the state of the last look.
 pub fn compare(last: Option<&str>, now: &Sighting) -> Compared {
     let last: Option<Kept> = last.and_then(|kept| serde_json::from_str(kept).ok());
     let (kept, news) = match (now, last) {
@@ -93,7 +93,7 @@ pub fn compare(last: Option<&str>, now: &Sighting) -> Compared {
 }
 
 impl Kept {
-    /// The entries of a feed; `None` if none was there.
+    /// The entries of a feed. `None` if the state has none.
     fn into_entries(self) -> Option<Vec<EntryMarks>> {
         match self {
             Self::Feed { ids, mut entries } => {
@@ -105,7 +105,7 @@ impl Kept {
     }
 }
 
-/// New entries, title and link on lines of their own.
+/// Renders new entries, with title and link on separate lines.
 fn listed(new: &[&FeedEntry]) -> String {
     let entry = |entry: &&FeedEntry| {
         let title = if entry.title.is_empty() { "(without a title)" } else { &entry.title };
@@ -118,7 +118,7 @@ fn listed(new: &[&FeedEntry]) -> String {
     text
 }
 
-/// The lines that went and came.
+/// Renders the removed and added lines.
 fn changed(before: &str, now: &str) -> String {
     let lines = lines_changed(before, now);
     let shown = lines.iter().take(MAX_TOLD_LINES).map(|(is_added, line)| {
@@ -134,7 +134,7 @@ fn changed(before: &str, now: &str) -> String {
     text
 }
 
-/// What a person is told of what a gate found, by rule.
+/// Renders the report to a person about a gate's finding.
 pub fn told(job: &Job, found: &str, is_feed: bool, late: Option<&str>) -> String {
     let what = match &job.gate {
         Some(JobGate::Watch(target)) if is_feed => format!("there is news in `{}`", code(target)),
@@ -145,19 +145,19 @@ pub fn told(job: &Job, found: &str, is_feed: bool, late: Option<&str>) -> String
     format!("**{}**: {what}.{late}\n{}", job.name, quoted(found))
 }
 
-/// The target on one line, with nothing that would end a piece of code.
+/// Renders the target on one line, without anything that would end a code span.
 fn code(target: &WatchTarget) -> String {
     shortened(&one_line(&target.to_string()).replace('`', "'"), MAX_LINE_CHARS)
 }
 
-/// Others' words: as code, of which no client makes a link.
+/// Renders untrusted text as code, so that clients make no links of it.
 pub fn quoted(text: &str) -> String {
     let text = text.trim_end();
     let text = if text.trim().is_empty() { "(nothing was printed)" } else { text };
     fenced(&visible(&shortened(text, MAX_TOLD_CHARS)))
 }
 
-/// Whether an output is told, held against that of the run before.
+/// Returns `true` if an output should be reported, given the output of the run before.
 pub fn is_told(notify: JobNotify, output: &str, before: Option<&str>) -> bool {
     match notify {
         JobNotify::Always => true,

@@ -1,40 +1,40 @@
-//! The calls of one turn: what each waits for, and the message that takes their results back. Pure.
+//! The calls of one turn: the state of each, and the message with their results. Pure.
 
 use reveille_base::types::Effect;
 use reveille_model::content::ToolCall;
 use reveille_policy::Decision;
 use reveille_tools::unwrapped;
 
-/// What is told of a call that may have happened.
+/// The result reported for a call that may have happened.
 const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncertain whether it happened. It was not run again. Find out \
                          before you repeat it, and tell your person if you can't.";
 
 /// A tool call that waits for its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRequest {
-    /// Its id.
+    /// The id.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// Raw JSON arguments.
+    /// The arguments, as raw JSON.
     pub input: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pending {
     pub(super) request: ToolRequest,
-    /// Why it must not run.
+    /// The reason why the call must not run.
     pub(super) fault: Option<&'static str>,
-    /// Whether somebody began to run it. Within one wake its outcome follows at once.
+    /// True if the call has started. Within one wake its outcome follows at once.
     pub(super) was_begun: bool,
-    /// What the policy said.
+    /// The policy's decision.
     pub(super) verdict: Option<Decision>,
-    /// What a person said: whether it may run, and what the model is told if not.
+    /// The person's decision: approval, and the result for the model otherwise.
     pub(super) decided: Option<(bool, String)>,
     pub(super) outcome: Option<CallResult>,
 }
 
-/// What the model is told of a call.
+/// The result of a call, as the model sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct CallResult {
     pub(super) content: String,
@@ -58,10 +58,10 @@ impl Pending {
     }
 }
 
-/// Why a call that was begun and has no outcome isn't run again; none if it is. What changes nothing, changes the same again,
-/// or leaves nothing without its outcome, is. What may have happened, and would then happen twice, isn't; nor is a call of a tool
-/// that is not there any more (`effect` is none), nor one that had used up a person's yes to act outside our stores
-/// (`is_yes_used`): a yes is to one request.
+/// Returns the reason not to repeat a started call without an outcome. `None` if it may run again, because it changes nothing, changes the
+/// same again, or leaves no trace without its outcome. A call isn't repeated if it may take effect twice, if its tool no longer exists
+/// (`effect` is `None`), or if it used up a person's approval to act outside our stores (`is_yes_used`), since an approval covers one
+/// request.
 pub fn doubt(effect: Option<Effect>, is_yes_used: bool) -> Option<&'static str> {
     match effect {
         Some(Effect::Staged) => None,
@@ -71,7 +71,7 @@ pub fn doubt(effect: Option<Effect>, is_yes_used: bool) -> Option<&'static str> 
     }
 }
 
-/// All results of one turn in one user message, as the API wants them.
+/// Builds one user message with all results of a turn, as the API requires.
 pub(super) fn results(calls: &[Pending]) -> String {
     let blocks: Vec<_> = calls
         .iter()

@@ -1,4 +1,4 @@
-//! A conversation that is folded, or handed to another model: a new one begins, and the rest of the state holds on.
+//! Folding a conversation, or handing it to another model: a new conversation begins, and the other state stays.
 
 use reveille_base::{types::Stop, words::last_chars};
 use reveille_model::{Conversation, conversation::SpokenMessage};
@@ -14,26 +14,26 @@ use crate::decide::{
     limits::Limits,
 };
 
-/// What is said when the context's limit was reached.
+/// The text for a reached context limit.
 const FULL: &str = "This conversation became too long for me to continue.";
-/// Foldings in a row that may end in a turn without room for an answer.
+/// The number of consecutive foldings that may leave no room for an answer.
 const MAX_WITHOUT_ROOM: u32 = 2;
-/// What the model said on the way is kept up to so many characters, the newest.
+/// The maximum length of the kept text of a model without a summary, in characters; the end is kept.
 const MAX_SAID_CHARS: usize = 8_000;
 
 impl Cycle {
-    /// What is to be asked of the model behind the results `raw`, so that its conversation can be folded.
+    /// Returns the folding request to be added after the results `raw`.
     pub fn fold_ask(&self, limits: &Limits, raw: &str) -> Option<FoldAsk> {
         let window = limits.window.as_ref().filter(|_| !self.is_full)?;
         self.folding.ask(window, raw)
     }
 
-    /// Whether the conversation is to be folded though its model wrote nothing down. A turn that goes on is let end first.
+    /// Returns `true` if the conversation must be folded without a summary. A continued turn ends first.
     pub(super) fn is_to_fold_by_rule(&self, limits: &Limits) -> bool {
         !self.is_going_on && limits.window.as_ref().is_some_and(|window| self.folding.is_overdue(window))
     }
 
-    /// What a conversation leaves that can't be asked for a summary any more: what the model said on the way.
+    /// Builds the replacement for a summary that can't be requested any more: the model's earlier texts.
     pub fn forced_summary(&self) -> Summary {
         let read = self.conversation.read();
         let said = read.filter(|message| message.is_models).flat_map(|message| own_words(&message));
@@ -41,12 +41,12 @@ impl Cycle {
         Summary { text: last_chars(&said, MAX_SAID_CHARS).to_owned(), not_run: Vec::new(), is_forced: true }
     }
 
-    /// How often it was folded by force since the model's last turn that had room.
+    /// Returns the number of forced foldings since the last turn that had room.
     pub fn forced_in_a_row(&self) -> u32 {
         self.forced
     }
 
-    /// What follows where the conversation is full: it is folded, unless that has gained nothing before.
+    /// Folds a full conversation, unless earlier foldings gained nothing.
     pub(super) fn make_room(&self) -> Step {
         if self.open.is_empty() {
             return Step::Finish;
@@ -57,7 +57,7 @@ impl Cycle {
         self.end_with_words(FULL, "this conversation is too long for my AI model, however much I shorten it")
     }
 
-    /// Begins a new conversation. Nothing else begins anew: what was asked, allowed, done, read and counted holds on.
+    /// Begins a new conversation. All questions, approvals, receipts, taints and counts stay.
     pub(super) fn fold(&mut self, raw: &str, folded: FoldedTokens) {
         let Conversation { system, tools, .. } = &self.conversation;
         self.forced = if self.folding.is_summing() { 0 } else { self.forced.saturating_add(1) };
@@ -65,7 +65,7 @@ impl Cycle {
         self.begin_anew(raw);
     }
 
-    /// Another model goes on. It is sent no byte of what the one before was told or said; all else holds on, as in [`Self::fold`].
+    /// Continues with another model, which receives nothing of the old conversation. All other state stays, as in [`Self::fold`].
     pub(super) fn hand_over(&mut self, from: &str, (system, tools): (&str, &str), raw: &str) {
         self.folding.handed((system, tools), raw);
         (self.conversation.system, self.conversation.tools) = (system.to_owned(), tools.to_owned());
@@ -84,7 +84,7 @@ impl Cycle {
         self.phase = Phase::Asking;
     }
 
-    /// Takes a turn for what folding has asked for; false if it is one like any other.
+    /// Handles a turn that answers a folding request. Returns `false` for any other turn.
     pub(super) fn fold_turn(&mut self, text: &str, stop: &Stop, called: &[Pending]) -> bool {
         if self.folding.takes_as_summary(text, stop) {
             let not_run = called.iter().map(|call| call.request.name.clone()).collect();

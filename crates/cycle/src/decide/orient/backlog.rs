@@ -1,22 +1,22 @@
-//! Many reminders that are due at once: an answer to a person comes before them, and then they come a few at a time.
+//! Many reminders due at once: an answer to a person comes first, then a few reminders at a time.
 
 use crate::decide::situation::Reason;
 
-/// Reminders that fire in one cycle. As a message of a line each they are about one of Telegram's.
+/// The maximum number of reminders in one cycle. At one line each they fill about one Telegram message.
 pub(super) const MAX_AT_ONCE: usize = 50;
 
-/// What becomes of reminders beyond so many.
+/// The handling of reminders beyond that number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Backlog {
-    /// They wait until somebody who has written is answered.
+    /// They wait until a person is answered.
     #[default]
     GivesWay,
-    /// Somebody has just been answered: now it is their turn, so that no flood of messages holds them up for good.
+    /// A person has just been answered, so the reminders go next. Otherwise a flood of messages could delay them forever.
     HasTurn,
 }
 
-/// The reasons with no more reminders than fire at once, the most overdue first; with none where somebody waits for an answer and it is
-/// the answer's turn. Says also whether some were left out.
+/// Keeps at most one cycle's reminders among the reasons, the most overdue first, and none while an answer goes first. Also returns `true`
+/// if some were left out.
 pub fn without_backlog(reasons: Vec<Reason>, backlog: Backlog) -> (Vec<Reason>, bool) {
     let is_reminder = |reason: &Reason| matches!(reason, Reason::Reminder { .. });
     let due = reasons.iter().filter(|reason| is_reminder(reason)).count();

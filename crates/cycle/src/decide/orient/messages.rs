@@ -1,4 +1,4 @@
-//! The queue's messages: which are to be answered now, which join a cycle that runs, and what the others wait for.
+//! The queue's messages: those to be answered now, those joining a running cycle, and the causes of waiting.
 
 use std::collections::BTreeSet;
 
@@ -16,26 +16,26 @@ use crate::decide::{
     stale,
 };
 
-/// Whether somebody can be given this message now: a model, or where none can be asked the grammar that stands in.
+/// Returns `true` if a model can be given this message now, or the fallback grammar if no model can be asked.
 pub fn is_answerable(message: &Incoming, model: &ModelState, now: DateTime<Utc>) -> bool {
     let is_for = |asked: &LinedUp| message.held_for.as_deref() != Some(&asked.name);
     is_ready(message, now) && model.asked(message.chat).map_or_else(|| model.grammar_takes(message), is_for)
 }
 
-/// Whether a message can be answered now, as far as the message itself tells.
+/// Returns `true` if the message itself doesn't have to wait.
 fn is_ready(message: &Incoming, now: DateTime<Utc>) -> bool {
     !message.awaits_files && message.not_before.is_none_or(|at| is_over(at, now))
 }
 
-/// Whether a cycle's model can be given this message: the grammar that stands in has what it understands.
+/// Returns `true` if a cycle's model can be given this message. The fallback grammar gets only messages that it understands.
 fn may_join(message: &Incoming, cycle: &NewCycle, model: &ModelState, now: DateTime<Utc>) -> bool {
     let stands_in = cycle.model == OFFLINE_MODEL && model.grammar.is_some();
     let is_kept = message.held_for.as_deref() == Some(&cycle.model);
     is_ready(message, now) && !is_kept && (!stands_in || model.is_understood(message))
 }
 
-/// The messages with these `ids`, if each of them may still be given to the model: an edit or a further part of an album may have
-/// brought files that are on their way, a person may have taken one out of the queue.
+/// Returns the messages with these `ids` if all of them may still go to the model. An edit or another album picture may have brought files
+/// that are still loading, or a person may have removed a message from the queue. `None` otherwise.
 pub fn still_due<'a>(
     queued: &'a [Incoming],
     ids: &[i64],
@@ -47,8 +47,8 @@ pub fn still_due<'a>(
     ids.iter().map(|id| queued.iter().find(|message| message.id == *id).filter(is_due)).collect()
 }
 
-/// Messages that have come for the chat of `cycle`, and the terminal that it answers, while it runs, oldest first: not those it `knows`, nor those that stand in
-/// the conversation of another one that will go on. A cycle that has had its share of messages ends when another chat waits.
+/// Lists messages that arrived for the chat and terminal of a running `cycle`, oldest first. Messages that it `knows` and those of another
+/// open cycle are left out. A cycle with its full share of messages gets no more while another chat waits.
 pub fn joining<'a>(
     queued: &'a [Incoming],
     cycle: &NewCycle,
@@ -77,7 +77,7 @@ pub fn joining<'a>(
     queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
 }
 
-/// The key under which a chat was told that its messages wait for a budget: once for each day on which more of them come.
+/// The key of the notice that a chat's messages wait for a budget, sent once per day on which more arrive.
 pub fn budget_key<'a>(
     chat: ChatRef,
     waiting: impl IntoIterator<Item = &'a Incoming>,
@@ -93,29 +93,29 @@ pub fn budget_key<'a>(
     }
 }
 
-/// How it stands with a message of the queue.
+/// The standing of a queued message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It is to be answered now.
+    /// To be answered now.
     Due,
-    /// A cycle has it.
+    /// In a cycle.
     InHand,
-    /// Files are waited for, its own or those of one before it.
+    /// Waiting for files, its own or an earlier message's.
     Files,
-    /// The model is known not to answer it: another one may.
+    /// The current model is known not to answer it; another may.
     ModelState,
     /// A budget is spent.
     Budget,
-    /// It, or the model, is tried again later.
+    /// The message or the model is tried again later.
     BackOff,
 }
 
-/// How it stands with each message of the queue.
+/// Lists the standing of each queued message.
 pub fn standings(observed: &Situation) -> impl Iterator<Item = (&Incoming, Standing)> {
     standings_of(&observed.messages, &observed.open_cycles, &observed.model, observed.now)
 }
 
-/// Whether a message of the queue is to be answered now.
+/// Returns `true` if a queued message is to be answered now.
 pub fn is_any_due(queued: &[Incoming], open_cycles: &[CycleRow], model: &ModelState, now: DateTime<Utc>) -> bool {
     standings_of(queued, open_cycles, model, now).any(|(_, standing)| standing == Standing::Due)
 }
@@ -145,20 +145,19 @@ fn standings_of<'a>(
     })
 }
 
-/// What an interrupted cycle has in its conversation is answered by that cycle.
+/// Returns `true` if an interrupted cycle holds the message and will answer it.
 fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
     message.cycle_id.as_ref().is_some_and(|id| open_cycles.iter().any(|open| open.cycle.id == *id))
 }
 
-/// Where a message is answered: a chat, a topic, a terminal that waits.
+/// The place of a message's answer: chat, topic, waiting terminal.
 type Place<'a> = (ChatRef, Option<i64>, Option<&'a str>);
 
 fn place_of(message: &Incoming) -> Place<'_> {
     (message.chat, message.thread_id, message.session.as_deref())
 }
 
-/// What is to be answered now, chat by chat, and each terminal that waits by itself; and first what isn't any more, because it was kept
-/// for so long.
+/// Lists the messages to be answered now, by chat and by waiting terminal. Messages that have become stale come first, to be closed.
 pub(crate) fn due(observed: &Situation) -> Vec<Reason> {
     let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
     let is_thought_about = |chat| observed.model.asked(chat).is_some_and(|model| model.is_thinking);
@@ -169,7 +168,7 @@ pub(crate) fn due(observed: &Situation) -> Vec<Reason> {
     stale.chain(due).collect()
 }
 
-/// So many messages of each place as are looked at in one go.
+/// Groups messages by place, limited to the number that one cycle takes.
 fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
     let mut places: Vec<(Place<'_>, Vec<i64>)> = Vec::new();
     for message in messages {
@@ -182,7 +181,7 @@ fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
     places
 }
 
-/// A chat is told when its first message waits, and then of the first one of each day.
+/// Lists the chats to be told that their messages wait for a budget: at the first waiting message, then once a day.
 pub(crate) fn over_budget(observed: &Situation) -> Vec<Reason> {
     let mut chats = BTreeSet::new();
     let model = &observed.model;
@@ -200,7 +199,7 @@ pub(crate) fn over_budget(observed: &Situation) -> Vec<Reason> {
         .collect()
 }
 
-/// The channel's id of the last of these messages, to reply to.
+/// Returns the channel's id of the last of these messages, as a target for replies.
 pub fn last_channel_id(messages: &[Incoming], ids: &[i64]) -> Option<i64> {
     messages.iter().rev().find(|message| ids.contains(&message.id)).and_then(|message| message.channel_message_id)
 }

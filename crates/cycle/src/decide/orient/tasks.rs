@@ -1,4 +1,4 @@
-//! The tasks' own times, and tasks that have gone quiet: what is due of them, what was missed, and in whose chat it is said.
+//! The tasks' own times, and neglected tasks: what is due, what was missed, and the chat to be told.
 
 use chrono::{DateTime, NaiveDate, Timelike as _, Utc};
 
@@ -14,33 +14,33 @@ use reveille_memory::{
 
 use crate::decide::situation::{Reason, Situation};
 
-/// From this hour on a task's last day is spoken of, on the person's wall.
+/// The hour from which a task's deadline is mentioned, in local time.
 const DUE_FROM_HOUR: u32 = 8;
-/// Until this hour it isn't where the person has had the task in hand that day.
+/// The hour until which it isn't mentioned if the person has worked on the task that day.
 const IN_MIND_UNTIL_HOUR: u32 = 17;
 
-/// The key under which a task's own next step is handled.
+/// The key that marks a task's own next step as handled.
 pub fn task_key(title: &str, at: &str) -> String {
     format!("at/{title}/{at}")
 }
 
-/// The key under which a decay line is handled.
+/// The key that marks a decay stage as handled.
 pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) -> String {
     let touched = touched.map(|day| day.to_string()).unwrap_or_default();
     format!("decay/{title}/{touched}/{}", stage.name())
 }
 
-/// The key under which a task's last day is spoken of: once on it, and once when it is over.
+/// The key that marks a task's deadline as mentioned: once on the day, and once afterwards.
 pub fn due_key(title: &str, day: NaiveDate, is_missed: bool) -> String {
     format!("due/{title}/{day}{}", if is_missed { "/missed" } else { "" })
 }
 
-/// One chat's tasks, and what may be said of them.
+/// The tasks of one chat, and the limits on messages about them.
 struct ChatTasks<'a> {
     tasks: Vec<&'a Task>,
-    /// Whether a model that thinks has them in hand; else a rule tells of them.
+    /// True if a thinking model handles the tasks. Otherwise a rule reports them.
     is_thinking: bool,
-    /// How often may still be spoken unasked today.
+    /// The number of unasked messages left today.
     tells_left: usize,
     holds_nudges: bool,
     situation: &'a Situation,
@@ -57,25 +57,25 @@ impl<'a> ChatTasks<'a> {
         }
     }
 
-    /// As if there were no model. What holds nudges back is the owner's context.
+    /// Collects a guest's tasks, as if there were no model. Only the owner's context holds nudges back.
     fn of_guest(observed: &'a Situation, chat: ChatRef, tells_left: usize) -> Self {
         let tasks = tasks_of(observed, Some(chat));
         Self { tasks, is_thinking: false, tells_left, holds_nudges: false, situation: observed }
     }
 }
 
-/// The last days of the owner's tasks: told by rule, whatever model there is.
+/// Lists the deadlines of the owner's tasks, reported by rule whatever the model.
 pub(crate) fn last_days_of_owner(observed: &Situation) -> Vec<Reason> {
     last_days(&ChatTasks::of_owner(observed))
 }
 
-/// What there is to be done about the owner's tasks.
+/// Lists the reasons from the owner's tasks.
 pub(crate) fn of_owner(observed: &Situation) -> Vec<Reason> {
     of_tasks(&ChatTasks::of_owner(observed))
 }
 
-/// What there is to be done about each guest's tasks, as if there were no model: what is said in another chat than the owner's is
-/// a rule's words, so that nothing of the owner's can be in it, and costs nobody anything.
+/// Lists the reasons from each guest's tasks, as if there were no model. Messages to another chat than the owner's are a rule's words, so
+/// they can't contain the owner's data and cost nothing.
 pub(crate) fn of_guests(observed: &Situation) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for (chat, tells_left) in &observed.guests {
@@ -86,20 +86,20 @@ pub(crate) fn of_guests(observed: &Situation) -> Vec<Reason> {
     reasons
 }
 
-/// What there is to be done about one chat's tasks.
+/// Lists the reasons from one chat's tasks.
 fn of_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     let mut reasons = due_tasks(theirs);
     reasons.extend(decaying(theirs));
     if !theirs.is_thinking {
-        // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
+        // By rule, each reason is one unasked message. Those beyond today's limit wait for the next day.
         reasons.truncate(theirs.tells_left);
     }
     reasons.extend(missed_tasks(theirs));
     reasons
 }
 
-/// Tasks that are to be done today, and as many as may be spoken of unasked that should have been. What a person has touched today is in
-/// their mind: it is spoken of in the evening.
+/// Lists tasks with a deadline today, and missed ones within the limit of unasked messages. A task that the person touched today is
+/// mentioned in the evening.
 fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     let local = theirs.situation.now.with_timezone(&theirs.situation.tz);
     let (today, hour) = (local.date_naive(), local.hour());
@@ -119,15 +119,16 @@ fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     met.into_iter().filter_map(reason).chain(missed).collect()
 }
 
-/// The tasks of a chat; none: of the owner's.
+/// Lists the tasks of a chat (`None`: the owner's).
 fn tasks_of(observed: &Situation, chat: Option<ChatRef>) -> Vec<&Task> {
-    // What came in and nobody has confirmed is no order: its time never comes.
+    // An unconfirmed task from outside is no order, so its time never comes.
     let is_theirs =
         |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), observed.owner_chat) == chat;
     observed.tasks.iter().filter(is_theirs).collect()
 }
 
-/// A thinking model may work silently at any hour; without one a task's time is only told of, and that waits for waking hours.
+/// Lists tasks whose time has come. A thinking model may work silently at any hour; a rule only reports the time, so it waits for waking
+/// hours.
 fn due_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     if !theirs.is_thinking && is_quiet(theirs.situation) {
         return Vec::new();
@@ -143,7 +144,7 @@ fn due_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
         .collect()
 }
 
-/// Times that were missed and aren't made up for. Leaving one out needs no model; telling of it speaks unasked.
+/// Lists missed times that aren't made up for. Skipping needs no model; reporting is an unasked message.
 fn missed_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     let tells = if is_quiet(theirs.situation) { 0 } else { theirs.tells_left };
     let missed = |policy: Missed| {
@@ -159,7 +160,7 @@ fn missed_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     missed(Missed::Skip).chain(missed(Missed::Tell).take(tells)).collect()
 }
 
-/// Tasks whose time has come and wasn't handled yet, with its key and instant.
+/// Lists tasks whose unhandled time has come, with key and instant.
 fn due_times<'a>(theirs: &'a ChatTasks<'_>) -> impl Iterator<Item = (&'a Task, String, DateTime<Utc>)> {
     theirs.tasks.iter().copied().filter_map(|task| {
         let at = task_time(task.at()?, theirs.situation.tz).filter(|at| *at <= theirs.situation.now)?;
@@ -168,7 +169,7 @@ fn due_times<'a>(theirs: &'a ChatTasks<'_>) -> impl Iterator<Item = (&'a Task, S
     })
 }
 
-/// Whether a task's time was missed. What may only be told of in waking hours is due when they begin.
+/// Returns `true` if a task's time was missed. A time that may only be reported in waking hours is due at their beginning.
 fn is_missed(theirs: &ChatTasks<'_>, at: DateTime<Utc>) -> bool {
     let local = at.with_timezone(&theirs.situation.tz).naive_local();
     let quiet = theirs.situation.quiet_hours.filter(|hours| !theirs.is_thinking && hours.contains(local.time()));
@@ -180,7 +181,7 @@ fn is_missed(theirs: &ChatTasks<'_>, at: DateTime<Utc>) -> bool {
     was_missed(due, theirs.situation.now)
 }
 
-/// A change of its own orders whose effect is to be told: one at a time, as everything that is said unasked.
+/// Returns an agreed change of orders whose effect should be reported: one at a time, like all unasked messages.
 pub(crate) fn agreed_change(observed: &Situation) -> Option<Reason> {
     let first = observed.proposals.first().filter(|_| !is_quiet(observed) && observed.tells_left > 0)?;
     Some(Reason::AgreedChange { proposal: Box::new(first.clone()) })
@@ -191,7 +192,7 @@ fn is_quiet(observed: &Situation) -> bool {
     observed.quiet_hours.is_some_and(|hours| hours.contains(local.time()))
 }
 
-/// Decay is spoken of in waking hours only, so it becomes due then.
+/// Lists neglected tasks. They are mentioned in waking hours only, so they become due then.
 fn decaying(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     if is_quiet(theirs.situation) || theirs.holds_nudges {
         return Vec::new();
@@ -202,7 +203,7 @@ fn decaying(theirs: &ChatTasks<'_>) -> Vec<Reason> {
         .iter()
         .filter_map(|task| {
             let stage = decay::stage_of(task, local.date_naive())?;
-            // What is due, or was, is spoken of as that.
+            // A task at its deadline is mentioned for that instead.
             if task.due().is_some_and(|due| due <= local.date_naive()) {
                 return None;
             }

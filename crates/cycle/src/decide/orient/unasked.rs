@@ -1,4 +1,4 @@
-//! A look for something worth doing that nobody asked for: after everything else, and by rule alone where nothing is worth it.
+//! Initiative: a search for useful unasked work, after everything else. A rule alone decides if no candidate is worth it.
 
 use reveille_base::types::OwnWork;
 
@@ -7,16 +7,16 @@ use crate::decide::{
     situation::{DueWork, Reason, Situation},
 };
 
-/// Why nobody was asked for a slot: the model couldn't be.
+/// The note for a slot without an available model.
 const NO_MODEL: &str = "no AI model could be asked, so the time passes";
-/// The same where nothing was worth it.
+/// The note for a slot without a worthy candidate.
 const NOTHING: &str = "nothing was worth it";
 
-/// What the slot that has come is a reason for.
+/// Returns the reason of the slot that is due.
 pub(super) fn reason(observed: &Situation) -> Option<Reason> {
     let due = observed.initiative.as_ref()?;
     let is_under_way = |work: &Option<OwnWork>| matches!(work, Some(OwnWork::Initiative { .. }));
-    // Without a model that could ever do it there is nothing to be missed.
+    // Without any model for it there is nothing to miss.
     let has_model = observed.model.is_thinking() || observed.model.reflect.is_some();
     if !has_model || observed.open_cycles.iter().any(|row| is_own_work(&row.cycle) && is_under_way(&row.cycle.work)) {
         return None;

@@ -1,5 +1,4 @@
-//! Keeps a lease in a thread of its own, for as long as its owner lives: takes it when it can be had, renews it, gives
-//! it back.
+//! Keeps a lease in a separate thread while its owner lives: takes it when possible, renews it, gives it back.
 
 use std::{
     sync::{Arc, mpsc},
@@ -11,18 +10,18 @@ use reveille_base::clock::{Clock, since_boot};
 
 use super::{Acquired, Lease, LeaseError, protocol::renew_every};
 
-/// The longest wait between two looks at a lease that somebody else has, or that can't be asked for.
+/// The maximum wait between two attempts for a lease that is held elsewhere or unreachable.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-/// A lease that has just expired is looked at this much later: rounding is no reason for another round.
+/// The extra wait after a lease's expiry, so that rounding doesn't cost another attempt.
 const AFTER_EXPIRY: Duration = Duration::from_millis(10);
 
-/// What goes from holder to holder, and who is told.
+/// The data passed from holder to holder, and notifications about the lease.
 pub trait Handed: Send {
-    /// What the next holder should take for handled.
+    /// Returns the keys that the next holder should count as handled.
     fn to_hand_over(&mut self) -> Vec<(String, String)>;
-    /// What the holder before has handled.
+    /// Accepts the keys that the previous holder has handled.
     fn take_over(&mut self, handled: Vec<(String, String)>);
-    /// Whether the lease is held has changed.
+    /// Called when the lease is gained or lost.
     fn changed(&mut self, is_held: bool);
 }
 
@@ -33,8 +32,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Renews a lease that is held already, until it is lost and for so long at most: who takes longer than it may is
-    /// hung.
+    /// Renews a held lease until it is lost or `at_most` has passed. A holder beyond that time counts as hung.
     pub fn hold(lease: Arc<dyn Lease>, term: Duration, at_most: Duration) -> Self {
         let (leave, left) = mpsc::channel();
         let kept = Arc::clone(&lease);
@@ -44,7 +42,7 @@ impl Keeper {
         Self { lease, leave: Some((leave, thread)) }
     }
 
-    /// Takes it whenever it can be had.
+    /// Takes the lease whenever possible.
     pub fn take_turns(
         lease: Arc<dyn Lease>,
         term: Duration,
@@ -63,7 +61,7 @@ impl Keeper {
     }
 }
 
-/// Gives it back.
+/// Gives the lease back.
 impl Drop for Keeper {
     fn drop(&mut self) {
         if let Some((leave, thread)) = self.leave.take() {
@@ -73,7 +71,7 @@ impl Drop for Keeper {
     }
 }
 
-/// Nothing is handed on.
+/// Passes nothing on.
 struct Nothing;
 
 impl Handed for Nothing {
@@ -84,7 +82,7 @@ impl Handed for Nothing {
     fn changed(&mut self, _is_held: bool) {}
 }
 
-/// Until the owner leaves.
+/// Takes and renews the lease until the owner leaves.
 fn take_turns(
     lease: &dyn Lease,
     term: Duration,
@@ -118,7 +116,7 @@ fn take_turns(
                 failures = 0;
                 let who = holder.map_or_else(|| "another machine".to_owned(), |holder| holder.name);
                 say(format!("{who} has the lease; I wait for it"));
-                // At most a term, so that one that is given back doesn't lie about.
+                // At most a term, so that a returned lease is noticed soon.
                 left.min(term) + AFTER_EXPIRY
             }
             Err(error) => {
@@ -133,7 +131,8 @@ fn take_turns(
     }
 }
 
-/// Renews until the lease is lost, or some time is over (`false`), or its owner leaves (`true`); then it is given back.
+/// Renews the lease until it is lost or `until` has passed (`false`), or its owner leaves (`true`). In the latter case the lease is given
+/// back.
 fn renew(
     lease: &dyn Lease,
     term: Duration,

@@ -1,18 +1,17 @@
-//! Who works: the seam that settles it, and its homes.
+//! The lease that decides who works, and its homes.
 //!
-//! - A file of this machine ([`reveille_store::wake_lock`]): acquired by the flock, or by the holder's end; renewed by a beat in it;
-//!   released with the flock. Its fence is counted in the database ([`reveille_store::Fence`]).
-//! - A shared database ([`reveille_store::Store::take_lease`]): acquired by a lock that goes with the connection, so that nothing has to
-//!   be renewed; released, or lost, with that. Its fence is the row's.
-//! - A reference on the memory's remote (here): each is a swap, and the fence stands in the note.
+//! - A file of this machine ([`reveille_store::wake_lock`]): acquired by the flock, or by the holder's end; renewed by a heartbeat in the
+//!   file; released with the flock. The database counts its fence ([`reveille_store::Fence`]).
+//! - A shared database ([`reveille_store::Store::take_lease`]): acquired by a lock that belongs to the connection, so that no renewal is
+//!   needed; released or lost with the connection. Its fence is the row's.
+//! - A reference on the memory's remote (here): each step is a swap, and the fence is part of the note.
 //!
-//! The file comes first and is let go last. With `LEASE=local` nothing else is taken, but for a shared database's lock. With
-//! `LEASE=remote` a wake takes the remote's lease, too, once something is due, and a bot for as long as it polls. `protocol`
-//! decides from values alone, `remote` asks the reference, `record` is what stays between processes, `keeper` holds a bot's lease.
+//! The file's lock is taken first and released last. With `LEASE=local` nothing else is taken, except for a shared database's lock. With
+//! `LEASE=remote` a wake also takes the remote's lease once something is due, and a bot holds another while it polls. `protocol` decides
+//! from values alone, `remote` accesses the reference, `record` persists between processes, and `keeper` holds a bot's lease.
 //!
-//! What a paused holder can do after its term: end the one request that was under way. A push goes with a swap of the
-//! lease, and fails with it. A send looks at the term before it begins. A write to the database, shared or not, is held
-//! against its fence.
+//! After its term a paused holder can only complete the one request in progress. A push swaps the lease too, and fails with it. A send
+//! checks the term before it begins. A write to the database, shared or not, is checked against its fence.
 
 mod keeper;
 pub mod protocol;
@@ -33,10 +32,10 @@ pub use self::{
     remote::RemoteLease,
 };
 
-/// What a lease is for: a bot holds one for its life, a wake another one for minutes.
+/// The purpose of a lease: a bot holds one for its life, a wake another for minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeasePart {
-    /// Polling, and what comes by itself.
+    /// Polling, and unasked work.
     Bot,
     /// A wake's work.
     Wake,
@@ -51,85 +50,84 @@ impl LeasePart {
     }
 }
 
-/// What came of trying to take a lease.
+/// The result of an attempt to take a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Acquired {
-    /// It is ours. What the holder before wants to be taken for handled comes with it.
+    /// The lease is ours. The previous holder's handled keys come with it.
     Ours {
         /// Keys and values.
         handled: Vec<(String, String)>,
     },
-    /// Another machine has it.
+    /// Another machine has the lease.
     Others {
-        /// Who, and since when, as far as could be read.
+        /// The holder and its start, as far as they could be read.
         holder: Option<LastSeenLease>,
-        /// When it may be taken, if it isn't renewed meanwhile.
+        /// The time until the lease may be taken, unless it is renewed.
         left: Duration,
     },
 }
 
-/// Why a lease couldn't be asked for or kept.
+/// The reason why a lease couldn't be read or kept.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Its home can't be reached or used.
+    /// The lease's home can't be reached or used.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// Something else stands there.
+    /// The reference holds something else.
     #[error("{reference} on the remote isn't a lease, so I leave it alone; LEASE_REF names another one")]
     Foreign {
-        /// Where.
+        /// The reference.
         reference: String,
     },
-    /// Somebody else took over, or the term is over.
+    /// Another machine took over, or the term is over.
     #[error("this machine holds the lease no more")]
     Lost,
-    /// What has to be remembered can't be.
+    /// The record can't be written.
     #[error("the lease can't be written down here: {0}")]
     Record(#[from] std::io::Error),
-    /// No name can be made for this machine.
+    /// No name can be generated for this machine.
     #[error(transparent)]
     NoRandomness(#[from] reveille_base::random::NoRandomness),
 }
 
-/// The seam: one lease in one home. It keeps what it holds, and is asked from several threads.
+/// A lease in one home. The implementation stores its holding and may be called from several threads.
 pub trait Lease: Send + Sync {
-    /// Takes it if it is free, was left by this machine or has expired. Only for who holds the lock of this machine
-    /// that goes with it.
+    /// Takes the lease if it is free, was left by this machine, or has expired. Only for the holder of this machine's matching lock.
     ///
     /// # Errors
-    /// When its home can't be asked.
+    /// If the lease's home can't be reached.
     fn acquire(&self, now: DateTime<Utc>) -> Result<Acquired, LeaseError>;
 
-    /// Begins the term anew; `handled` is for the next holder.
+    /// Starts a new term. `handled` is for the next holder.
     ///
     /// # Errors
-    /// [`LeaseError::Lost`] for good; the others may pass while the term runs.
+    /// [`LeaseError::Lost`] is final; the others may pass while the term runs.
     fn renew(&self, handled: Vec<(String, String)>) -> Result<(), LeaseError>;
 
-    /// Gives it back. Where that can't be said it expires.
+    /// Gives the lease back. If that fails, the lease expires.
     fn release(&self, handled: Vec<(String, String)>);
 
-    /// The number of this holding, larger than those before; none: it isn't held, or not any more.
+    /// The number of this holding, larger than all earlier ones. `None` if the lease isn't held.
     fn fence(&self) -> Option<u64>;
 
-    /// What is left of the term; nothing: it isn't held.
+    /// The rest of the term. Zero if the lease isn't held.
     fn left(&self) -> Duration;
 
-    /// Pushes with what makes the push fail where the lease is lost.
+    /// Pushes together with a swap that makes the push fail if the lease is lost.
     ///
     /// # Errors
-    /// The push's, and [`RemoteError::LeaseLost`].
+    /// The push's errors, and [`RemoteError::LeaseLost`].
     fn push(&self, send: &mut dyn FnMut(Option<&Beside>) -> Result<Pushed, RemoteError>)
     -> Result<Pushed, RemoteError>;
 }
 
-/// What is known here of a lease, without asking anybody.
+/// Reads the local record of a lease, without any request.
 pub fn record(config: &Config, part: LeasePart) -> LeaseRecord {
     record::RecordFile::new(&config.lease_dir(), part.name()).read()
 }
 
-/// Whether this machine does what comes by itself. Nobody is asked: the bot writes down until when it holds its lease.
+/// Returns `true` if this machine does unasked work. No request is made: the bot records the end of its lease's term.
 pub fn is_on_duty(config: &Config) -> bool {
     if !config.lease.is_shared() {
         return true;
@@ -141,7 +139,7 @@ pub fn is_on_duty(config: &Config) -> bool {
     }
 }
 
-/// Whether a process of this machine holds the lease, by what it wrote down.
+/// Returns `true` if a process of this machine holds the lease, according to its record.
 pub fn is_held_here(record: &LeaseRecord) -> bool {
     let holds = |(boot, until_ms): &(String, u64)| {
         *boot == Identity::current().boot_id && protocol::millis(since_boot()) < *until_ms

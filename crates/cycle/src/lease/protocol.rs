@@ -1,112 +1,112 @@
-//! Who holds a lease, decided from values alone: what was seen, when by our own clock, and what follows.
+//! The lease protocol, decided from values alone: the observed note, the time by our own clock, and the next step.
 //!
-//! A lease is a note in a place that is only changed by compare-and-swap. The holder counts its term from before it
-//! began the swap that last succeeded. Whoever waits counts the same term, and a margin, from when it first saw the
-//! note, which is after that swap. So a note that still stands after that is one whose holder has given up, whatever
-//! any clock of the wall says. Clocks need only run at the same pace, to within the margin.
+//! A lease is a note in a place that only changes by compare-and-swap. The holder counts its term from before the start of the last
+//! successful swap. A waiting machine counts the same term, plus a margin, from its first sight of the note, which is later than that swap.
+//! So a note that is unchanged after that time has a holder that has given up, whatever any wall clock says. The clocks only need the same
+//! pace, to within the margin.
 
 use std::time::Duration;
 
 use reveille_config::MAX_TERM_S;
 
-/// A waiting machine waits this part of the term longer: for clocks that don't run at the same pace.
+/// The part of the term that a waiting machine adds, for clocks with different paces.
 const MARGIN_PART: u32 = 4;
-/// A holder renews this often in a term, so that one failure costs nothing.
+/// The number of renewals in a term, so that one failure does no harm.
 const RENEWALS: u32 = 3;
 
-/// What stands in the shared place.
+/// The content of the shared place.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeaseNote {
-    /// The machine that wrote it, by a random name.
+    /// The machine that wrote the note, by a random name.
     pub machine: String,
-    /// The same for people.
+    /// The machine's name for people.
     pub name: String,
-    /// Counts the holdings: each is one more than the one before.
+    /// The number of the holding; each is one more than the last.
     pub fence: u64,
-    /// How long the holder holds it without renewing it, in milliseconds.
+    /// The time that the holder holds the lease without renewal, in milliseconds.
     pub term_ms: u64,
-    /// Whether it is held, or was given back.
+    /// True if the lease is held, false if it was given back.
     pub is_held: bool,
-    /// Counts the renewals of this holding.
+    /// The number of renewals of this holding.
     pub renewal: u64,
-    /// When this holding began by the holder's clock, RFC 3339. For people: nothing is decided by it.
+    /// The start of this holding by the holder's clock, RFC 3339. For people only; no decision uses it.
     pub since: String,
-    /// Random, so that no two notes are ever the same.
+    /// A random value, so that no two notes are equal.
     pub nonce: String,
-    /// What the next holder should take for handled, as keys and values.
+    /// The keys and values that the next holder should count as handled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handled: Vec<(String, String)>,
 }
 
 impl LeaseNote {
-    /// The term that it claims; no note can claim a longer one than there is.
+    /// The claimed term, limited to the maximum.
     pub fn term(&self) -> Duration {
         Duration::from_millis(self.term_ms).min(Duration::from_secs(MAX_TERM_S))
     }
 }
 
-/// What was seen in the shared place.
+/// The observed state of the shared place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeenLease {
-    /// Nothing: nobody ever held it.
+    /// Empty: the lease was never held.
     Absent,
-    /// A note, and the id under which it can be swapped.
+    /// A note, with the id needed to swap it.
     Note {
-        /// Its id.
+        /// The id.
         id: String,
-        /// What it says.
+        /// The content.
         note: LeaseNote,
     },
-    /// It changed while it was read: its holder is at work.
+    /// The note changed during the read, so its holder is at work.
     Moving,
-    /// Something that isn't ours, which is left alone.
+    /// Foreign content, which is left alone.
     Foreign,
 }
 
-/// A note that somebody waits for, kept across processes.
+/// A note that a machine waits for, kept across processes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeaseWatch {
     /// The note's id.
     pub id: String,
     /// The boot whose clock counts.
     pub boot: String,
-    /// When it was first seen, in milliseconds of that clock.
+    /// The first sight of the note, in milliseconds of that clock.
     pub first_seen_ms: u64,
 }
 
-/// The present, by a clock of this boot that nobody sets and that counts sleep.
+/// The current time by a clock since the boot that can't be set and that counts sleep.
 #[derive(Debug, Clone, Copy)]
 pub struct BootTime<'a> {
-    /// Which boot; empty where the system doesn't tell.
+    /// The boot's id. Empty if the system doesn't report one.
     pub boot: &'a str,
-    /// How long ago it was.
+    /// The time since the boot.
     pub at: Duration,
 }
 
-/// What follows from a look.
+/// The next step after a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum LeaseStep {
-    /// It may be swapped from this id (none: it isn't there) to a note with this fence.
+    /// Swap from this id (`None`: from nothing) to a note with this fence.
     Take {
-        /// The id that must still stand there.
+        /// The id that the swap expects.
         old: Option<String>,
         /// The fence of the new holding.
         fence: u64,
     },
-    /// Somebody else holds it.
+    /// Another machine holds the lease.
     Wait {
-        /// To be kept for the next look; none: it changed while it was read.
+        /// The watch to keep for the next look. `None` if the note changed during the read.
         watch: Option<LeaseWatch>,
-        /// How long until it may be taken, if it isn't renewed.
+        /// The time until the lease may be taken, unless it is renewed.
         left: Duration,
     },
-    /// It isn't ours to touch.
+    /// Foreign content that must not be touched.
     Foreign,
 }
 
-/// Decides what follows from a look. `mine` are ids that this machine wrote itself, in a process that is gone. `fence`
-/// is the last one known here: a place that was emptied begins no lower.
+/// Decides the next step after a look. `mine` are ids that an ended process of this machine wrote. `fence` is the last one known here, so
+/// that an emptied place starts no lower.
 pub fn decide(
     seen: &SeenLease,
     mine: &[String],
@@ -135,12 +135,12 @@ pub fn decide(
     LeaseStep::Wait { watch: Some(watch), left }
 }
 
-/// How long a note has to stand unchanged before its holder has given up for sure.
+/// Returns the time that a note must stay unchanged before its holder has certainly given up.
 fn waited_for(term: Duration) -> Duration {
     term + term / MARGIN_PART
 }
 
-/// How often a holder renews.
+/// Returns the interval between renewals.
 pub fn renew_every(term: Duration) -> Duration {
     term / RENEWALS
 }
@@ -152,53 +152,52 @@ pub(super) fn millis(time: Duration) -> u64 {
 /// A lease in the hands of its holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenure {
-    /// What stands in the shared place, as far as is known.
+    /// The note in the shared place, as far as known.
     pub note: LeaseNote,
-    /// Its id.
+    /// The note's id.
     pub id: String,
-    /// Ids of swaps whose end isn't known: one of them may stand there.
+    /// Ids of swaps with an unknown end. One of them may be in the shared place.
     pub pending: Vec<String>,
-    /// When it ends, by the clock of [`BootTime`].
+    /// The end of the term, by the clock of [`BootTime`].
     pub until: Duration,
 }
 
-/// What a holder learns from a swap that found something else, once it has looked what stands there.
+/// A holder's conclusion from a failed swap, after reading the shared place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum SwapFate {
-    /// What was there before: the place was busy.
+    /// The old note is still there: the place was busy.
     Unchanged,
-    /// A swap of ours whose end wasn't known: it has happened.
+    /// One of our swaps with an unknown end has succeeded.
     Ours,
-    /// Somebody else's.
+    /// Another machine has swapped.
     Lost,
 }
 
 impl Tenure {
-    /// Begins with a swap to `id` that succeeded, and that began at `began`. It ends at a whole millisecond, as others are told who ask
-    /// whether it still runs.
+    /// Starts a holding after a successful swap to `id` that began at `began`. The term ends at a whole millisecond, because its recorded
+    /// end is one.
     pub fn begin(note: LeaseNote, id: String, began: Duration) -> Self {
         let until = Duration::from_millis(millis(began + note.term()));
         Self { note, id, pending: Vec::new(), until }
     }
 
-    /// Whether it still runs.
+    /// Returns `true` while the term runs.
     pub fn holds(&self, now: Duration) -> bool {
         now < self.until
     }
 
-    /// The next note of this holding.
+    /// Builds the next note of this holding.
     pub fn next(&self, nonce: String, handled: Vec<(String, String)>) -> LeaseNote {
         LeaseNote { renewal: self.note.renewal.saturating_add(1), nonce, handled, ..self.note.clone() }
     }
 
-    /// A swap's end isn't known.
+    /// Records a swap with an unknown end.
     pub fn in_doubt(&mut self, id: String) {
         self.pending.push(id);
     }
 
-    /// A swap found something else than it expected; `there` is what stands there now. The term isn't any longer for
-    /// it.
+    /// Draws the conclusion from a failed swap; `there` is the current note's id. The term isn't extended.
     pub fn look_again(&mut self, there: Option<&str>) -> SwapFate {
         match there {
             Some(id) if id == self.id => SwapFate::Unchanged,

@@ -1,7 +1,7 @@
-//! What a machine remembers of a lease between processes: a small file in the workspace.
+//! A machine's record of a lease between processes: a small file in the workspace.
 //!
-//! It is written before each swap, so that a note that a killed process has left is known as our own. A copy of the
-//! workspace doesn't take it along: it belongs to the directory that it was written in.
+//! The file is written before each swap, so that a note left by a killed process is recognised as ours. A copy of the workspace ignores it,
+//! because the record belongs to its directory.
 
 use std::{
     fs,
@@ -20,64 +20,64 @@ use reveille_config::MAX_NAME_CHARS;
 
 use super::protocol::LeaseWatch;
 
-/// How much of the file is read, in bytes; a longer one is damage.
+/// The maximum size of the file, in bytes. A longer file is damaged.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// What a machine remembers of a lease.
+/// A machine's record of a lease.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeaseRecord {
-    /// The directory that it was written in, by its number.
+    /// The directory of the record, by its device and inode number.
     pub place: String,
-    /// What notes of this machine are signed with.
+    /// The signature of this machine's notes.
     pub machine: String,
-    /// Ids of notes that this machine wrote and that may stand there.
+    /// Ids of this machine's notes that may be in the shared place.
     #[serde(default)]
     pub mine: Vec<String>,
-    /// What it waits for.
+    /// The note that this machine waits for.
     #[serde(default)]
     pub watch: Option<LeaseWatch>,
-    /// The last fence that it knows of.
+    /// The last known fence.
     #[serde(default)]
     pub fence: u64,
-    /// Until when this machine holds it: a boot, and milliseconds of its clock.
+    /// The end of this machine's term: a boot, and milliseconds of its clock.
     #[serde(default)]
     pub until: Option<(String, u64)>,
-    /// What was seen there last.
+    /// The last observed state.
     #[serde(default)]
     pub seen: Option<LastSeenLease>,
-    /// When the remote couldn't be asked any more, and why; none: it answered when it was last asked.
+    /// The error of the last request to the remote. `None` if the remote answered.
     #[serde(default)]
     pub trouble: Option<String>,
 }
 
-/// Who held a lease when it was last seen, for people.
+/// The last observed holder of a lease, for people.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LastSeenLease {
-    /// What that machine is called.
+    /// The machine's name.
     pub name: String,
-    /// Whether it is this one.
+    /// True if the machine is this one.
     pub is_ours: bool,
-    /// Whether it held it then.
+    /// True if the lease was held then.
     pub is_held: bool,
-    /// Since when, by its own clock.
+    /// The start of the holding, by the holder's clock.
     pub since: String,
-    /// When that was seen, by ours.
+    /// The time of the observation, by our clock.
     pub at: String,
 }
 
 impl LastSeenLease {
-    /// Since when it was held.
+    /// The start of the holding.
     pub fn since(&self) -> Option<DateTime<Utc>> {
         parse_time(&self.since)
     }
 
-    /// When it was seen.
+    /// The time of the observation.
     pub fn at(&self) -> Option<DateTime<Utc>> {
         parse_time(&self.at)
     }
 
     pub(super) fn new(name: &str, is_ours: bool, is_held: bool, since: &str, at: DateTime<Utc>) -> Self {
-        // What stands at the remote may be anybody's: no more of it is shown than a name may hold.
+        // The remote's content may be anyone's, so only a valid name is shown.
         let is_shown = |c: &char| c.is_alphanumeric() || "._-".contains(*c);
         let name = name.chars().filter(is_shown).take(MAX_NAME_CHARS).collect();
         Self { name, is_ours, is_held, since: since.to_owned(), at: rfc3339(at) }
@@ -96,7 +96,7 @@ impl RecordFile {
         Self { dir: dir.to_owned(), path: dir.join(format!("{part}.json")) }
     }
 
-    /// What stands there; nothing of it where it was copied from elsewhere or is damaged.
+    /// Reads the record. Returns an empty record if the file is damaged or was copied from elsewhere.
     pub(super) fn read(&self) -> LeaseRecord {
         let read = || {
             if fs::metadata(&self.path).ok()?.len() > MAX_BYTES {
@@ -108,8 +108,8 @@ impl RecordFile {
         read().unwrap_or_default()
     }
 
-    /// Writes it, whole or not at all. What must be known after a power cut isn't in it: another boot waits like a
-    /// stranger.
+    /// Writes the record, whole or not at all. The record needn't survive a power cut, because after a new boot this machine waits like any
+    /// other.
     pub(super) fn write(&self, record: &LeaseRecord) -> std::io::Result<()> {
         fs::create_dir_all(&self.dir)?;
         let place = self.place().ok_or_else(|| std::io::Error::other("the directory vanished"))?;
@@ -123,7 +123,7 @@ impl RecordFile {
 }
 
 impl LeaseRecord {
-    /// The same with a name for this machine.
+    /// Gives the record a machine name if it has none.
     pub(super) fn signed(mut self) -> Result<Self, random::NoRandomness> {
         if self.machine.is_empty() {
             self.machine = random::hex(&random::bytes::<8>()?);

@@ -1,4 +1,4 @@
-//! A lease whose home is a reference on the memory's remote: the shell around `protocol`.
+//! A lease stored as a reference on the memory's remote: the I/O around `protocol`.
 
 use std::{
     sync::{
@@ -24,15 +24,15 @@ use super::{
     record::{LastSeenLease, LeaseRecord, RecordFile},
 };
 
-/// How long one question to the remote may take: an answer may wait for it.
+/// The maximum duration of a request to the remote, because an answer may wait for it.
 const ASK_BOUND: Duration = Duration::from_secs(5);
-/// Swaps that one renewal tries: the second where one of unknown end turns out to have happened.
+/// The number of swaps that one renewal tries: a second one is needed if an earlier swap with an unknown end has succeeded.
 const RENEW_TRIES: u32 = 2;
-/// Swaps of unknown end that are remembered. Beyond that the lease is given up.
+/// The maximum number of remembered swaps with an unknown end. Beyond that the lease is given up.
 const MAX_PENDING: usize = 16;
-/// How long a note may be, in bytes; a longer one isn't ours.
+/// The maximum size of a note, in bytes. A longer note isn't ours.
 const MAX_NOTE_BYTES: usize = 128 << 10;
-/// Old values are cleared away when one of so many renewals comes: here, and by git in a remote that is a folder.
+/// The number of renewals between removals of old values: here, and by git in a remote that is a folder.
 const TIDY_EVERY: u64 = 32;
 
 /// One lease on the remote.
@@ -43,9 +43,9 @@ pub struct RemoteLease {
     term: Duration,
     boot: String,
     held: Mutex<Held>,
-    /// When the term ends, in milliseconds since the boot; 0: it isn't held. Read without waiting for a push.
+    /// The end of the term, in milliseconds since the boot, readable without waiting for a push. 0 if the lease isn't held.
     until_ms: AtomicU64,
-    /// The number of the holding, or of the last one.
+    /// The number of this holding, or of the last one.
     fence: AtomicU64,
 }
 
@@ -53,12 +53,12 @@ pub struct RemoteLease {
 struct Held {
     tenure: Option<Tenure>,
     record: LeaseRecord,
-    /// When this holding began, by the clock of the wall.
+    /// The start of this holding, by the wall clock.
     since: DateTime<Utc>,
 }
 
 impl RemoteLease {
-    /// The lease of these settings; none where this machine is alone. Nothing is asked yet.
+    /// Builds the lease of these settings, without any request yet. `None` if this machine works alone.
     pub fn of(config: &Config, part: LeasePart) -> Option<Self> {
         let url = config.repo_url.as_ref().filter(|_| config.lease.is_shared()).map(RepoUrl::expose)?;
         let dir = config.lease_dir();
@@ -79,7 +79,7 @@ impl RemoteLease {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long one step of a holder may take: a term is renewed in time or not at all.
+    /// The maximum duration of a holder's step, since a term must be renewed in time.
     fn bound(&self) -> Duration {
         ASK_BOUND.min(self.term)
     }
@@ -101,14 +101,14 @@ impl RemoteLease {
         Ok(self.reference.make(&text)?)
     }
 
-    /// Writes down what may stand there from now on, before it can.
+    /// Records a note before it can appear in the shared place.
     fn announce(&self, held: &mut Held, new: Oid) -> Result<(), LeaseError> {
         let old = held.tenure.iter().flat_map(|tenure| tenure.pending.iter().chain([&tenure.id])).cloned();
         held.record.mine = old.chain([new.to_string()]).collect();
         Ok(self.file.write(&held.record)?)
     }
 
-    /// Takes note that a swap has happened which began at `began`.
+    /// Records a successful swap that began at `began`.
     fn settle(&self, held: &mut Held, note: LeaseNote, id: Oid, began: Duration) {
         let (renewal, fence, now_held) = (note.renewal, note.fence, note.is_held);
         let tenure = Tenure::begin(note, id.to_string(), began);
@@ -138,8 +138,7 @@ impl RemoteLease {
         LeaseError::Lost
     }
 
-    /// One swap to the next note. `Ok(false)`: a swap of ours turned out to have happened before it, so it is tried
-    /// once more.
+    /// Swaps to the next note. Returns `Ok(false)` if an earlier swap of ours turned out to have succeeded, so that the caller tries again.
     fn swap_to(&self, held: &mut Held, note: &LeaseNote) -> Result<bool, LeaseError> {
         let began = since_boot();
         let Some(old) = held.tenure.as_ref().and_then(|tenure| id_of(&tenure.id)) else { return Err(self.lose(held)) };
@@ -161,7 +160,7 @@ impl RemoteLease {
         }
     }
 
-    /// A swap's end isn't known.
+    /// Records a swap with an unknown end.
     fn doubt(&self, held: &mut Held, new: Oid, error: LeaseError) -> LeaseError {
         held.record.trouble = Some(error.to_string());
         let Some(tenure) = &mut held.tenure else { return LeaseError::Lost };
@@ -169,7 +168,7 @@ impl RemoteLease {
         if tenure.pending.len() > MAX_PENDING { self.lose(held) } else { error }
     }
 
-    /// A swap found something else than it expected. An error, unless it was a swap of ours.
+    /// Resolves a failed swap. Returns an error unless the swap was ours.
     fn after_refusal(&self, held: &mut Held) -> Result<(), LeaseError> {
         let there = self.reference.look(self.bound())?.map(|value| value.id.to_string());
         let Some(tenure) = &mut held.tenure else { return Err(LeaseError::Lost) };
@@ -180,7 +179,7 @@ impl RemoteLease {
         }
     }
 
-    /// The tenure's next note, while its term runs.
+    /// Builds the next note while the term runs.
     fn next(&self, held: &mut Held, handled: &[(String, String)]) -> Result<LeaseNote, LeaseError> {
         let Some(tenure) = held.tenure.as_ref().filter(|tenure| tenure.holds(since_boot())) else {
             return Err(self.lose(held));
@@ -204,7 +203,7 @@ impl Lease for RemoteLease {
         held.record.trouble = None;
         let (record, at) = (&held.record, since_boot());
         let present = BootTime { boot: &self.boot, at };
-        // What a reboot has ended isn't told from what a copy of this machine does.
+        // A note of this machine from before a reboot can't be told from a copied machine's.
         let (old, fence) = match decide(&seen, &record.mine, record.watch.as_ref(), record.fence, present, self.term) {
             LeaseStep::Take { old, fence } => (old, fence),
             LeaseStep::Foreign => return Err(LeaseError::Foreign { reference: self.reference.name().to_owned() }),
@@ -231,14 +230,14 @@ impl Lease for RemoteLease {
             renewal: 0,
             since: rfc3339(now),
             nonce: nonce()?,
-            // Until the holder says what it handled itself.
+            // The keys stay until this holder adds its own.
             handled: handled.clone(),
         };
         let began = since_boot();
         let new = self.make(&note)?;
         held.tenure = None;
         held.since = now;
-        // What a killed process of ours left there stays known, should this swap not happen.
+        // The note of a killed process stays known, in case this swap fails.
         let mut mine = std::mem::take(&mut held.record.mine);
         mine.push(new.to_string());
         held.record.mine = mine.split_off(mine.len().saturating_sub(MAX_PENDING));
@@ -247,7 +246,7 @@ impl Lease for RemoteLease {
             self.settle(&mut held, note, new, began);
             return Ok(Acquired::Ours { handled });
         }
-        // Whoever was faster has it for a term.
+        // The faster machine holds the lease for a term.
         Ok(Acquired::Others { holder: None, left: self.term })
     }
 
@@ -266,7 +265,7 @@ impl Lease for RemoteLease {
         let mut held = self.held();
         for _ in 0..RENEW_TRIES {
             let Ok(note) = self.next(&mut held, &handled) else { return };
-            // Before it can be seen: from then on the next holder may be at work.
+            // Ends the term before the swap is visible, because the next holder may then be at work.
             self.until_ms.store(0, Ordering::SeqCst);
             held.record.until = None;
             match self.swap_to(&mut held, &LeaseNote { is_held: false, ..note }) {
@@ -316,7 +315,7 @@ impl Lease for RemoteLease {
                     return Ok(pushed);
                 }
                 Err(RemoteError::LeaseLost) => self.after_refusal(&mut held).map_err(local)?,
-                // Settled before anything was sent, or by the remote itself.
+                // These errors occur before anything is sent, or are final answers of the remote.
                 Err(
                     error @ (RemoteError::Moved
                     | RemoteError::NoRemote
@@ -324,7 +323,7 @@ impl Lease for RemoteLease {
                     | RemoteError::HoldsSecret { .. }
                     | RemoteError::Local { .. }),
                 ) => return Err(error),
-                // Anything else may have happened, whatever it is called.
+                // After any other error the push may have happened.
                 Err(error) => {
                     if let LeaseError::Lost = self.doubt(&mut held, new, LeaseError::Remote(error.clone())) {
                         return Err(RemoteError::LeaseLost);

@@ -1,4 +1,4 @@
-//! What the owner is told when the memory and its remote don't come together, or a file is left alone: only they can mend it.
+//! Alarms to the owner about problems that only they can solve: the memory and its remote diverge, or a file isn't committed.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use reveille_store::UpkeepKind;
 
 use crate::{context::WakeError, session::Session};
 
-/// The first run, and REPO_URL can't be reached: nothing waits for that.
+/// Reports that the first run couldn't reach REPO_URL. Work starts anyway.
 pub(crate) fn begin_without_remote(session: &mut Session<'_>, error: &RemoteError) -> Result<(), WakeError> {
     let why = session.context.redactor.redact(&error.to_string());
     session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
@@ -22,7 +22,7 @@ pub(crate) fn begin_without_remote(session: &mut Session<'_>, error: &RemoteErro
     session.alarm("unjoined", text).map(drop)
 }
 
-/// Told once per commit. To push it all the same is the person's to decide, and to do: a push can't be undone.
+/// Reports a secret in a commit, once per commit. Pushing it anyway is the person's decision and action, because a push can't be undone.
 pub(super) fn alarm_of_secret(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -38,7 +38,7 @@ pub(super) fn alarm_of_secret(
     session.alarm(&format!("secret-push/{commit}"), text).map(drop)
 }
 
-/// Tells that one side still has a history that words were taken out of.
+/// Reports that one side still has a history that was purged elsewhere.
 pub(super) fn alarm_of_purged(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let branch = repo.branch();
     let text = match repo.old_line()? {
@@ -58,7 +58,7 @@ pub(super) fn alarm_of_purged(session: &mut Session<'_>, repo: &Repo) -> Result<
     session.alarm(&key, text).map(drop)
 }
 
-/// Whoever sees it first, the fetch or the push: it is told once, with what settles it.
+/// Reports a rewound remote with possible solutions, once for the fetch and the push together.
 pub(super) fn alarm_of_rewound(session: &mut Session<'_>, repo: &Repo, rescue_ref: &str) -> Result<(), WakeError> {
     let branch = repo.branch();
     let push = format!("`git push origin {branch}`");
@@ -90,7 +90,7 @@ pub(super) fn alarm_of_rewound(session: &mut Session<'_>, repo: &Repo, rescue_re
     session.alarm(&format!("rewound/{rescue_ref}"), text).map(drop)
 }
 
-/// Two histories without a common beginning: nothing of the remote's was ever here.
+/// Reports a remote with a history unrelated to ours, none of which was ever here.
 pub(super) fn alarm_of_unrelated(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let branch = repo.branch();
     let text = format!(
@@ -102,15 +102,15 @@ pub(super) fn alarm_of_unrelated(session: &mut Session<'_>, repo: &Repo) -> Resu
     session.alarm("unrelated", text).map(drop)
 }
 
-/// Tells the owner of what they changed in two places, in the documents and in the files that were just merged: once per conflict.
+/// Reports contradictory changes by the owner in the documents and in the files just merged, once per conflict.
 pub(super) fn tell_unsettled(session: &mut Session<'_>, repo: &Repo, merged: &[String]) -> Result<(), WakeError> {
     let merged = merged.iter().map(String::as_str).filter(|path| path.ends_with(".md"));
     for path in memory::DOCUMENTS.into_iter().chain([memory::CLAUDE]).chain(merged).collect::<BTreeSet<_>>() {
         let Ok(Some(text)) = repo.read_work_tree(path) else { continue };
-        // Of facts that were found to contradict each other a question asks, in waking hours.
+        // Contradictory facts found by reflection are asked about separately, in waking hours.
         let mut conflicts = unsettled(&text);
         conflicts.retain(|conflict| !conflict.is_found());
-        // Numbers come again, texts don't: the newest says whether all are told.
+        // Numbers are reused but texts aren't, so the newest conflict's text is the key.
         let Some(newest) = conflicts.iter().max_by_key(|conflict| conflict.number) else { continue };
         let key = approval_text::sha256(&newest.text);
         let lines: Vec<String> = conflicts.iter().flat_map(|conflict| &conflict.lines).map(usize::to_string).collect();
@@ -125,8 +125,8 @@ pub(super) fn tell_unsettled(session: &mut Session<'_>, repo: &Repo, merged: &[S
     Ok(())
 }
 
-/// Tells the owner of a file that isn't committed because it seems to hold a secret: once a week, since they may have their reasons.
-/// Of one that git or the disk has no place for they are told once.
+/// Reports a file that isn't committed. A file that seems to hold a secret is reported once a week, since the owner may have reasons for
+/// it; a file with an unusable name is reported once.
 pub(crate) fn tell_refused(session: &mut Session<'_>, left: &LeftAlone) -> Result<(), WakeError> {
     let path = session.context.redactor.redact(&left.path);
     let name = outside::name(&path);

@@ -1,5 +1,5 @@
-//! Embedding what the memory's search has no vector of, at the end of a wake that did something: when all is said and sent, for a few
-//! seconds, and not while anybody waits. An idle wake doesn't.
+//! Embeds new texts for the memory's search at the end of a wake that did something: after everything is sent, for a few seconds, and only
+//! while no person waits. An idle wake doesn't embed.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use crate::{
     session::Session,
 };
 
-/// How long a wake embeds.
+/// The maximum embedding time of a wake.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
-/// The same while somebody looks at a terminal and waits for its prompt.
+/// The maximum embedding time while a person waits at a terminal.
 const WATCHED_BOUND: Duration = Duration::from_secs(2);
 
-/// Recorded requests that are embedded at once.
+/// The number of recorded requests embedded at once.
 const REQUESTS: usize = 16;
 
-/// Embeds, if there is an embedder. What goes wrong is noted and told; it never fails a wake.
+/// Embeds new texts if there is an embedder. A failure is recorded and reported, but never fails a wake.
 pub(crate) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let config = session.context.config;
     let upkeep = || session.store.upkeep(UpkeepKind::Embed);
@@ -78,7 +78,7 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
     let brain = context.config.repo_dir();
     let sources = Sources { brain: &brain, store: Some(&session.store), zone: context.config.timezone };
     let mut ready = match session.index.ready(&sources, Some(bound)) {
-        // Whoever writes to it embeds, too.
+        // The process that writes to the index also embeds.
         Err(IndexError::Busy) => return Ok(Backfilled::default()),
         ready => ready.map_err(index)?,
     };
@@ -90,7 +90,7 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
         Err(_) => return Ok(Backfilled::default()),
     }
     let mut done = Backfilled::default();
-    // A batch is begun where it can end in time, as the one before it did.
+    // A batch starts only if it can end in time, judging by the longest so far.
     let (mut began, mut longest) = (tokio::time::Instant::now(), Duration::ZERO);
     loop {
         let now = tokio::time::Instant::now();
@@ -114,7 +114,7 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
                     return Ok(done);
                 }
             }
-            // It is the next wake's. Where a whole bound isn't enough nothing would ever come of it.
+            // The next wake repeats the batch. If even a full time limit is too short, the batch would never succeed.
             Err(_) if done.embedded + done.refused > 0 || bound < BOUND => return Ok(done),
             Err(_) => {
                 let why = format!("embedding took longer than {} s", bound.as_secs());
@@ -124,8 +124,8 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
     }
 }
 
-/// Embeds what recorded wakes were asked for, so that similar requests are known by what they mean: a batch at a time, each kept before the
-/// next. What alone isn't taken is compared by its words.
+/// Embeds the requests of recorded wakes for the search for similar ones, saving each batch before the next. A request that the embedder
+/// rejects is compared by words.
 async fn fill_requests(
     session: &mut Session<'_>,
     embedder: &dyn Embedder,
@@ -148,7 +148,7 @@ async fn fill_requests(
                         vectors => each.extend(vectors.map_err(|error| Trouble::Backfill(error.into()))?),
                     }
                 }
-                // None of them is taken: then it isn't the texts.
+                // All texts were rejected, so the texts aren't the cause.
                 if each.iter().all(Vec::is_empty) {
                     return Ok(());
                 }
@@ -169,11 +169,11 @@ async fn embed_requests(
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
     let (redactor, now) = (session.context.redactor, session.now());
     let mut desk = EmbedDesk { store: Some(&mut session.store), redactor, caps, now };
-    // A request is compared with requests.
+    // Requests are compared with requests, hence the same role.
     embed::embed(embedder, &mut desk, texts, (TextRole::Query, dims)).await
 }
 
-/// Notes what is in the way, with a back-off, and tells the owner once of what only they can mend.
+/// Records a failure with a back-off, and reports once to the owner if only they can solve it.
 fn note(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeError> {
     let why = session.context.redactor.redact(&error.to_string());
     tracing::warn!(%why, "the memory could not be embedded");
@@ -194,7 +194,7 @@ fn note(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeErro
     Ok(())
 }
 
-/// Asks the owner, once for each embedder, whether all that is searched may leave.
+/// Asks the owner, once per embedder, for permission to send everything that is searched.
 fn ask(session: &mut Session<'_>, id: &str, to: &str) -> Result<(), WakeError> {
     let text = format!(
         "To search my memory by meaning, I'd send **all of it** to {to}: my notes, and everything that anybody has said to me. \

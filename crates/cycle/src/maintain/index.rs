@@ -1,7 +1,6 @@
-//! The index of the memory, brought up to date while the remote is waited for, and at the end of a wake that did something: never for
-//! long.
+//! Updates the memory's index while the wake waits for the remote, and at the end of a wake that did something, for a short time.
 //!
-//! It is derived, so trouble with it is no trouble of the wake's: a search brings it up to date by itself.
+//! The index is derived data, so its failures don't fail the wake: the next search updates it.
 
 use std::time::Duration;
 
@@ -10,10 +9,10 @@ use reveille_index::{Ready, Sources};
 
 use crate::session::Session;
 
-/// How long it may take; the next wake goes on.
+/// The maximum duration. The next wake continues.
 const BOUND: Duration = Duration::from_secs(2);
 
-/// Brings the index up to date.
+/// Updates the index.
 pub(crate) fn keep_current(session: &Session<'_>, repo: &Repo) {
     let config = session.context.config;
     let sources = Sources { brain: repo.root(), store: Some(&session.store), zone: config.timezone };

@@ -1,7 +1,7 @@
-//! The standing jobs, as far as no model is needed: their files are read when the folder has changed, what is due is looked at, and what
-//! was found is told by rule. A gate that is open for the model leaves a run that waits for a cycle of its own.
+//! The part of standing jobs that needs no model: the job files are read if the folder has changed, due gates are checked, and findings are
+//! reported by rule. An open gate with work for the model creates a run, which waits for a cycle of its own.
 //!
-//! All of it is upkeep: it comes when nothing else is due, each look is bounded, and gives way to whoever writes meanwhile.
+//! All this is upkeep: it runs when nothing else is due, each check has a time limit, and everything gives way to new messages.
 
 use std::{path::Path, time::Duration};
 
@@ -37,51 +37,51 @@ use crate::{
     session::Session,
 };
 
-/// Jobs that one look goes through at most; the rest is the next look's.
+/// The maximum number of jobs per round. The next round continues.
 const LOOKS_MAX: usize = 10;
-/// How long a look at one gate may take.
+/// The maximum duration of a gate's check.
 const GATE_BOUND: Duration = Duration::from_secs(10);
-/// How often it is asked meanwhile whether somebody waits.
+/// How often the check looks for waiting people.
 const ASK_EVERY: Duration = Duration::from_millis(300);
-/// How much of what a gate saw is kept with its run, in bytes.
+/// The maximum size of a finding kept with its run, in bytes.
 const FOUND_BYTES_MAX: usize = 8 * 1024;
-/// How much of a watched file is read, in bytes.
+/// The maximum size of a watched file, in bytes.
 const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024;
-/// After so many failures in a row a person is told.
+/// The number of consecutive failures before a person is told.
 const TELL_AFTER: u32 = 3;
-/// From so long before a clock that was set back the past is looked up: more than zones can be apart.
+/// How far before a reset clock the history is read. Time zones differ by less than this.
 const HISTORY: chrono::TimeDelta = chrono::TimeDelta::days(2);
 
-/// What a look at a gate comes to.
+/// The result of a gate's check.
 enum Saw {
-    /// There is nothing to do. What was seen is kept.
+    /// The gate is closed. The observed state is kept.
     Shut { why: String, seen: Option<String> },
-    /// There is something to do.
+    /// The gate is open.
     Open(Opened),
-    /// It couldn't be looked.
+    /// The check failed.
     Failed(String),
-    /// Somebody waits: it is looked at another time.
+    /// A person waits, so the check is repeated later.
     GivesWay,
 }
 
-/// What was found.
+/// The finding of a gate.
 #[derive(Default)]
 struct Opened {
-    /// Others' words; none: there is no gate.
+    /// Untrusted text. `None` without a gate.
     found: Option<String>,
     is_feed: bool,
     seen: Option<String>,
-    /// Whose words they are.
+    /// The origin of that text.
     origin: String,
 }
 
-/// Looks at what is due. Says whether there was anything to do.
+/// Checks the due jobs. Returns `true` if there was anything to do.
 pub(crate) async fn look(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     if session.is_to_end()?.is_some() || session.is_stopped()? || !jobs::is_due(&session.store, session.context)? {
         return Ok(false);
     }
     let sign = jobs::sign(session.context.config);
-    // Another machine looks at the jobs; what was found here is told all the same.
+    // Another machine may check the jobs; findings from here are still reported.
     let is_on_duty = lease::is_on_duty(session.context.config);
     let found = if is_on_duty { read(session, repo)? } else { Jobs::default() };
     if is_on_duty {
@@ -114,7 +114,7 @@ pub(crate) async fn look(session: &mut Session<'_>, repo: &Repo) -> Result<bool,
     Ok(true)
 }
 
-/// The jobs as their files say now.
+/// Reads the jobs from their files.
 fn read(session: &mut Session<'_>, repo: &Repo) -> Result<Jobs, WakeError> {
     let paths = repo.list_markdown(&[JOBS_DIR])?;
     let mut texts = std::collections::BTreeMap::new();
@@ -145,7 +145,7 @@ fn plan(session: &mut Session<'_>, found: &Jobs, sign: &str) -> Result<(), WakeE
     Ok(session.store.plan_jobs(&plans, (jobs::PLANNED, sign))?)
 }
 
-/// After the clock was set back, finds the next slots anew.
+/// Computes the next slots again after the clock was set back.
 fn rewind(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
     for row in session.store.jobs()?.iter().filter(|row| row.is_set_back(now)) {
@@ -158,7 +158,7 @@ fn rewind(session: &mut Session<'_>) -> Result<(), WakeError> {
     Ok(())
 }
 
-/// What looks are made with.
+/// Builds the tools for the checks.
 fn hands(session: &Session<'_>) -> Exec {
     let config = session.context.config;
     let rules = policy::load(&config.policy_path(), config.home.as_deref()).rules.with_scratch(&config.scratch_dir());
@@ -167,7 +167,7 @@ fn hands(session: &Session<'_>) -> Exec {
     exec.with_web(web)
 }
 
-/// What a look at one due job comes to; none: somebody waits.
+/// Checks one due job. `None` if a person waits.
 async fn one(
     session: &Session<'_>,
     repo: &Repo,
@@ -206,7 +206,7 @@ async fn one(
         look.runs.push(run(slot, JobState::Missed, None, Some(why)));
         return Ok(Some(look));
     }
-    // Who has asked for it is awake.
+    // A person who asked for the run is awake.
     let waits = !row.is_asked && jobs::is_quiet(session.context.config, now);
     match saw(session, repo, exec, job, row).await? {
         Saw::GivesWay => return Ok(None),
@@ -221,7 +221,7 @@ async fn one(
         }
         Saw::Failed(why) => {
             let why = session.context.redactor.redact(&why);
-            // What has never been seen may never be, as the address may be wrong: that is told at once.
+            // A target that was never read may have a wrong address, so its first failure is reported at once.
             let is_new = row.seen.is_none() && matches!(job.gate, Some(JobGate::Watch(_)));
             let tell_after = if is_new { 1 } else { TELL_AFTER };
             let is_told = row.failures + 1 == tell_after || look.next.is_none() || row.is_asked;
@@ -240,7 +240,7 @@ async fn one(
         Saw::Open(opened) => {
             let found = opened.found.unwrap_or_default();
             let before = session.store.last_job_output(&row.name, i64::MAX)?;
-            // What a watch finds is a change by itself.
+            // A watch's finding is a change by itself.
             let before = before.filter(|_| matches!(job.gate, Some(JobGate::If(_))));
             look.seen = opened.seen;
             look.ended = Some(Ok(()));
@@ -258,7 +258,7 @@ fn run(slot: Option<Slot>, state: JobState, found: Option<String>, output: Optio
     NewJobRun { slot: slot.map(|slot| slot.civil), state, found, output }
 }
 
-/// What is said to the owner; `origin`: whose words it holds.
+/// Builds a message to the owner. `origin` is the origin of its untrusted text.
 fn message(session: &Session<'_>, text: &str, origin: Option<String>, waits: bool) -> (NewOutgoing, bool) {
     let text = session.context.redactor.redact(text);
     let notice = NewOutgoing::notice(session.context.config.owner_chat, text);
@@ -280,7 +280,7 @@ fn is_without_sandbox(job: &Job, exec: &Exec) -> bool {
     job.gate.as_ref().is_some_and(|gate| gate.command().is_some()) && !exec.shelter().is_there()
 }
 
-/// Looks at a job's gate, until somebody waits.
+/// Checks a job's gate until a person waits.
 async fn saw(session: &Session<'_>, repo: &Repo, exec: &Exec, job: &Job, row: &JobRow) -> Result<Saw, WakeError> {
     let Some(gate) = &job.gate else { return Ok(Saw::Open(Opened::default())) };
     let looking = looked(session, exec, &job.name, gate, row);
@@ -336,15 +336,15 @@ async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, 
     }
 }
 
-/// What a command prints, and its exit code.
+/// Runs a command and returns its output and exit code.
 async fn printed(exec: &Exec, command: &str, home: Option<&Path>) -> Result<(String, i32), String> {
     may(exec, SHELL, What::Shell { text: command, access: Access::default() })?;
-    // In a shell of its own, so that `exit` is an answer.
+    // A subshell, so that `exit` only ends the command.
     let ran = exec.look_with(&format!("(\n{command}\n)"), home, GATE_BOUND).await.map_err(|error| error.to_string())?;
     match ran.end {
         End::Code(code) => Ok((ran.printed, code)),
         End::TimedOut => Err(format!("its command took longer than {} s", GATE_BOUND.as_secs())),
-        // What it printed is others' words.
+        // The output is untrusted text, so it is left out.
         end => Err(format!("its command couldn't be run: {}", described(end, GATE_BOUND))),
     }
 }
@@ -380,7 +380,7 @@ async fn page(exec: &Exec, url: &str) -> Result<(Sighting, String), String> {
     })
 }
 
-/// What a person's rules deny isn't done, whoever wrote the job. What they ask about was agreed to with the job.
+/// Refuses an access that the person's rules deny, whoever wrote the job. An access that would ask was approved with the job.
 fn may(exec: &Exec, tool: &str, what: What<'_>) -> Result<(), String> {
     if let Some(why) = exec.rules().refusal() {
         return Err(why.to_owned());

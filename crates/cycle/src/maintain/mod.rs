@@ -1,4 +1,4 @@
-//! What keeps a wake's stores in order beside its cycles: fetching and pushing, a person's edits, standing jobs, alarms, and forgetting.
+//! The upkeep around a wake's cycles: fetching and pushing, a person's edits, standing jobs, alarms, and deleting old records.
 
 pub(crate) mod alarms;
 pub(crate) mod embed;

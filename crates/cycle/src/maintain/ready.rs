@@ -1,4 +1,4 @@
-//! The repository, and the files beside it, brought in order before a cycle begins: whatever a killed wake had left.
+//! Puts the repository and its files in order before a cycle begins, whatever a killed wake left behind.
 
 use reveille_git::{Created, Repo, RepoError};
 use reveille_memory::templates::templates;
@@ -12,19 +12,19 @@ use crate::{
     session::Session,
 };
 
-/// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.
+/// Completes the files and the index of a commit from a killed wake, because the memory is read from the files.
 pub(crate) fn finish_interrupted(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     match repo.finish_interrupted(&merge_texts) {
         Ok(_) => Ok(session.store.upkeep_recovered(UpkeepKind::Finish)?),
-        // Whoever holds the lock is done soon; what commits tries again.
+        // The lock is released soon; the next commit tries again.
         Err(RepoError::Locked { .. }) => Ok(()),
         Err(error @ RepoError::Behind { .. }) => trouble::lags_behind(session, &error),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Removes the plan files of cycles that were killed before they were journalled, or after their end: nothing of them is
-/// left to be done. Those of open cycles stay for their resumption.
+/// Removes the plan files of cycles killed before they were journalled or after their end, since no work of theirs is left. Plan files of
+/// open cycles stay.
 pub(crate) fn clear_plan_files(session: &mut Session<'_>) -> Result<(), WakeError> {
     let dir = &session.context.config.workspace_dir;
     let found = plan_file::left_over(dir).map_err(|source| WakeError::Workspace { path: dir.clone(), source })?;

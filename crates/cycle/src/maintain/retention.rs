@@ -1,8 +1,8 @@
-//! Retention: what is only looked back at goes after `KEEP_DAYS`, about once a day, when nobody waits for an answer. Here is
-//! when; what goes is said in [`reveille_store`] for the database and in `files` for logs and voice.
+//! Retention: deletes old records after `KEEP_DAYS`, about once a day, when no person waits for an answer. This module decides when;
+//! [`reveille_store`] decides which rows, and `files` which logs and voice files.
 //!
-//! A clock that has leapt ahead makes everything look old. So nothing is forgotten by a clock that differs much from the
-//! last look's before it has gone on like that for an hour.
+//! Under a clock that has leapt ahead everything looks old. After a large jump since the last round, nothing is deleted until the clock has
+//! kept its new course for an hour.
 
 use std::time::Duration;
 
@@ -18,21 +18,21 @@ use crate::{
     session::Session,
 };
 
-/// Rows that one transaction forgets at most: a message that comes meanwhile waits for milliseconds.
+/// The maximum number of rows per transaction, so that a new message waits only for milliseconds.
 const BATCH_ROWS: u32 = 200;
-/// Between two transactions others have their turn.
+/// The pause between two transactions, for other writers.
 const PAUSE: Duration = Duration::from_millis(20);
-/// No new batch is begun after so long; the next wake goes on.
+/// The time after which no new batch starts. The next wake continues.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// How long what a purge took out of the history is kept.
+/// How long content purged from the history is kept.
 const PURGED_KEPT: TimeDelta = TimeDelta::days(7);
 
-/// Removes what is kept of purges once its time is over, whatever `KEEP_DAYS` says.
+/// Deletes purged content after its time, whatever `KEEP_DAYS` says.
 fn forget_purged(config: &Config, now: DateTime<Utc>) {
     let Ok(entries) = std::fs::read_dir(config.purged_dir()) else { return };
     for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-        // Each name begins with its time: a second one of the same second, a note, a lock that a dead git left.
+        // Each name begins with its time, including a second file of the same second, a note, or the lock of a killed git.
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let Ok((made, _)) = NaiveDateTime::parse_and_remainder(name, "%Y%m%dT%H%M%SZ") else { continue };
         if now - made.and_utc() > PURGED_KEPT
@@ -43,8 +43,8 @@ fn forget_purged(config: &Config, now: DateTime<Utc>) {
     }
 }
 
-/// Forgets what is old, if it is time to. Says whether anything was forgotten. Ends early for whoever comes meanwhile, and
-/// after a while; the next wake goes on.
+/// Deletes old records if a round is due. Returns `true` if anything was deleted. Ends early for new work or after a time limit; the next
+/// wake continues.
 pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeError> {
     forget_purged(session.context.config, session.now());
     let (Some(before), true) = (oldest_kept(session.context), is_due(&session.store, session.context)?) else {
@@ -76,7 +76,7 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
     }
     let chores = files::chores(session.context.config, &session.store, before, now)?;
     let n_files = chores.len();
-    // First: a file that nothing names any more is removed another day, a row that names none would mislead.
+    // Rows first: an unnamed file is deleted another day, but a row that names a missing file would mislead.
     let removed: Vec<String> =
         chores.iter().filter_map(|chore| chore.removes(&session.context.config.workspace_dir)).collect();
     if !removed.is_empty() {

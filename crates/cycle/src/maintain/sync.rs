@@ -1,5 +1,5 @@
-//! What is looked after without a model: delivering, pushing, fetching. Each is bounded in time and backs off by itself, so
-//! that a dead remote or a dead network never holds up an answer.
+//! Upkeep without a model: delivering, pushing, fetching. Each has a time limit and its own back-off, so that a dead remote or network
+//! never delays an answer.
 
 use std::{cell::OnceCell, time::Duration};
 
@@ -27,21 +27,21 @@ use crate::{
     sharing::Sharing,
 };
 
-/// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
+/// The maximum duration of a fetch before an answer. A slower remote is fetched from as upkeep.
 const PULL_BOUND: Duration = Duration::from_secs(5);
-/// Files that are taken in before an answer at most: more of them would delay it.
+/// The maximum number of files taken in before an answer, since more would delay it.
 const FEW: usize = 200;
-/// Housekeeping that didn't help isn't done again for so long: what is loose then is young and reached by nothing.
+/// The pause after ineffective housekeeping: the remaining loose objects are too young to be removed.
 const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
-/// After so many failures in a row a person is told that something can't be brought in: the first may pass by itself.
+/// The number of consecutive failures before a person is told that commits can't be taken in, since the first may be temporary.
 const TELL_AFTER: u32 = 3;
 
-/// Whether somebody waits for what comes next.
+/// The urgency of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Urgency {
-    /// An answer may wait for it: what takes long is put off.
+    /// An answer may wait for the operation: slow work is put off.
     BeforeAnswer,
-    /// Nobody waits: it is done whole, and gives way to whatever comes.
+    /// No person waits: the operation is complete, and gives way to new work.
     Unhurried,
 }
 
@@ -54,7 +54,7 @@ impl Urgency {
     }
 }
 
-/// Delivers what is written. Says whether there was any.
+/// Delivers written messages. Returns `true` if there were any.
 pub(crate) async fn upkeep(session: &mut Session<'_>) -> Result<bool, WakeError> {
     let has_deliverable = session.context.channel.is_some() && session.store.has_deliverable(session.now())?;
     if !has_deliverable && !observe::is_owner_to_be_sent(&session.store, session.context)? {
@@ -64,10 +64,10 @@ pub(crate) async fn upkeep(session: &mut Session<'_>) -> Result<bool, WakeError>
     Ok(true)
 }
 
-/// What may take long, when nothing else is to be done: what was put off for answers, then what is due of fetching and pushing.
-/// All obey their back-offs, and give way to whatever comes. Says whether anything was done.
+/// Does slow work when nothing else is due: work put off for answers, then due fetching and pushing. All obey their back-offs, and give way
+/// to new work. Returns `true` if anything was done.
 ///
-/// The caller has just looked and found nothing due; see [`is_wanted`].
+/// The caller has just found nothing due; see [`is_wanted`].
 pub(crate) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     if session.is_to_end()?.is_some() {
         return Ok(false);
@@ -89,7 +89,7 @@ pub(crate) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bo
         has_worked = true;
     }
     session.report.notes.extend(account.notes);
-    // What was taken in may be something to work on: that goes along then.
+    // Work on newly fetched changes is committed first, so that one push carries everything.
     if may_ask_remote(session)?
         && !(has_worked && is_wanted(session, repo)?)
         && session.sharing.may_push()
@@ -102,7 +102,7 @@ pub(crate) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bo
     Ok(has_worked)
 }
 
-/// A remote that failed when it was last asked is left to the wakes that nobody waits for.
+/// Returns `false` for a remote that failed last time while a person waits. Wakes without a waiting person ask it again.
 fn may_ask_remote(session: &Session<'_>) -> Result<bool, WakeError> {
     let failures = |kind| Ok::<_, WakeError>(session.store.upkeep(kind)?.failures);
     let is_awaited = matches!(session.context.terminal, Terminal::AtEnd);
@@ -115,7 +115,7 @@ fn say_saving(session: &Session<'_>) {
     }
 }
 
-/// Whether there is anything to work on, or all work is to end.
+/// Returns `true` if there is due work, or all work must end.
 pub(crate) fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     if *session.context.stop.borrow() || session.is_stopped()? {
         return Ok(true);
@@ -125,7 +125,7 @@ pub(crate) fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<bool, Wake
     Ok(orient::choose(due, &observation.model, session.context.config.owner_chat).is_some())
 }
 
-/// Whether somebody waits for what is due: it is no work of its own.
+/// Returns `true` if a person waits for due work, which isn't a background job.
 pub(crate) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     if *session.context.stop.borrow() || session.is_stopped()? {
         return Ok(true);
@@ -136,12 +136,12 @@ pub(crate) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<
     Ok(work.is_some_and(|work| !orient::is_own(&work, &observation.open_cycles)))
 }
 
-/// Shows and sends what may be. What can't be waits in the outbox.
+/// Shows and sends messages as far as possible. The rest waits in the outbox.
 pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> {
     if let Terminal::AtOnce(screen) = session.context.terminal
         && let Err(error) = screen.show(&mut session.store)
     {
-        // It is shown once more at the end, where a failure is told.
+        // The text is shown again at the end, and a failure is reported there.
         tracing::warn!(%error, "not all could be shown yet");
     }
     if let Some(owner) = session.context.instead_of_terminal() {
@@ -158,14 +158,13 @@ pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> 
     Ok(())
 }
 
-/// Whether somebody waits for an answer that the present model can give.
+/// Returns `true` if a person waits for an answer that the current model can give.
 pub(crate) fn is_waited_for(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     let due = orient::due(&Situation::look(&session.store, Some(repo), session.context)?);
     Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
 }
 
-/// Housekeeping, if it is time for it: the last thing of a wake that worked, when all is said, sent and committed. An idle
-/// wake does none, so that it writes nothing.
+/// Does housekeeping in the repository if due, as the last step of a wake that worked. An idle wake skips this, so that it writes nothing.
 pub(crate) fn maintain(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let now = session.now();
     let upkeep = session.store.upkeep(UpkeepKind::Maintain)?;
@@ -184,7 +183,7 @@ pub(crate) fn maintain(session: &mut Session<'_>, repo: &Repo) -> Result<(), Wak
     }
 }
 
-/// Brings in what was parked while HEAD was elsewhere, before the memory is read. Says whether there was any.
+/// Takes in parked work before the memory is read. Returns `true` if there was any.
 pub(crate) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     let now = session.now();
     if !observe::is_parked_work_due(&session.store, repo, now)? {
@@ -221,8 +220,8 @@ pub(crate) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) -> Result<
     Ok(true)
 }
 
-/// Takes in what the remote has, once a wake, before the memory is read: if it was well when it was last asked. Somebody may wait for
-/// an answer; any other remote is asked after that. Edits that a person hasn't committed are taken in first, whatever the remote says.
+/// Takes in the remote's commits once per wake before the memory is read, if the remote worked last time. An answer may wait for this, so a
+/// failing remote is asked later. A person's uncommitted edits are taken in anyway, and first.
 pub(crate) fn pull(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
     let last = session.store.upkeep(UpkeepKind::Fetch)?;
     let is_well = last.last_ok_at.is_some() && last.failures == 0;
@@ -233,19 +232,19 @@ pub(crate) fn pull(session: &mut Session<'_>, repo: &Repo, account: &mut Account
     take_in_person_edits(session, repo, account)
 }
 
-/// Asks the remote, and takes in a person's edits and what it has. Says whether it did so: not while all is stopped.
+/// Fetches from the remote, then takes in a person's edits and the remote's commits. Returns `false` if all work is stopped.
 fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency: Urgency) -> Result<bool, WakeError> {
     if session.is_stopped()? {
         return Ok(false);
     }
     session.sync.has_fetched = true;
-    // Before an answer it is over soon by itself.
+    // Before an answer the fetch ends soon by itself.
     let is_over = || urgency == Urgency::Unhurried && is_wanted(session, repo).unwrap_or(true);
     let edits = OnceCell::new();
     let meanwhile = || {
-        // Before what the remote has: they are then merged like any commit, and never in the way.
+        // Edits become a commit before the remote's commits come in, so they are merged like any commit and block nothing.
         edits.get_or_init(|| commit_person_edits(session, repo, urgency));
-        // Before an answer, what comes next needs all three.
+        // The next step before an answer needs all three.
         if urgency == Urgency::BeforeAnswer {
             session.context.redactor.get_ready();
             session.tooling();
@@ -262,10 +261,9 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency:
     Ok(true)
 }
 
-/// Brings our branch and the remote's together; nothing of either side is thrown away. The caller has taken a person's
-/// edits in.
+/// Merges our branch and the remote's; neither side loses anything. The caller has taken in a person's edits.
 fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency: Urgency) -> Result<(), WakeError> {
-    // What is wrong with it shows when it is taken in.
+    // An error here shows up again when the commits are taken in.
     if session.sync.has_put_off || urgency == Urgency::BeforeAnswer && repo.has_much_to_take_in(FEW).unwrap_or(false) {
         session.sync.has_put_off_commits = true;
         return Ok(());
@@ -278,13 +276,13 @@ fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urge
         }
         Ok(Integrated::RewoundRemote { rescue_ref }) => alarms::alarm_of_rewound(session, repo, &rescue_ref)?,
         Ok(Integrated::PurgedElsewhere) => alarms::alarm_of_purged(session, repo)?,
-        // A merge that was cut off before it was told of.
+        // An earlier merge may have been cut off before its report.
         Ok(_) => alarms::tell_unsettled(session, repo, &[])?,
-        // The one is told where the work is parked for it, the other is over in a moment.
+        // The first is reported when the work is parked for it; the second is over in a moment.
         Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. })) => {
             account.notes.push(left_out(&error.to_string()));
         }
-        // Taken in, but for files here: the next wake finishes that.
+        // Taken in except for some files; the next wake completes them.
         Err(error @ RepoError::Unfinished { .. }) => return Err(error.into()),
         Err(error) if error.is_the_machines() => return Err(error.into()),
         Err(error) => return leave_out(session, repo, account, &error),
@@ -292,7 +290,7 @@ fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urge
     Ok(session.store.upkeep_ok(UpkeepKind::Fetch)?)
 }
 
-/// What the remote has stays where it was fetched to, for as long as something is in the way: no answer waits for that.
+/// Leaves the remote's commits fetched but not merged while something is in the way. No answer waits for that.
 fn leave_out(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -306,7 +304,7 @@ fn leave_out(
     let key = match error {
         RepoError::Unrelated => return alarms::alarm_of_unrelated(session, repo),
         RepoError::Blocked { path, .. } => session.context.redactor.redact(path),
-        // The rest may pass by itself.
+        // Other errors may be temporary.
         _ if failures >= TELL_AFTER => String::new(),
         _ => return Ok(()),
     };
@@ -319,7 +317,7 @@ fn leave_out(
     session.alarm(&format!("left-out/{key}/{week}"), text).map(drop)
 }
 
-/// Sends our commits. A remote that moved, or that somebody else is moving, is taken in first, once.
+/// Pushes our commits. If the remote has moved or is being moved, its commits are taken in first, once.
 fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     if !repo.has_remote() || session.is_stopped()? || !session.sharing.may_push() {
         return Ok(());
@@ -342,7 +340,7 @@ fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
 
 fn push_once(session: &Session<'_>, repo: &Repo) -> Result<Pushed, RemoteError> {
     let is_over = || is_wanted(session, repo).unwrap_or(true);
-    // All is answered, and what was done is committed.
+    // Everything is answered and committed by now.
     let meanwhile = || {
         index::keep_current(session, repo);
         session.sync.is_indexed.set(true);
@@ -356,15 +354,14 @@ fn push_once(session: &Session<'_>, repo: &Repo) -> Result<Pushed, RemoteError> 
     }
 }
 
-/// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
-/// is told once.
+/// Records a failing remote, which doesn't fail the wake, for a later attempt. A problem that only a person can solve is reported once.
 fn remote_trouble(
     session: &mut Session<'_>,
     repo: &Repo,
     kind: UpkeepKind,
     error: &RemoteError,
 ) -> Result<(), WakeError> {
-    // Something came up here, which says little of the remote: a fetch waits a little once, and nothing adds up.
+    // Local work interrupted the request, which says little about the remote: a fetch waits briefly once, and failures don't add up.
     let is_known = || Ok::<_, WakeError>(session.store.upkeep(kind)?.failures > 0);
     // The next wake with the lease pushes.
     if matches!(error, RemoteError::LeaseLost) {
@@ -380,7 +377,7 @@ fn remote_trouble(
     session.report.notes.push(format!("{name}: {why}"));
     let now = session.now();
     let upkeep = session.store.upkeep_failed(kind, &why, None)?;
-    // Nor would it answer the pull before an answer.
+    // A fetch before an answer would fail too.
     if kind == UpkeepKind::Push && matches!(error, RemoteError::Unreachable { .. } | RemoteError::TimedOut) {
         session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
     }
@@ -401,8 +398,8 @@ fn remote_trouble(
     Ok(())
 }
 
-/// Commits a person's uncommitted edits as theirs, before anything of the wake's own; many of them only when nobody waits. What
-/// a cycle writes meanwhile goes beside them: publishing looks at each file for itself.
+/// Commits a person's uncommitted edits as theirs, before the wake's own changes. Many edits wait until no person waits. The cycle's later
+/// changes go beside them, since publishing checks each file.
 pub(crate) fn take_in_person_edits(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -428,7 +425,7 @@ fn commit_person_edits(session: &Session<'_>, repo: &Repo, urgency: Urgency) -> 
     repo.commit_few_person_edits(max, session.now(), &is_secret, &merge_texts)
 }
 
-/// What became of a person's edits, in the wake's account.
+/// Records the result of taking in a person's edits in the wake's account.
 fn note_person_edits(
     session: &mut Session<'_>,
     account: &mut Account,
@@ -439,7 +436,7 @@ fn note_person_edits(
             session.sync.has_put_off |= edits.put_off;
             for left in edits.left_alone {
                 alarms::tell_refused(session, &left)?;
-                // Without a mark: it would withhold each entry for as long as the file lies there.
+                // Without the mark for untrusted text, which would withhold each entry as long as the file exists.
                 account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
             }
             Ok(())

@@ -1,5 +1,5 @@
-//! What keeps a wake from its work for long and isn't the model's or the remote's: a repository that can't be used, files that can't be
-//! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once a day; answers that were written before go out.
+//! Lasting failures of the repository or the files. No other notice would mention them, so the owner gets a message by rule, once a day.
+//! Earlier answers are still delivered.
 
 use reveille_base::disk;
 use reveille_git::RepoError;
@@ -7,12 +7,11 @@ use reveille_store::UpkeepKind;
 
 use crate::{context::WakeError, maintain::sync, session::Session};
 
-/// So many wakes in a row fail before it is told: the first trouble may pass by itself.
+/// The number of consecutive failed wakes before the owner is told, since the first failure may be temporary.
 const TELL_AFTER: u32 = 3;
 
-/// Leaves word of the error that ended this wake, if one did: with its cycle, if it was in the middle of one, and in chat, if it has ended
-/// several. A full disk has no room even for that: nothing depends on it, the cycle is gone on with in any case and none of its tries
-/// is counted.
+/// Records the error that ended this wake, if any: in its cycle, and in the chat after several failed wakes. On a full disk even this may
+/// fail, but nothing depends on it: the cycle is resumed anyway and its tries aren't counted.
 pub(crate) async fn note_trouble(session: &mut Session<'_>, error: Option<&WakeError>) {
     let noted = match error {
         Some(error) => note_error(session, error).await,
@@ -48,7 +47,7 @@ fn count_trouble(session: &mut Session<'_>, why: &str) -> Result<(), WakeError> 
     session.alarm(&format!("memory/{today}"), text).map(drop)
 }
 
-/// A commit still lacks one of its files here. What this wake writes is parked; answering needs none of it.
+/// Reports that a commit still lacks a file here. This wake's changes are parked; answers don't need that file.
 pub(crate) fn lags_behind(session: &mut Session<'_>, error: &RepoError) -> Result<(), WakeError> {
     let (why, now) = (session.context.redactor.redact(&error.to_string()), session.now());
     tracing::warn!(%why, "a commit could not be finished");
@@ -62,7 +61,7 @@ pub(crate) fn lags_behind(session: &mut Session<'_>, error: &RepoError) -> Resul
     session.alarm(&format!("behind/{today}"), text).map(drop)
 }
 
-/// Whether a person has to put it right.
+/// Returns `true` if a person has to solve the problem.
 fn is_persons(error: &WakeError) -> bool {
     match error {
         WakeError::Repo(error) => !error.is_the_machines(),

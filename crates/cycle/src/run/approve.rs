@@ -1,8 +1,7 @@
-//! What the policy says of a call, and asking a person where it asks.
+//! The policy's decision on a call, and the question to a person.
 //!
-//! A question parks its cycle: nothing waits for the answer but a row. Once it is decided, or too late, the cycle goes on from
-//! its journal like one that was cut off, and runs exactly the bytes that were shown. Whatever goes wrong on the way is
-//! a no.
+//! A question parks its cycle: only a database row waits for the answer. After the decision, or the expiry, the cycle resumes from its
+//! journal like an interrupted one, and runs exactly the bytes that were shown. Any failure on the way counts as a refusal.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -31,33 +30,33 @@ use crate::{
     standing,
 };
 
-/// So long a question can be answered.
+/// How long a question can be answered.
 pub(crate) const ASKED_FOR: TimeDelta = TimeDelta::hours(24);
-/// The longest text under a file, in characters: Telegram's bound.
+/// The maximum length of a file's caption, in characters: Telegram's limit.
 #[cfg(test)]
 const CAPTION_CHARS_MAX: usize = 1_024;
-/// What the model is told of a call that would ask, in work that nobody has asked for.
+/// The result of a call that would ask, in work that no person asked for.
 const WOULD_ASK: &str = "This would have to ask, and nobody is there to answer now. Nothing was done. Propose it with `tell` instead, or leave it.";
-/// How much is shown of the reasons, and of the origins, where the whole is in a file beside them, in characters.
+/// The maximum length of shown reasons and origins if a file holds them in full, in characters.
 const BESIDE_FILE_CHARS_MAX: usize = 250;
-/// Calls of a turn that are asked about beside the first.
+/// The number of further calls of a turn that are asked about together with the first.
 const ASKED_AHEAD_MAX: usize = 9;
-/// Lines that are shown of what was done, and of what is left to do.
+/// The maximum number of listed effects, and of listed remaining steps.
 const LISTED_MAX: usize = 8;
-/// How much is shown of each, in characters.
+/// The maximum length of each, in characters.
 const LISTED_CHARS_MAX: usize = 160;
 
-/// What the policy says of a call, with what is journalled of it.
+/// The policy's decision on a call, with its journal entries.
 pub(crate) enum Judged {
-    /// It runs.
+    /// The call runs.
     Allowed(Vec<Entry>),
-    /// It doesn't, and the model is told why.
+    /// The call doesn't run, and the model receives the reason.
     Refused(Vec<Entry>, String),
-    /// A person is asked; the cycle is parked.
+    /// A person is asked, and the cycle is parked.
     Asked,
 }
 
-/// Lets the policy decide on a call, and asks where it asks.
+/// Lets the policy decide on a call, and asks a person if needed.
 pub(crate) fn judge(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -65,7 +64,7 @@ pub(crate) fn judge(
     request: &ToolRequest,
 ) -> Result<Judged, WakeError> {
     let Some(mut verdict) = verdict(session, live, registry, request) else {
-        // Running it says that there is no such tool.
+        // Running the call reports that there is no such tool.
         return Ok(Judged::Allowed(Vec::new()));
     };
     let would_ask = verdict.decision == Decision::Ask && live.world.asks_nobody();
@@ -100,12 +99,12 @@ pub(crate) fn judge(
     }
 }
 
-/// Asks about the turn's other calls, too, as far as they ask as things are now: so their person can answer them together. The work goes
-/// on once all are answered.
+/// Also asks about the turn's other calls that would ask now, so that the person can answer all together. The work continues once all are
+/// answered.
 pub(crate) fn ask_ahead(session: &mut Session<'_>, live: &mut Live, registry: &Registry) -> Result<(), WakeError> {
     for request in live.state.unjudged_calls().into_iter().take(ASKED_AHEAD_MAX) {
         let asks = verdict(session, live, registry, &request).is_some_and(|verdict| verdict.decision == Decision::Ask);
-        // A proposal is asked by itself: one at a time.
+        // A proposal is asked about separately, one at a time.
         if asks && request.name != approval_text::PROPOSE_CHANGE {
             judge(session, live, registry, &request)?;
         }
@@ -113,7 +112,7 @@ pub(crate) fn ask_ahead(session: &mut Session<'_>, live: &mut Live, registry: &R
     Ok(())
 }
 
-/// What the policy says of a call as things are now; none: there is no such tool.
+/// Returns the policy's current verdict on a call. `None` if there is no such tool.
 fn verdict(session: &Session<'_>, live: &Live, registry: &Registry, request: &ToolRequest) -> Option<Verdict> {
     let ToolRequest { name, input, .. } = request;
     let verdict = registry.judge(name, input, &live.world, origin(live, registry, request).as_deref())?;
@@ -121,18 +120,18 @@ fn verdict(session: &Session<'_>, live: &Live, registry: &Registry, request: &To
     Some(unless_it_gives_away(verdict, request, sends, session.context.redactor))
 }
 
-/// What a call names that others had a hand in: it will meet that when it runs.
+/// Returns the origin of untrusted content that a call names and will read when it runs.
 fn met(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
     // fault: names-misled-cycle-left
     registry.names_untrusted(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned())
 }
 
-/// Whose bytes the cycle will have read once a call runs, besides its person's and the memory's.
+/// Returns the origins of all untrusted text that the cycle will have read once a call runs.
 fn origin(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
     taint::joined(live.state.taints.iter().cloned().chain(met(live, registry, request)))
 }
 
-/// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the model is told.
+/// Returns the current prohibition of a call that an earlier wake allowed, with the result for the model. `None` if it is still allowed.
 pub(crate) fn forbidden(
     session: &Session<'_>,
     live: &Live,
@@ -149,7 +148,7 @@ pub(crate) fn forbidden(
     Some((Entry::Judged { call: request.id.clone(), verdict }, why))
 }
 
-/// Refuses a call on the policy's word.
+/// Refuses a call because of the policy.
 pub(crate) fn refuse(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -160,8 +159,8 @@ pub(crate) fn refuse(
     record::settle_with(session, live, request, entries, Err(Refusal(why)))
 }
 
-/// Whether its person may allow a call for good: a rule can be written about exactly it, and with that rule it runs. Never what is tainted,
-/// can't be undone, runs files, names what any command may write, or is another chat's wish.
+/// Returns `true` if the person may allow a call permanently: a rule can match exactly this call, and would allow it. Excluded are calls
+/// that are tainted or irreversible, run files, name files that any command may write, or come from another chat.
 fn may_stand(
     session: &Session<'_>,
     live: &mut Live,
@@ -179,7 +178,7 @@ fn may_stand(
         || verdict.risk == Risk::Destructive
         || origin(live, registry, request).is_some()
         || is_long(input, named, &verdict.reasons)
-        // A rule knows the words of a command, and not what stands in the files that they name by then.
+        // A rule contains a command's words, but not the later content of the files that it names.
         || named.runs_files()
         || (!named.is_empty() && standing::is_given_something(name, input, &live.world.rules))
         || standing::names_scratch(name, input, &live.world.rules, live.world.shelter.scratch())
@@ -204,7 +203,7 @@ fn ask_person(
     put(session, live, request, judged, |_, approval, shown_in| question(approval, shown_in, tz))
 }
 
-/// Asks whether a cycle that has reached a limit may go on.
+/// Asks whether a cycle at a limit may continue.
 pub(crate) fn ask_to_go_on(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -223,7 +222,7 @@ pub(crate) fn ask_to_go_on(
     })
 }
 
-/// Whether a person has decided that a cycle goes on or ends, which is journalled then; false while they still can.
+/// Returns `true` if a person has decided whether a cycle continues, and journals the decision. `false` while the question is open.
 pub(crate) fn is_go_on_decided(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -253,8 +252,8 @@ pub(crate) fn is_go_on_decided(
     Ok(true)
 }
 
-/// Puts a question to its person: what stands for it in the journal, its row and the message that asks it are one transaction.
-/// `may_stand`: whether the same can be allowed for good; with the change of its own orders that it is about.
+/// Asks a person a question. The journal entry, the question's row and the message are one transaction. `may_stand` is true if the call can
+/// be allowed permanently; `proposal` is the change of orders in question.
 fn put(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -264,12 +263,12 @@ fn put(
 ) -> Result<(), WakeError> {
     let config = session.context.config;
     let now = session.now();
-    // A guest's wish is the owner's to allow; at the console whoever sits there is the owner.
+    // The owner decides about a guest's request; at the terminal the user is the owner.
     let chat = match live.cycle.chat {
         Some(ChatRef::TERMINAL) => ChatRef::TERMINAL,
         _ => config.owner_chat,
     };
-    // First of the reasons, and so wherever the question is shown: in a message, in a file, at a terminal.
+    // This reason comes first, so that it appears wherever the question is shown: in a message, a file or a terminal.
     verdict.reasons = elsewhere(live.cycle.chat, chat).into_iter().chain(verdict.reasons).collect();
     let approval = NewApproval {
         call: request.id.clone(),
@@ -277,7 +276,7 @@ fn put(
         action: request.input.clone(),
         verdict,
         origin: origin(live, &session.tooling().registry, request),
-        // A private chat has its person's number. In a group whoever is listed may decide.
+        // A private chat has the number of its person. In a group any listed person may decide.
         approver: chat.person(),
         nonce: nonce()?,
         expires_at: now + ASKED_FOR,
@@ -306,7 +305,7 @@ fn put(
         thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
         reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
         cycle_id: None,
-        // Whose words an action holds is not known.
+        // The author of an action's words is unknown.
         links_as_text: true,
         taint: None,
         nudge: None,
@@ -317,7 +316,7 @@ fn put(
     Ok(())
 }
 
-/// What a person has decided about a call, as the journal takes it; none while they still can.
+/// Returns a person's decision about a call as a journal entry. `None` while the question is open.
 pub(crate) fn decided(
     session: &mut Session<'_>,
     live: &Live,
@@ -332,8 +331,7 @@ pub(crate) fn decided(
     }))
 }
 
-/// Runs a call that a person has allowed: the very bytes that they were shown, once. What is forbidden by now isn't run: of their rule
-/// and their yes the no counts.
+/// Runs a call that a person has approved: exactly the bytes they saw, once. A rule that forbids the call by now wins over the approval.
 pub(crate) async fn call_approved(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -345,7 +343,7 @@ pub(crate) async fn call_approved(
     }
     let approval = session.store.approval_of(&live.cycle.id, &request.id)?;
     let (reasons, named) = approval.map(|approval| (approval.reasons, approval.named)).unwrap_or_default();
-    // Nothing that still runs can exchange a file once it was looked at.
+    // From here no running program can replace a file after it was checked.
     live.exec.end_shell();
     let held = match held::hold(&named, live.exec.shelter()) {
         Ok(held) => held,
@@ -367,18 +365,18 @@ pub(crate) async fn call_approved(
     carried_out
 }
 
-/// The files that a command names, as they are now: its person is shown them, and a yes is bound to them.
+/// Finds the files that a command names, in their current state. They are shown to the person, and the approval is bound to them.
 fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) -> FoundFiles {
     let Some(text) = standing::command_of(&request.name, &request.input) else { return FoundFiles::default() };
-    // Nothing that still runs exchanges a file while it is looked at. The cycle is parked now anyway.
+    // No running program may replace a file during the check. The cycle is parked now anyway.
     live.exec.end_shell();
     let redactor = session.context.redactor;
     let is_given = standing::is_given_something(&request.name, &request.input, &live.world.rules);
     held::look_for((&text, is_given), live.exec.shelter(), &live.world.rules, &|text| !redactor.contains_secret(text))
 }
 
-/// A verdict on a call once its arguments were searched for secrets. Nobody is asked about a call that holds one: secrets are masked
-/// wherever a question is shown, and behind a mask something else could stand.
+/// Denies a call whose arguments would give a secret away. A call with a secret is never asked about: secrets are masked in questions, and
+/// a mask could hide something else.
 fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, redactor: &Redactor) -> Verdict {
     let ToolRequest { name, input, .. } = request;
     // fault: call-carries-secret-away
@@ -401,7 +399,8 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
     verdict
 }
 
-/// Whether a call may run, and what the model is told if not; none while that is open. A question that isn't there is a no.
+/// Returns `true` if a call may run, with the result for the model otherwise. `None` while the question is open. A missing question counts
+/// as a refusal.
 fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
     match approval.map(|approval| approval.state) {
         Some(ApprovalState::Pending) => None,
@@ -420,22 +419,22 @@ fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
     }
 }
 
-/// 128 random bits as text. A guessable one would be worse than none.
+/// Generates 128 random bits as text. A guessable value would be worse than no value.
 fn nonce() -> Result<String, WakeError> {
     Ok(random::hex(&random::bytes::<16>()?))
 }
 
-/// Whose wish it is, where a question is shown in another chat than the one that its cycle answers, a guest's or a group.
+/// Names the asking chat if a question is shown in another one, because a guest or a group asked.
 fn elsewhere(asked_in: Option<ChatRef>, shown_in: ChatRef) -> Option<String> {
     // fault: question-doesnt-say-guest
     let chat = asked_in.filter(|chat| *chat != shown_in)?;
     Some(format!("Chat {chat} asked for this."))
 }
 
-/// The question as a person reads it: what would be done, in full, why it is asked, and until when. `shown_in` is the chat that reads it.
+/// Renders the question for a person: the complete action, the reason, and the expiry. `shown_in` is the reader's chat.
 pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> String {
     let NewApproval { tool, action, verdict, origin, expires_at, named, .. } = approval;
-    // A terminal has room for everything, and nowhere to put a file.
+    // A terminal has room for everything, and can't receive a file.
     let has_file = is_long(action, named, &verdict.reasons) && shown_in != ChatRef::TERMINAL;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
     let described = approval_text::describe(tool, action);
@@ -451,7 +450,7 @@ pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> Str
         let rest = described.wrapped() + &approval_text::named(named);
         text.extend((!rest.is_empty()).then(|| format!("\n{}", rest.trim_start_matches('\n'))));
     }
-    // What stands below a reason's first line is the file's.
+    // Only the first line of each reason is shown; the rest is in the file.
     let first_lines =
         || verdict.reasons.iter().map(|reason| reason.lines().next().unwrap_or_default()).collect::<Vec<_>>();
     let why = if has_file { first_lines().join(" ") } else { verdict.reasons.join(" ") };
@@ -466,8 +465,8 @@ pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> Str
     text
 }
 
-/// The question whether to go on: how far it is, whose wish that is if not its reader's, what was done and what is left by its plan, and
-/// what a yes allows.
+/// Renders the question whether to continue: the work so far, the asking chat if it isn't the reader's, effects and remaining steps of the
+/// plan, and the extent of an approval.
 pub(crate) fn go_on_question(
     state: &Cycle,
     reached: &Reached,
@@ -498,8 +497,7 @@ pub(crate) fn go_on_question(
     text
 }
 
-/// A heading and the first lines under it, each cut to what is read at a glance. They are shown as they are: what others wrote
-/// makes no link of itself.
+/// Renders a heading with the first lines below it, each shortened. The lines are shown as code, so that untrusted text makes no links.
 fn listed(heading: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
@@ -517,7 +515,7 @@ fn time(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %-d %b at %H:%M").to_string()
 }
 
-/// What is journalled before a call runs.
+/// Builds the journal entry written before a call runs.
 pub(crate) fn called(live: &Live, registry: &Registry, request: &ToolRequest) -> Entry {
     let ToolRequest { id, name, input, .. } = request;
     Entry::Called { call: id.clone(), name: name.clone(), input: input.clone(), taint: met(live, registry, request) }

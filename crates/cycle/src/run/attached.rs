@@ -1,5 +1,5 @@
-//! Looks at the files of messages for the model: what each is by its bytes, and whether it is shown as a picture. Within bounds
-//! that keep a request, and its line in the journal, small enough to be sent and written at all.
+//! Reads the files of messages for the model: the type of each by its bytes, and its form of display. Limits keep the request and its
+//! journal line small enough.
 
 use std::{
     fs,
@@ -20,20 +20,20 @@ use crate::{
     session::Session,
 };
 
-/// All pictures of one cycle, in bytes: they are journalled with the message that shows them.
+/// The maximum size of all pictures in a cycle, in bytes, since they are journalled with their message.
 const MAX_IMAGES_BYTES: u64 = 6_000_000;
-/// PDFs that one cycle shows the pages of at most.
+/// The maximum number of PDFs shown as pages in a cycle.
 const MAX_PDFS: usize = 2;
-/// Pages of a PDF that are shown at most: each costs as much as a picture and its text. Longer ones are read by their text alone.
+/// The maximum number of pages of a shown PDF: each costs as much as a picture and its text. Longer PDFs are read as text.
 const MAX_PDF_PAGES: usize = 10;
-/// PDFs whose pages are counted as one cycle begins, or as more messages join it: each is read by a process of its own.
+/// The maximum number of PDFs whose pages are counted at the start of a cycle or when messages join, since each needs a process of its own.
 const MAX_PDFS_COUNTED: usize = 6;
-/// How a picture begins in a conversation. A person's words are escaped there and can't look like it.
+/// How a picture begins in a conversation. A person's words are escaped there and can't imitate it.
 const IMAGE_BLOCK: &str = r#""type":"image""#;
 /// The same for a PDF.
 const PDF_BLOCK: &str = r#""type":"document""#;
 
-/// What a cycle may still show.
+/// The pictures and PDFs that a cycle may still show.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
     images: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// What is left of it in this conversation, which may show so many pictures.
+    /// Computes the allowance left in this conversation, out of this many pictures.
     pub(crate) fn left_by(conversation: &[String], max_images: usize) -> Self {
         let count = |raw: &String, block: &str| raw.matches(block).count();
         let images: usize = conversation.iter().map(|raw| count(raw, IMAGE_BLOCK)).sum();
@@ -58,7 +58,7 @@ impl Allowance {
         }
     }
 
-    /// Takes a picture of that size out of it, or says why not.
+    /// Uses the allowance for a picture of this size, or returns the reason against it.
     fn take(&mut self, bytes: u64, size: (u32, u32)) -> Result<(), &'static str> {
         if bytes > MAX_IMAGE_BYTES || size.0.max(size.1) > content::MAX_SIDE_PX {
             return Err("a picture too large to be shown");
@@ -71,14 +71,14 @@ impl Allowance {
         Ok(())
     }
 
-    /// Whether one more PDF may be read for its pages.
+    /// Uses the allowance for counting a PDF's pages. `false` if it is used up.
     fn take_count(&mut self) -> bool {
         let left = self.counted_pdfs.checked_sub(1);
         self.counted_pdfs = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// Takes a PDF out of it. Whether there was room for one.
+    /// Uses the allowance for a PDF. `false` if there is no room.
     fn take_pdf(&mut self, bytes: u64, pages: usize) -> bool {
         let fits = pages <= MAX_PDF_PAGES && self.pdfs > 0 && bytes <= MAX_IMAGE_BYTES.min(self.bytes);
         if fits {
@@ -89,7 +89,7 @@ impl Allowance {
     }
 }
 
-/// The files of these messages as the model is told of them. Where not all pictures have room, the newest are shown.
+/// Reads the files of these messages for the model. If not all pictures have room, the newest are shown.
 pub(crate) fn files_of(
     session: &Session<'_>,
     messages: &[&Incoming],
@@ -97,7 +97,7 @@ pub(crate) fn files_of(
 ) -> Result<Vec<File>, WakeError> {
     let ids: Vec<i64> = messages.iter().map(|message| message.id).collect();
     let is_shown = |id: i64| {
-        // Its server may have refused the whole conversation for a picture that it couldn't read.
+        // The server may have rejected the whole conversation because of a picture that it couldn't read.
         messages.iter().any(|message| message.id == id && message.attempts == 0)
     };
     let model = session.context.model;
@@ -131,7 +131,8 @@ pub(crate) fn files_of(
     Ok(files)
 }
 
-/// How a file is shown, and its type where its bytes tell. `unseen`: why no picture is. `shows_pdf`: whether a PDF's pages may be.
+/// Chooses a file's form of display, and its type if the bytes show it. `unseen` is the reason to show no picture; `shows_pdf` is true if a
+/// PDF's pages may be shown.
 fn view(
     session: &Session<'_>,
     file: &Attachment,
@@ -185,7 +186,7 @@ fn view(
     }
 }
 
-/// A plain file's length and first bytes.
+/// Reads a plain file's length and first bytes.
 fn head_of(path: &Path) -> io::Result<(u64, Vec<u8>)> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));

@@ -1,8 +1,8 @@
-//! Cycles without a model: what a rule can do at once and for nothing. Reminders are sent; with the offline model, decay and a
-//! task's time are told and a person's commits are noted. Guests are told of their tasks so by any model, in their own chat.
+//! Cycles without a model: immediate work that costs nothing. Reminders are sent; with the offline model, decay and a task's time are
+//! reported and a person's commits are noted. Guests are told about their tasks this way with any model, in their own chat.
 //!
-//! What there is to be done is decided first, then done and journalled in the transaction that begins the cycle: one that is cut
-//! off hasn't begun, or has nothing left but its commit and its end.
+//! The work is decided first, then done and journalled in the transaction that begins the cycle. So an interrupted cycle either hasn't
+//! begun, or only lacks its commit and its end.
 
 use reveille_base::{
     types::ChatRef,
@@ -29,12 +29,12 @@ use crate::{
     session::{Ending, Session},
 };
 
-/// The messages that a reason is about, as they were read.
+/// Returns the messages concerned by a reason.
 fn messages_of<'a>(reason: &Reason, observation: &'a Situation) -> Vec<&'a Incoming> {
     observation.messages.iter().filter(|message| reason.messages().contains(&message.id)).collect()
 }
 
-/// A cycle without a model: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
+/// Runs a cycle without a model: sends reminders, reports decay and a task's time, notes a person's commits.
 pub(crate) async fn run(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -54,7 +54,7 @@ pub(crate) async fn run(
         };
         deeds = deeds.and(match reason {
             Reason::Pressed { nudge } => match pressed::deeds(session, repo, (&cycle, &observation.model), nudge) {
-                // It stays open. What else is due isn't held up by it; then it fails by itself.
+                // The question stays open, so it doesn't delay other work. Later it fails alone.
                 Err(error @ WakeError::Workspace { .. }) if reasons.len() > 1 => {
                     tracing::warn!(%error, "what a button said can't be done now; it is tried again");
                     Deeds::default()
@@ -80,7 +80,7 @@ pub(crate) async fn run(
     finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
 }
 
-/// What the rule for one reason says. `told`: the chat whose affair it is.
+/// Applies the rule for one reason. `told` is the chat concerned.
 fn act_on(
     session: &Session<'_>,
     repo: &Repo,
@@ -117,7 +117,7 @@ fn act_on(
             let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
             let days = task.and_then(|task| task.touched).map_or(0, |touched| decay::quiet_days(touched, today));
             let due = task.and_then(Task::due).map(|due| format!(" It is {}.", due_in_words(due, today)));
-            // Whether nudges come at all is the owner's to say.
+            // Only the owner may turn nudges off.
             let may_stop = told == session.context.config.owner_chat;
             let text = format!("{}{}", stage.wording(title, days), due.unwrap_or_default());
             tell_by_rule(session, told, key, &text, (title, may_stop))
@@ -148,7 +148,7 @@ fn act_on(
             Deeds { changes: vec![done, Change::Send(notice)], ..Deeds::noted(vec![told]) }
         }
         Reason::AgreedChange { proposal } => proposal::report(session, repo, proposal)?,
-        // Reminders fire together, so that what was missed is told in one message. What looks back has a rule of its own.
+        // Reminders fire together, so that one message reports all missed ones. Reflection has a rule of its own.
         Reason::Reminder { .. }
         | Reason::Pressed { .. }
         | Reason::Messages { .. }
@@ -160,7 +160,7 @@ fn act_on(
     })
 }
 
-/// Speaks by rule, once per key, of a task; `may_stop`: more of its kind can be refused.
+/// Builds an unasked message by rule, once per key, about a task. `may_stop` is true if the reader can refuse further ones.
 fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str, (title, may_stop): (&str, bool)) -> Deeds {
     let zone = session.context.config.timezone.name().to_owned();
     let message = NewOutgoing {

@@ -1,19 +1,19 @@
-//! What was done without a model, gathered until it is journalled.
+//! The effects of rules, collected before they are journalled.
 
 use reveille_store::Change;
 
-/// What rules make of the reasons of a cycle.
+/// The effects of the rules for a cycle's reasons.
 #[derive(Debug, Default)]
 pub(crate) struct Deeds {
     pub(crate) changes: Vec<Change>,
-    /// What happens by them, in the past tense.
+    /// The descriptions of the effects, in the past tense.
     pub(crate) receipts: Vec<String>,
-    /// Keys of what is done once, which are written with the cycle's end.
+    /// Keys to be marked as handled at the cycle's end.
     pub(crate) handles: Vec<String>,
 }
 
 impl Deeds {
-    /// With what further rules make of them.
+    /// Adds further effects.
     pub(crate) fn and(mut self, further: Self) -> Self {
         self.changes.extend(further.changes);
         self.receipts.extend(further.receipts);
@@ -21,7 +21,7 @@ impl Deeds {
         self
     }
 
-    /// Nothing changes; it is noted alone.
+    /// Builds effects without changes, only with notes.
     pub(crate) fn noted(receipts: Vec<String>) -> Self {
         Self { receipts, ..Self::default() }
     }

@@ -1,5 +1,5 @@
-//! The end of a cycle: its entry in the episodic memory, its one commit, then delivery, in this order. What may take
-//! long comes after all answers, and nothing is said to have happened that isn't committed.
+//! The end of a cycle: its entry in the episodic memory, its one commit, then delivery, in this order. Slow work comes after all answers,
+//! and only committed effects are reported.
 
 use reveille_base::{types::ChatRef, words};
 use reveille_git as repo;
@@ -19,7 +19,7 @@ use crate::{
     session::{Ending, Session},
 };
 
-/// Writes the entry, commits, and concludes.
+/// Writes the entry, commits, and ends the cycle.
 pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
     let repairs = session.store.unnoted_repairs()?;
     ending.account.notes.extend(repairs.iter().map(|(_, what)| repaired(what)));
@@ -34,7 +34,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
             Err(error) => return Err(error.into()),
         }
     }
-    // First: once the commit is there, a resumption only ends the cycle.
+    // Parking comes first, because after the commit a resumption only ends the cycle.
     park_damaged(session, repo, &ending, &damaged)?;
     let redactor = session.context.redactor;
     let publish = Publish {
@@ -80,7 +80,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
     close(session, &commit, &ending.plan_file).await
 }
 
-/// Ends a cycle whose commit was made before it was cut off.
+/// Ends a cycle whose commit was made before the interruption.
 pub(crate) async fn conclude(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -110,7 +110,7 @@ pub(crate) async fn conclude(
     close(session, commit, plan_file).await
 }
 
-/// The repairs that a commit of ours tells of, by its message: what was repaired since is still to be told.
+/// Returns the repairs mentioned in our commit message. Later repairs remain to be reported.
 fn repairs_told(session: &Session<'_>, message: &str) -> Result<Vec<i64>, WakeError> {
     let is_told = |what: &str| {
         let alone = Account { notes: vec![repaired(what)], ..Account::default() };
@@ -129,15 +129,15 @@ async fn close(session: &mut Session<'_>, commit: &str, plan_file: &PlanFile) ->
     Ok(())
 }
 
-/// The commit up to which people's commits were seen, once a cycle has ended that was shown them up to `head_shown`. What a person
-/// committed while it ran was not: it stays a reason. What others saw while it waited stays seen.
+/// Returns the last seen commit after the end of a cycle that was shown commits up to `head_shown`. A person's commits during the cycle
+/// were not shown and stay a reason; commits that other cycles saw meanwhile stay seen.
 pub(crate) fn seen_with(
     session: &Session<'_>,
     repo: &Repo,
     head_shown: Option<&str>,
 ) -> Result<Option<String>, WakeError> {
     let seen = observe::seen_now(&session.store, repo)?;
-    // A commit that is gone says nothing of what came after it.
+    // A lost commit says nothing about later ones.
     let is_behind = |shown: &Oid| seen.is_some_and(|seen| repo.contains(seen, *shown).unwrap_or(false));
     let shown = head_shown.and_then(|head| Oid::from_str(head).ok()).filter(|shown| !is_behind(shown));
     let seen = shown.or(seen);
@@ -148,7 +148,7 @@ pub(crate) fn seen_with(
     if is_all_seen { observe::head_of(repo) } else { Ok(seen.map(|seen| seen.to_string())) }
 }
 
-/// Takes note that all commits so far were seen: none of them is a reason any more.
+/// Marks all commits so far as seen, so that none is a reason any more.
 pub(crate) fn see_head(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     if let Some(head) = repo.head()? {
         session.store.set_handled(HEAD_SEEN, &head.to_string())?;
@@ -156,14 +156,14 @@ pub(crate) fn see_head(session: &mut Session<'_>, repo: &Repo) -> Result<(), Wak
     Ok(())
 }
 
-/// The staged files with the wake's entry, and the archive when the log has grown too long.
+/// Returns the staged files with the wake's entry, and with the archive if the log has become too long.
 fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec<StagedFile>, WakeError> {
     let mut documents = Documents::new(repo.root(), ending.staged.clone());
     let local = session.now().with_timezone(&session.context.config.timezone);
     let redactor = session.context.redactor;
     let foreign = view::foreign_chat(ending.cycle.chat, session.context.config.owner_chat);
     let has_read_others = session.store.taints_of(&ending.cycle.id)?.is_some();
-    // What came from outside with an error is others', too.
+    // Text from outside within an error is untrusted too.
     let (of_others, own): (Vec<_>, Vec<_>) = ending
         .account
         .episodic_lines(&ending.cycle.reasons)
@@ -234,7 +234,7 @@ fn note_published(session: &mut Session<'_>, published: &Published) -> Result<()
     Ok(())
 }
 
-/// Says in the wake's own account which files it won't find changed.
+/// Notes in the wake's account the files that can't be written.
 fn note_damaged(repo: &Repo, ending: &mut Ending) {
     let paths = ending.staged.iter().map(|file| file.path.as_str());
     for path in paths.chain([memory::EPISODIC_MEMORY]) {
@@ -246,7 +246,7 @@ fn note_damaged(repo: &Repo, ending: &mut Ending) {
     }
 }
 
-/// What was meant for files that can't be written goes onto a branch of its own. The person is told once a day and file.
+/// Parks changes to files that can't be written on a separate branch. The person is told once per day and file.
 fn park_damaged(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -259,7 +259,7 @@ fn park_damaged(
     let (id, now, redactor) = (&ending.cycle.id, session.now(), session.context.redactor);
     let publish = Publish {
         changes: damaged,
-        // Without trailers: merged by the person, it mustn't be taken for the wake's commit.
+        // Without trailers: if a person merges it, it must not count as the wake's commit.
         message: &format!("What the wake {id} could not write\n"),
         now,
         merge: &merge_texts,
@@ -280,7 +280,7 @@ fn park_damaged(
     Ok(())
 }
 
-/// The work can't be committed where HEAD is: it goes onto a branch of its own until it can, and the person is told.
+/// Parks work that can't be committed at the current HEAD on a separate branch until it can, and tells the person.
 fn park(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -299,7 +299,7 @@ fn park(
     Ok(parked.commit.to_string())
 }
 
-/// Tells the person that `branch` was parked, and why: once for all that is parked until it can be brought in.
+/// Tells the person about a parked branch and its cause, once for all parked work until it can be taken in.
 pub(crate) fn tell_parked(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -329,12 +329,12 @@ pub(crate) fn tell_parked(
     Ok(())
 }
 
-/// How the account tells of a repair.
+/// The account's sentence about a repair.
 fn repaired(what: &str) -> String {
     format!("Repaired: {what}")
 }
 
-/// Staged files as the repository takes them.
+/// Converts staged files to the repository's changes.
 pub(crate) fn changes(staged: &[StagedFile]) -> Vec<repo::FileChange> {
     staged
         .iter()

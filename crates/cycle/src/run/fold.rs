@@ -1,5 +1,5 @@
-//! Folding: what it asks of the model goes behind results, and its summary begins a new conversation. The journal has both, and
-//! the old conversation too; the machine knows when (`decide/fold`).
+//! Folding: its requests follow the results of calls, and its summary begins a new conversation. The journal keeps both, and the old
+//! conversation too. The machine decides when (`decide/fold`).
 
 use reveille_store::Entry;
 
@@ -15,7 +15,7 @@ use crate::{
     session::{Live, Session},
 };
 
-/// A user message with what is to be asked behind it, and the entry that says so.
+/// Appends the folding request to a user message, and returns its journal entry.
 pub(crate) fn with_ask(live: &Live, limits: &Limits, raw: String) -> (String, Vec<Entry>) {
     let Some(ask) = live.state.fold_ask(limits, &raw) else { return (raw, Vec::new()) };
     let tokens = live.state.folding.with(&raw);
@@ -25,10 +25,10 @@ pub(crate) fn with_ask(live: &Live, limits: &Limits, raw: String) -> (String, Ve
     }
 }
 
-/// Foldings by force between two turns of the model: each at least halves what can be left out.
+/// The maximum number of forced foldings between two turns of the model. Each at least halves the removable part.
 const MAX_FORCED: u32 = 12;
 
-/// Begins a shorter conversation where its model found this one too long; `false` if nothing more can be left out.
+/// Shortens the conversation because its model found it too long. `false` if nothing more can be left out.
 pub(crate) fn shorten(session: &mut Session<'_>, live: &mut Live) -> Result<bool, WakeError> {
     if live.state.forced_in_a_row() >= MAX_FORCED {
         return Ok(false);
@@ -37,8 +37,8 @@ pub(crate) fn shorten(session: &mut Session<'_>, live: &mut Live) -> Result<bool
     begin_anew(session, live, &summary)
 }
 
-/// Begins a new conversation with the summary of the one so far. One that is its first message alone begins with less of it; `false`
-/// if nothing of that can be left out.
+/// Begins a new conversation with the summary of the old one. If the old one is only its first message, that message is shortened; `false`
+/// if it can't be.
 pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live, summary: &Summary) -> Result<bool, WakeError> {
     if let (true, [first]) = (summary.is_forced, live.state.conversation.messages.as_slice()) {
         let Some(raw) = brief::shrunk(first) else { return Ok(false) };
@@ -55,9 +55,9 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live, summary: &S
     });
     let raw = session.context.redactor.redact_json(&raw);
     let conversation = &state.conversation;
-    // What was in it went through the redactor when it came.
+    // The content went through the redactor when it arrived.
     let raw = brief::carried(&raw, &conversation.messages, &state.open).unwrap_or(raw);
-    // Folding it once gained nothing.
+    // One folding has gained nothing.
     let is_again = summary.is_forced && state.forced_in_a_row() > 0;
     let raw = if is_again { brief::shrunk(&raw).unwrap_or(raw) } else { raw };
     begin_with(session, live, raw).map(|()| true)

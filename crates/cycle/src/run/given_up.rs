@@ -1,4 +1,4 @@
-//! What is said when work is given up, and who is told: nothing that a person said goes without a word.
+//! The notices about work that is given up, so that no person's message is dropped silently.
 
 use reveille_base::{
     redact::Redactor,
@@ -13,17 +13,17 @@ use crate::{
     session::Session,
 };
 
-/// Who is told of messages that are put aside, and how their words are shown.
+/// The recipient of notices about messages on hold, and the masking of their words.
 #[derive(Clone, Copy)]
 pub struct Teller<'a> {
-    /// Where what concerns no chat is told.
+    /// The chat for notices that concern no chat.
     pub owner_chat: ChatRef,
     /// Masks the live secrets.
     pub redactor: &'a Redactor,
 }
 
-/// Takes note of the cycle in which the last holder of the wake lock was killed. One that wasn't journalled yet counts against its
-/// messages at once: nothing else will ever tell of it, and a message that kills whoever takes it up would be taken up for ever.
+/// Records the cycle in which the last holder of the wake lock was killed. A cycle that wasn't journalled yet counts against its messages
+/// at once. Otherwise a message that kills each wake would be retried forever.
 pub fn note_cut_off(
     store: &mut FencedStore<'_>,
     left: &Holder,
@@ -36,7 +36,7 @@ pub fn note_cut_off(
     let notice = NewOutgoing {
         key: Some(format!("gave-up/{cycle_id}")),
         thread_id: left.thread_id,
-        // It quotes them, and no journal tells whose words they are.
+        // The notice quotes the messages, and no journal tells whether they are trusted.
         taint: Some("messages that are on hold".to_owned()),
         ..NewOutgoing::notice(
             left.chat.unwrap_or(teller.owner_chat),
@@ -46,13 +46,13 @@ pub fn note_cut_off(
     store.note_cut_off(cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice))
 }
 
-/// Whether one more failure makes it a dead letter.
+/// Returns `true` if one more failure puts the message on hold.
 fn is_last(message: &Incoming) -> bool {
     message.attempts + 1 >= MAX_ATTEMPTS
 }
 
-/// What is said of a cycle that was given up. That its messages fail is said once, however often they are tried, and once
-/// more when they are put aside; each branch with what it had written is named.
+/// Builds the notice about a cycle that was given up. A failure of its messages is reported once over all attempts, and again when they are
+/// put on hold. Each branch with unfinished work is named.
 pub(crate) fn given_up(
     session: &Session<'_>,
     cycle: &NewCycle,
@@ -111,7 +111,7 @@ fn begins_work_again(reasons: &[String], why: &str, when: &str, parked: Option<&
     format!("I gave up a piece of work ({}) because {why}. I'll start over with it {when}{parked}.", reasons.join("; "))
 }
 
-/// Nothing does this work again. What was answered may say of it that it was done, so it is said where it is.
+/// Reports work that won't be repeated. An answer may have called it done, so the notice says where it is.
 fn gives_work_up(reasons: &[String], why: &str, parked: Option<&str>) -> String {
     let parked = parked.map_or_else(String::new, |branch| {
         format!(

@@ -1,9 +1,9 @@
-//! Another model goes on: the preferred one can't be asked, or can again no longer be.
+//! Switches to a fallback model while the preferred one is unavailable, and back.
 //!
-//! A conversation that one model has signed is sent to no other. Where a cycle has none yet, its model is simply another one. Else
-//! a new conversation begins from the journal's account: what was asked stands as it stood, what was done comes from receipts, what came
-//! to nothing is told. It is one entry of the journal, so that a crash leaves either conversation and never half of one.
-//! Whoever asked is told once for each stretch of trouble.
+//! A conversation that one model has signed is never sent to another. If a cycle has no conversation yet, only its model changes. Otherwise
+//! a new conversation begins from the journal's account: requests stand unchanged, effects come from receipts, and failed calls are listed.
+//! The switch is one journal entry, so that a crash leaves one conversation or the other. The asking chat is told once per period of
+//! trouble.
 
 use reveille_base::types::ChatRef;
 use reveille_config::OFFLINE_MODEL;
@@ -24,7 +24,7 @@ use crate::{
     session::{Live, Session},
 };
 
-/// Whether what the simple model has begun is more than it calls quick: then the session uses the model that goes on.
+/// Returns `true` if the simple model's work turns out to be more than quick. The session then uses the next model.
 pub(crate) fn is_outgrown(session: &mut Session<'_>, live: &Live) -> Result<bool, WakeError> {
     if live.state.plan.as_ref().is_none_or(|plan| plan.complexity == Complexity::Quick) {
         return Ok(false);
@@ -34,8 +34,8 @@ pub(crate) fn is_outgrown(session: &mut Session<'_>, live: &Live) -> Result<bool
     Ok(session.try_model(model)?.is_none())
 }
 
-/// Tells a chat, once, that its message waits because no model can be asked that could be made. Where another one can, nothing is
-/// said: who answers in its place is told with the answer.
+/// Tells a chat once that its message waits because no configured model can be created. If another model can answer, nothing is said: the
+/// answer itself names the fallback.
 pub(crate) fn say_unusable(
     session: &mut Session<'_>,
     asking: Option<(ChatRef, Option<i64>)>,
@@ -57,7 +57,7 @@ pub(crate) fn say_unusable(
     Ok(())
 }
 
-/// Begins a new conversation with the model that the session uses now.
+/// Begins a new conversation with the session's current model.
 pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     let model = session.context.model.name().to_owned();
     let Live { cycle, state, world, .. } = &*live;
@@ -71,7 +71,7 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
         reader: world.foreign_chat(),
     });
     let raw = session.context.redactor.redact_json(&raw);
-    // What was in it went through the redactor when it came.
+    // The content went through the redactor when it arrived.
     let raw = brief::carried(&raw, &state.conversation.messages, &state.open).unwrap_or(raw);
     let from = cycle.model.clone();
     let lineup = observe::model_state_of(&session.store, session.context)?;
@@ -88,7 +88,7 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
     Ok(())
 }
 
-/// What a chat is told when another model than the preferred one answers it: once for each stretch of its trouble, or of a budget's.
+/// Builds the notice that a fallback model answers a chat, once per period of its trouble or of a spent budget.
 pub(crate) fn notice(
     session: &Session<'_>,
     lineup: &ModelState,
@@ -96,9 +96,9 @@ pub(crate) fn notice(
     answering: &str,
 ) -> Result<Option<Change>, WakeError> {
     let is_in_line = lineup.lineup.iter().any(|model| model.name == answering);
-    // The simple one begins without a word, unless it answers for want of money.
+    // The simple model starts without a notice, unless it answers for lack of money.
     let stands_in = || lineup.asked(chat).is_some_and(|asked| asked.name == answering);
-    // Where a chat is kept local its person has chosen who answers.
+    // The person of a local chat has chosen the model.
     let is_wanted = lineup.name() == answering || lineup.is_local(Some(chat));
     if !(is_in_line || stands_in()) || is_wanted || lineup.is_stood_in_for(answering) {
         return Ok(None);
@@ -119,7 +119,7 @@ pub(crate) fn notice(
     })))
 }
 
-/// Why the preferred model isn't asked for a chat, with a key of its own for each stretch of that.
+/// Returns the reason why the preferred model isn't asked for a chat, with a key per period.
 fn why_not(session: &Session<'_>, lineup: &ModelState, chat: ChatRef) -> Result<Option<(String, String)>, WakeError> {
     let now = session.now();
     let preferred = lineup.name();

@@ -1,5 +1,5 @@
-//! A look for the one most useful thing: what the model is shown, what stands in the log whatever it makes of it, and a proposal that it
-//! ends with.
+//! Initiative: a search for the one most useful unasked action. This builds the model's input, the line for the log, and the proposal at
+//! the end.
 
 use reveille_base::words::{one_line, shortened};
 use reveille_git::Repo;
@@ -17,17 +17,17 @@ use crate::{
     session::{Live, Session},
 };
 
-/// Turns of the model that it takes at most.
+/// The maximum number of the model's turns.
 const ROUNDS_MAX: u32 = 8;
-/// What it may cost, in US dollars. One request may pass that; none is begun after it.
+/// The maximum cost, in US dollars. One request may exceed it; none starts afterwards.
 const BUDGET_USD: f64 = 0.10;
 
-/// What the log shows of a proposal that couldn't be told, in characters.
+/// The maximum length of a failed proposal in the log, in characters.
 const MAX_LOGGED_CHARS: usize = 300;
-/// The tool that a proposal is told by.
+/// The tool that sends a proposal.
 const TELL: &str = "tell";
 
-/// What is asked of the model.
+/// The question to the model.
 const ASKED: &str = "\
 Nobody has asked for anything. A written rule has weighed your person's tasks and projects; these are worth something, the best first. Do \
 one of these three:
@@ -37,7 +37,7 @@ last words is told, too.
 3. End without a word, if nothing is worth their attention.
 Take few steps. What you do is read in the log, so don't report it.";
 
-/// The block, and the choice's line for the log.
+/// Builds the opening's block, and the line for the log.
 pub(crate) fn begin(session: &Session<'_>, repo: &Repo) -> Result<Begun, WakeError> {
     let config = session.context.config;
     let documents = Documents::new(repo.root(), Vec::new());
@@ -61,17 +61,17 @@ fn element(candidate: &InitiativeCandidate) -> String {
     format!("\n<candidate>\n{}{next}\n</candidate>", escape(&candidate.told()))
 }
 
-/// Whether it has taken what it may.
+/// Returns `true` if the allowance is used up.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     let spent = session.store.spent_by(&live.cycle.id)?;
     Ok(live.state.meter.taken.rounds >= ROUNDS_MAX || spent.cost_usd >= BUDGET_USD)
 }
 
-/// How a sentence begins that proposes something without asking.
+/// Beginnings of sentences that propose something without a question mark.
 const PROPOSES: [&str; 6] = ["shall i", "should i", "i suggest", "i propose", "i could", "would you like"];
 
-/// Tells a proposal that the model has made in plain text, as `tell` would. Where nothing came of the question, it isn't asked again
-/// until something changes.
+/// Sends a proposal that the model has made as plain text, as `tell` would. If the question had no result, it isn't asked again until
+/// something changes.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     let has_done =
         |live: &Live| live.state.receipts.iter().any(|receipt| !receipt.tool.is_empty() && receipt.what.is_some());
@@ -94,7 +94,7 @@ fn proposes(text: &str) -> bool {
     text.contains('?') || PROPOSES.iter().any(|begin| lower.contains(begin))
 }
 
-/// Sends the model's last words, if it may speak.
+/// Sends the model's last words, if the policy allows it.
 fn tell(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     let tooling = session.tooling();
     let text = live.state.last_text().to_owned();

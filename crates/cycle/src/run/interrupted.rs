@@ -1,4 +1,4 @@
-//! A cycle that stopped before its end: what is written down, who is told, and when it is given up.
+//! A cycle that stopped early: its record, its notices, and the decision to give it up.
 
 use reveille_git::{Parked, Parking, Publish, Repo};
 use reveille_store::{Change, CycleEnd, CycleState, NewOutgoing};
@@ -21,7 +21,7 @@ use crate::{
     session::{Live, Next, Session},
 };
 
-/// Writes down why a cycle stopped. What was said stays queued, what was paid for stays in the journal.
+/// Records the reason for the stop. Messages stay queued, and paid turns stay in the journal.
 pub(crate) async fn interrupted(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -46,8 +46,8 @@ pub(crate) async fn interrupted(
             session.store.pause_cycle(&cycle.id, now, &why)?;
             return Ok(Next::Nobody);
         }
-        // Left as running: the next wake takes it up as one that was cut off, which is counted.
-        // Work in the background takes as many wakes as it takes, as long as each brings it further.
+        // Left as running: the next wake resumes the cycle as an interrupted one, which counts as a try. Background work may take any
+        // number of wakes, as long as each makes progress.
         Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
             session.store.pause_cycle(&cycle.id, now, &why)?;
             return Ok(Next::Nobody);
@@ -57,7 +57,7 @@ pub(crate) async fn interrupted(
             return Ok(Next::Nobody);
         }
         Interrupt::Rejected(_) => {
-            // Its server has answered, whatever it thinks of this request.
+            // The server has answered, even though it rejected this request.
             session.store.model_answered(&cycle.model)?;
             return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Failed(why))
                 .await
@@ -108,23 +108,23 @@ pub(crate) async fn interrupted(
     }
     session.lay_down();
     sync::deliver(session).await?;
-    // What others ask may cost less.
+    // Other chats' requests may cost less.
     let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. } | Interrupt::KeptLocal);
     Ok(if is_its_own || taken_over != TakenOver::Not { Next::Others } else { Next::Nobody })
 }
 
-/// Whether somebody else goes on at once with what a model couldn't do.
+/// The part of a cycle that another model continues at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TakenOver {
-    /// Nobody: it waits.
+    /// Nothing: the cycle waits.
     Not,
-    /// What the grammar understands of it is answered, and the rest waits.
+    /// The fallback grammar answers the messages that it understands, and the rest waits.
     InPart,
     /// All of it.
     Whole,
 }
 
-/// Another model that can be asked takes the cycle over, or what it was about. Whoever asked is told so when that begins.
+/// Finds another model for the cycle or its messages. The asking chat is told when that model begins.
 fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError> {
     let Live { cycle, state, .. } = live;
     let lineup = observe::model_state_of(&session.store, session.context)?;
@@ -144,8 +144,8 @@ fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError
     Ok(if state.open.iter().any(is_understood) { TakenOver::InPart } else { TakenOver::Not })
 }
 
-/// Tells the owner that a model doesn't exist which another one stands in for: only they can mend that setting. Who hears it
-/// from the hand-over itself isn't told twice.
+/// Tells the owner that a model doesn't exist and another replaces it, because only they can correct the setting. A chat that learns of it
+/// from the switch itself isn't told twice.
 fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
     let model = &live.cycle.model;
     let preferred = observe::model_state_of(&session.store, session.context)?;
@@ -160,8 +160,8 @@ fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(),
     session.alarm(&key, text).map(|_| ())
 }
 
-/// Tells the asking chat, once for each stretch of trouble, that its message is kept. What waits for a budget waits long: where
-/// nobody has a message open, the chat that it is for is told all the same, or the owner.
+/// Tells the asking chat once per period of trouble that its message is kept. Waiting for a budget takes long, so the chat concerned, or
+/// the owner, is told even without an open message.
 fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
     let Live { cycle, state, .. } = live;
     let chat = cycle.chat.unwrap_or(session.context.config.owner_chat);
@@ -194,8 +194,8 @@ fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &In
     Ok(session.store.change(&cycle.id, &changes)?)
 }
 
-/// Ends a cycle that can't be resumed: its messages go back to the queue, its unpublished work onto a branch of its own,
-/// and its person is told in one sentence.
+/// Ends a cycle that can't be resumed: its messages return to the queue, its unpublished work goes to a separate branch, and its person is
+/// told in one sentence.
 pub(crate) async fn give_up(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -227,7 +227,7 @@ pub(crate) async fn give_up(
     let notice =
         row.map(|row| given_up::given_up(session, &row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
     let (counts, is_hopeless) = (giving_up.counts(), matches!(giving_up, GivingUp::TooLong(_)));
-    // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
+    // Without failing messages nothing else would end it, and the same reasons would be tried forever.
     let is_over = counts && state.open.is_empty();
     let head_seen = if is_over { finish::seen_with(session, repo, state.head_shown.as_deref())? } else { None };
     let end = CycleEnd {

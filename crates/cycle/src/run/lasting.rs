@@ -1,16 +1,17 @@
-//! What lasts of a cycle that didn't come to its end: whoever goes on with its work must not do that again.
+//! The lasting effects of an unfinished cycle, which a later cycle must not repeat.
 
 use reveille_base::types::Effect;
 use reveille_policy as policy;
 use reveille_store::Entry;
 use reveille_tools::Registry;
 
-/// Tools of our own stores whose effect outlives a cycle that is given up. What acts outside them is known by its effect.
+/// Tools of our own stores with an effect that outlives a cycle that is given up. Tools that act elsewhere are recognised by their declared
+/// effect.
 const LASTING_TOOLS: [&str; 7] =
     ["reply", "tell", "reminder_set", "reminder_move", "reminder_done", "brain_revert", "undo_last"];
 
-/// What lasts, by its receipts. A call that acts outside our stores lasts, unless it was judged to be safe: such a command changed the
-/// scratch alone.
+/// Lists the receipts of lasting effects. A call that acts outside our stores lasts, unless it was judged safe, since a safe command only
+/// changes the scratch folder.
 pub(crate) fn lasting<'j>(journal: &'j [Entry], registry: &Registry) -> Vec<&'j str> {
     let is_safe = |call: &str| {
         journal.iter().any(|entry| match entry {

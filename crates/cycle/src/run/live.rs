@@ -1,4 +1,4 @@
-//! A cycle with the model from its beginning, or from where it was cut off, to its end.
+//! A cycle with the model from its start, or its interruption, to its end.
 
 use tracing::Instrument as _;
 
@@ -15,7 +15,7 @@ use crate::{
     session::{Ending, Halt, Live, Next, Session},
 };
 
-/// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.
+/// Parks a cycle that waits for a person: the question is in the outbox, and the wake after the answer resumes it.
 async fn parked(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     session.report.outcome = WakeOutcome::Parked;
     session.store.park_cycle(&live.cycle.id)?;
@@ -23,7 +23,7 @@ async fn parked(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError>
     sync::deliver(session).await
 }
 
-/// A look back that waits until messages are answered: it hasn't failed, and goes on in this wake if there is time.
+/// Pauses a background job until messages are answered. The job hasn't failed, and resumes in this wake if there is time.
 fn gave_way(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     let now = session.now();
     session.store.pause_cycle(&live.cycle.id, now, "something else goes first")?;
@@ -31,24 +31,24 @@ fn gave_way(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     Ok(())
 }
 
-/// Drives a cycle to its end, or writes down why it stopped.
+/// Drives a cycle to its end, or records the reason for its stop.
 pub(crate) async fn carry_on(session: &mut Session<'_>, repo: &Repo, mut live: Live) -> Result<Next, WakeError> {
     session.chat = live.cycle.chat;
-    // What is logged meanwhile stands in it. It names things of ours alone: no word of a message or of a model's.
+    // The span for logs of this cycle. It names only ids, never a message's or a model's words.
     let span = tracing::info_span!("cycle", id = %live.cycle.id, chat = live.cycle.chat.map(|chat| chat.id));
     let driven = step::drive(session, &mut live).instrument(span).await;
     session.chat = None;
     match driven {
         Ok(Driven::Complete) => Box::pin(complete(session, repo, live)).await.map(|()| Next::Others),
         Ok(Driven::Parked) => parked(session, &live).await.map(|()| Next::Others),
-        // [`step::drive`] goes on with it.
+        // [`step::drive`] continues after a switch itself.
         Ok(Driven::Handed) | Ok(Driven::GivesWay) => gave_way(session, &live).map(|()| Next::Others),
         Err(Halt::Interrupted(interrupt)) => interrupted::interrupted(session, repo, &live, interrupt).await,
         Err(Halt::Failed(error)) => Err(error),
     }
 }
 
-/// Ends a cycle of which nothing more is to be asked of the model.
+/// Ends a cycle that needs nothing more from the model.
 pub(crate) async fn complete(session: &mut Session<'_>, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
     token_rate::keep(session, &live)?;
     own_work::conclude(session, &mut live)?;

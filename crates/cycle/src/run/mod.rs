@@ -1,4 +1,4 @@
-//! A wake at work: it looks, takes the lock, runs cycles from their beginning to their commit, and ends.
+//! A working wake: reads the situation, takes the lock, runs cycles from start to commit, and ends.
 
 pub(crate) mod approve;
 mod attached;

@@ -18,19 +18,19 @@ use crate::{
     tooling::Means,
 };
 
-/// Looks at the queue that one `wake --once` takes at most: after the lock is freed it looks once more, so that what
-/// came in the last moment isn't left.
+/// The maximum number of looks at the queue in one `wake --once`. After freeing the lock the wake looks once more, so that no late message
+/// is left.
 const MAX_LOOKS: u32 = 5;
 
-/// One wake: does what is due, or finds that nothing is.
+/// Runs one wake: does the due work, or finds none.
 ///
 /// # Errors
-/// When the workspace, the database or the repository can't be used. A model or a remote that can't be reached is no error.
+/// If the workspace, the database or the repository can't be used. An unavailable model or remote is no error.
 pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     let ended = look(context, store, trigger).await;
     let now = context.clock.now();
     let noted = match &ended {
-        // Of these the next try knows nothing.
+        // These errors don't affect the next attempt.
         Err(WakeError::Store(StoreError::Busy | StoreError::LeaseLost { .. })) => Ok(()),
         Err(error) => store.trouble(UpkeepKind::Wake, &context.redactor.redact(&error.to_string()), now),
         Ok(report) if report.outcome == WakeOutcome::Locked => Ok(()),
@@ -48,7 +48,7 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
     ended
 }
 
-/// Sees that what this wake has to write finds room: the scratch folder is emptied first. With plenty of room some is kept for a last word.
+/// Makes room for this wake's writes by emptying the scratch folder if necessary. With plenty of room, some is reserved for a last message.
 fn make_room(context: Context<'_>) {
     let Config { workspace_dir, disk_reserve, .. } = context.config;
     let cleared = CommandRoom::look(&context.config.scratch_dir(), *disk_reserve).empty_if_short();
@@ -59,7 +59,7 @@ fn make_room(context: Context<'_>) {
             "the disk is short of room: the scratch folder was emptied"
         );
     }
-    // A fleet has a workspace for each of many assistants: what one of them has to say waits there until there is room again.
+    // In a fleet each of many assistants has a workspace: there a message waits until there is room again.
     if !context.is_turn {
         disk::keep_ballast(workspace_dir, *disk_reserve);
     }
@@ -74,13 +74,13 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             break;
         }
         let (settles_doubts, is_due) = store.reading(|| {
-            // What ended in doubt in this very wake is the next one's to repeat.
+            // Deliveries that became doubtful in this wake are repeated by the next one.
             let settles_doubts = look == 0
                 && context.channel.is_some()
                 && store.stopped()?.is_none()
                 && store.has_doubtful(context.clock.now())?;
             let is_due = match observe::is_anything_due(store, context) {
-                // Whoever holds the lock finds the same, and tells of it.
+                // The lock's holder finds the same error and reports it.
                 Err(WakeError::Repo(_)) => true,
                 is_due => is_due?,
             };
@@ -102,7 +102,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             Err(error) => return Err(WakeError::Lock(error)),
         };
         make_room(context);
-        // After this machine's own lock: only one of its processes asks.
+        // After this machine's own lock, so that only one of its processes asks for the lease.
         let sharing = match sharing::take(context, store)? {
             Ok(sharing) => sharing,
             Err(others) => {
@@ -113,7 +113,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
         let is_shared = store.is_shared();
         let mut session = match Session::begin(context, &means, store, (lock, sharing), trigger, &mut report) {
             Ok(session) => session,
-            // A wake of another machine works on a shared database, whose lock file isn't here.
+            // Another machine's wake works on the shared database; its lock file isn't here.
             Err(WakeError::Store(StoreError::Busy)) if is_shared => {
                 report.leave_to("A wake of another machine is at work.".to_owned());
                 break;

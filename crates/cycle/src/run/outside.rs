@@ -1,9 +1,9 @@
-//! Calls that come from outside a conversation: an MCP client's (`wake mcp`).
+//! Calls from outside a conversation, by an MCP client (`wake mcp`).
 //!
-//! What reads is judged, answered at once, and leaves nothing behind; what would have to ask is refused, as nothing waits there.
-//! What changes something is a cycle of its own, whose one turn the client
-//! has taken: the same lock and fence, journal, policy, approvals and commit as any other. Nobody here knows what a client's model
-//! has read, so such a cycle counts as having read what others wrote: facts go into quarantine, and what persists asks its person.
+//! A reading call is judged, answered at once, and leaves no trace; one that would ask is refused, because no person waits there. A
+//! changing call becomes a cycle whose one turn the client has taken, with the same lock and fence, journal, policy, approvals and commit
+//! as any other. A client's model may have read anything, so such a cycle counts as tainted: facts go into quarantine, and lasting effects
+//! ask.
 
 use std::{rc::Rc, time::Duration};
 
@@ -44,18 +44,18 @@ use crate::{
     tooling::{Means, Tooling},
 };
 
-/// Whose bytes its call is made of.
+/// The origin of the call's content.
 const TAINT: &str = "an MCP client";
-/// The id of its one call.
+/// The id of the one call.
 const CALL: &str = "mcp_1";
-/// How long another wake is waited for.
+/// How long to wait for another wake.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
-/// The pause between two looks.
+/// The pause between two attempts.
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
-/// Messages that `queue_list` shows.
+/// The maximum number of messages in `queue_list`.
 const MAX_LISTED: usize = 50;
 
-/// Tools of the registry that a client is offered. Those of a conversation (plans, notes) have no place in a single call.
+/// The registry's tools offered to a client. Tools of a conversation (plans, notes) are useless in a single call.
 const OFFERED: [&str; 14] = [
     "memory_read",
     "memory_search",
@@ -75,12 +75,12 @@ const OFFERED: [&str; 14] = [
 const REPLY: &str = "reply";
 const QUEUE_LIST: &str = "queue_list";
 
-/// What a client is told.
+/// The result for a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// In words for its model.
+    /// The text for its model.
     pub text: String,
-    /// Whether the call didn't do what it was asked.
+    /// True if the call failed.
     pub is_error: bool,
 }
 
@@ -99,11 +99,11 @@ impl From<Outcome> for Told {
     }
 }
 
-/// The definitions of what can be called, as the protocol has them.
+/// Returns the definitions of the callable tools, in the protocol's form.
 pub fn offered(context: Context<'_>) -> Vec<Value> {
     let registry = Tooling::read(context).registry;
     let names: Vec<&str> = OFFERED.into_iter().filter(|name| *name != REPLY).collect();
-    // A client goes by the hints for all verbs of a tool.
+    // A client applies the hints to all verbs of a tool.
     let all_are = |offered: &str, effects: &[Effect]| {
         let verbs = names.iter().filter_map(|name| registry.get(name)).filter(|tool| tool.offered_as() == offered);
         verbs.into_iter().all(|tool| effects.contains(&tool.effect))
@@ -139,7 +139,7 @@ pub fn offered(context: Context<'_>) -> Vec<Value> {
 /// Carries a call out. `input` is a raw JSON object.
 ///
 /// # Errors
-/// When the workspace, the database or the repository can't be used; what was begun is taken up by the next wake.
+/// If the workspace, the database or the repository can't be used. The next wake resumes a started call.
 pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
     let registry = Tooling::read(context).registry;
     if name == QUEUE_LIST {
@@ -171,7 +171,8 @@ pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &s
     }
 }
 
-/// Why a call that reads isn't carried out; none: it is. Nothing waits here for an answer, so what would ask is refused, too.
+/// Returns the reason to refuse a reading call. `None` if it is allowed. A call that would ask is refused too, because nobody waits for the
+/// answer.
 fn refused(verdict: Verdict) -> Option<String> {
     let Verdict { decision, reasons, .. } = verdict;
     let why = reasons.join(" ");
@@ -185,7 +186,7 @@ fn refused(verdict: Verdict) -> Option<String> {
     }
 }
 
-/// What the policy says of a look at the queue, which no tool of a conversation's takes.
+/// Returns the policy's verdict on reading the queue, which no conversation tool does.
 fn queue_verdict(world: &World) -> Verdict {
     let subject = Subject {
         tool: QUEUE_LIST,
@@ -206,7 +207,7 @@ fn queue_verdict(world: &World) -> Verdict {
     policy::judge(&subject, &world.rules, &circumstances)
 }
 
-/// Messages that wait, a line each.
+/// Lists the waiting messages, one per line.
 fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
     let queued = store.queued()?;
     let line = |message: &Incoming| {
@@ -226,10 +227,10 @@ fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
     Ok(context.redactor.redact(&lines.join("\n")))
 }
 
-/// The world of a call that only looks: no chat, nothing to be said.
+/// Builds the world of a reading call, without a chat or messages.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
     let (config, now) = (context.config, context.clock.now());
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
@@ -247,7 +248,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
     })
 }
 
-/// A call that changes something: under the lock, as a cycle.
+/// Runs a changing call as a cycle, under the lock.
 async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
     if let Some(stopped) = store.stopped()? {
         return Ok(Told::failed(format!(
@@ -276,7 +277,7 @@ async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str
     Ok(told)
 }
 
-/// The wake lock; none if another wake doesn't end within [`LOCK_WAIT`].
+/// Acquires the wake lock. `None` if another wake doesn't end within [`LOCK_WAIT`].
 async fn patiently(context: Context<'_>) -> Result<Option<WakeLock>, WakeError> {
     let until = tokio::time::Instant::now() + LOCK_WAIT;
     loop {
@@ -291,7 +292,7 @@ async fn patiently(context: Context<'_>) -> Result<Option<WakeLock>, WakeError> 
     }
 }
 
-/// A call of `reply` names the message that it answers; the tool itself answers those of its cycle.
+/// Extracts the message that a call of `reply` answers. The tool itself answers the messages of its cycle.
 fn answering(input: &str) -> Result<(i64, String), Told> {
     let mut arguments: Value = serde_json::from_str(input).unwrap_or_default();
     let message =
@@ -331,7 +332,7 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     let lineup = observe::model_state_of(&session.store, session.context)?;
     let mut world = prepare::world(session, &repo, &cycle, &lineup, (&queued, &ids), &mut account)?;
     world.taint = Some(TAINT.to_owned());
-    // Tools write nothing, so that a call which can't be done leaves no cycle behind.
+    // Tools write nothing themselves, so an impossible call leaves no cycle behind.
     let tooling = session.tooling();
     let registry = &tooling.registry;
     let verdict = registry.judge(name, &input, &world, Some(TAINT));
@@ -363,7 +364,7 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     record::record(session, &mut live, &turn(name, &input), &[])?;
     let _: Next = live::carry_on(session, &repo, live).await?;
     let told = what_became_of(session, &id)?;
-    // It is done and committed: trouble with what comes after is no error of the call.
+    // The call is done and committed; a later failure is no error of the call.
     let is_wanted = sync::is_wanted(session, &repo);
     if let Err(error) = is_wanted.and_then(|is| if is { Ok(false) } else { sync::after_answers(session, &repo) }) {
         let why = session.context.redactor.redact(&error.to_string());
@@ -372,7 +373,7 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     Ok(told)
 }
 
-/// The repository, with what a killed wake had left brought in order.
+/// Opens the repository and completes a killed wake's changes.
 fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
     let repo = ready::open_repo(session)?;
     repo.remove_stale_locks();
@@ -384,7 +385,7 @@ fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
     Ok(repo)
 }
 
-/// What the journal tells of the call.
+/// Reads the call's result from the journal.
 fn what_became_of(session: &Session<'_>, cycle_id: &str) -> Result<Told, WakeError> {
     let outcome = session.store.journal(cycle_id)?.into_iter().find_map(|entry| match entry {
         Entry::Outcome { content, is_error, .. } => Some(Told { text: content, is_error }),
@@ -405,26 +406,26 @@ fn what_became_of(session: &Session<'_>, cycle_id: &str) -> Result<Told, WakeErr
     })
 }
 
-/// The one turn of such a cycle.
+/// Builds the only turn of such a cycle.
 fn turn(name: &str, input: &str) -> Entry {
     let input: Value = serde_json::from_str(input).unwrap_or_else(|_| json!({}));
     let call = json!([{"type": "tool_use", "id": CALL, "name": name, "input": input}]);
     Entry::Turn { content: call.to_string(), stop: Stop::ToolUse, usage: Usage::default() }
 }
 
-/// Paths of the memory that can be read as resources.
+/// Lists the paths of the memory that can be read as resources.
 ///
 /// # Errors
-/// Why they aren't shown.
+/// The reason why they aren't shown.
 pub fn memory_paths(context: Context<'_>, store: &Store) -> Result<Vec<String>, Unread> {
     let world = reader(context, store, &json!({}))?;
     Ok(world.documents.list().into_iter().filter(|path| is_resource(path)).collect())
 }
 
-/// One of them, as it is now.
+/// Reads one of these documents.
 ///
 /// # Errors
-/// It isn't there, or why it isn't shown.
+/// If it is missing, or the reason why it isn't shown.
 pub fn memory_text(context: Context<'_>, store: &Store, path: &str) -> Result<String, Unread> {
     let world = reader(context, store, &json!({ "path": path }))?;
     let text = world.documents.get(path).filter(|_| is_resource(path)).ok_or(Unread::Missing)?;
@@ -432,11 +433,11 @@ pub fn memory_text(context: Context<'_>, store: &Store, path: &str) -> Result<St
 }
 
 fn is_resource(path: &str) -> bool {
-    // Names of documents that came in from other programs are others' words.
+    // Names of documents imported from other programs are untrusted text.
     path.starts_with("memory/") && !memory::is_imported(path) || path == memory::CLAUDE
 }
 
-/// What a reader of resources sees, unless the policy speaks against it: resources are read as `memory_read` reads.
+/// Builds the world of a resource's reader, unless the policy forbids reading. Resources are read as `memory_read` reads.
 fn reader(context: Context<'_>, store: &Store, input: &Value) -> Result<World, Unread> {
     let why = |why: &str| Unread::Refused(context.redactor.redact(why));
     let world = looking(context, store).map_err(|error| why(&error.to_string()))?;

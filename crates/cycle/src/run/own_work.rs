@@ -1,5 +1,5 @@
-//! Work of its own in its cycle: what it begins with, what its tools may do, what bounds it, and what is left to be said at its end. One
-//! place for all kinds; each has a file of its own.
+//! Background jobs in their cycle: the start, the allowed tools, the limits and the conclusion. This module dispatches; each kind has a
+//! file of its own.
 
 use reveille_base::types::OwnWork;
 use reveille_git::Repo;
@@ -14,7 +14,7 @@ use crate::{
     session::{Live, Session},
 };
 
-/// Prepares what these reasons are about; nothing, where they are no own work.
+/// Prepares the start of a background job. Empty for other reasons.
 pub(crate) fn begin(
     session: &Session<'_>,
     repo: &Repo,
@@ -34,7 +34,7 @@ pub(crate) fn begin(
     }
 }
 
-/// What a cycle's tools may do; none: it is no own work.
+/// Returns the assignment of a cycle's tools. `None` if the cycle is no background job.
 pub(crate) fn assignment(
     repo: &Repo,
     cycle: &NewCycle,
@@ -51,8 +51,8 @@ pub(crate) fn assignment(
     })
 }
 
-/// Whether nothing more is to be asked of the model: it has said what came of its work, or what the work may cost is spent. One request
-/// can pass that bound; none is begun after it.
+/// Returns `true` if the model should be asked nothing more: it has reported its result, or the budget is spent. One request may exceed the
+/// budget; none starts afterwards.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     match &live.cycle.work {
         Some(OwnWork::Step { plan, .. }) => plan_step::is_over(session, live, plan),
@@ -62,7 +62,7 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeEr
     }
 }
 
-/// What the model is asked for before its work can end; none: nothing is missing.
+/// Returns the request to the model before its work can end. `None` if nothing is missing.
 pub(crate) fn is_missing(live: &Live) -> Option<&'static str> {
     match &live.cycle.work {
         Some(OwnWork::Step { .. }) => plan_step::is_missing(live),
@@ -70,7 +70,7 @@ pub(crate) fn is_missing(live: &Live) -> Option<&'static str> {
     }
 }
 
-/// Once the model has nothing more to do, before the commit: what is left to be written down and told.
+/// Concludes the work before the commit, once the model is done: records and reports.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     match live.cycle.work.clone() {
         Some(OwnWork::Step { plan, step, .. }) => plan_step::conclude(session, live, &plan, step),

@@ -1,16 +1,16 @@
-//! What each kind of own work gives its cycle to begin with.
+//! The start of a background job's cycle.
 
 use super::deeds::Deeds;
 
-/// What a cycle of own work begins with.
+/// The start of a background job's cycle.
 #[derive(Default)]
 pub(crate) struct Begun {
     /// A block of the opening.
     pub(crate) block: String,
-    /// What is done by rule before the model is asked.
+    /// The effects by rule before the model is asked.
     pub(crate) rule: Deeds,
-    /// Whose words the block holds, where they aren't the memory's.
+    /// The origin of the block's untrusted text, if any.
     pub(crate) taint: Option<String>,
-    /// Words that call for tools, besides the reason's.
+    /// Words for the choice of tools, besides the reason's.
     pub(crate) words: String,
 }

@@ -1,4 +1,4 @@
-//! A step of a long task: what its cycle is told of the whole, which stays short however long that is, and how it ends.
+//! A step of a long task: the start of its cycle, with a short account of the whole task, and its conclusion.
 
 use std::collections::BTreeSet;
 
@@ -17,25 +17,25 @@ use crate::{
     session::{Live, Session},
 };
 
-/// Steps before this one whose results are shown, the last; those that it needs come besides.
+/// The number of shown results of earlier steps, the latest ones. Steps that this one needs come in addition.
 const BEFORE_MAX: usize = 12;
-/// Characters of what was learned that are shown, the newest.
+/// The maximum length of shown lessons, in characters; the newest are shown.
 const LEARNED_CHARS_MAX: usize = 4_000;
-/// Steps after this one that are named.
+/// The number of later steps that are named.
 const AFTER_MAX: usize = 3;
-/// Things done in earlier tries that are named.
+/// The number of effects of earlier tries that are named.
 const DONE_MAX: usize = 30;
 /// The tool that ends a step's cycle.
 const STEP_END: &str = "step_end";
 
-/// What is asked of the model.
+/// The request to the model.
 const ASKED: &str = "\
 Nobody waits for you: take this one step of a long task, and no other. The plan below is your own, made at your person's wish; each step \
 has a conversation of its own, and only what you give `step_end` reaches the next. Do the step with your tools, check it, and call \
 `step_end`: `done` with what is there now; `failed` with what to try instead; `stuck` with the question, if only your person can say how to go on. \
 Don't write to your person otherwise.";
 
-/// What its cycle begins with.
+/// Builds the start of the step's cycle.
 pub(crate) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, number: u32) -> Result<Begun, WakeError> {
     let documents = Documents::new(repo.root(), Vec::new());
     let text = steps_path(plan).map(|path| documents.text(&path)).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, number: u32)
     Ok(Begun { block: told(plan, &steps, step, &before), ..Begun::default() })
 }
 
-/// What earlier runs of the step did that lasts, but for those that were undone.
+/// Lists the lasting effects of earlier runs of the step that weren't undone.
 fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<String>, WakeError> {
     let mut done = Vec::new();
     for row in session.store.ended_work(&format!("{}{number}/", OwnWork::of_plan(plan)))? {
@@ -57,7 +57,7 @@ fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<Str
             Err(StoreError::Damaged(_)) => continue,
             journal => journal?,
         };
-        // A receipt may hold words of others that such a run had read: it is named alone.
+        // A receipt of a tainted run may contain untrusted text, so only the run is named.
         if session.store.taints_of(&row.cycle.id)?.is_none() {
             done.extend(lasting(&journal, &session.tooling().registry).into_iter().map(str::to_owned));
         } else {
@@ -71,7 +71,7 @@ fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<Str
     Ok(done.split_off(first))
 }
 
-/// The block of the opening: bounded, however many steps there are.
+/// Renders the opening's block, whose length doesn't grow with the number of steps.
 fn told(plan: &str, steps: &TaskSteps, step: &TaskStep, done_before: &[String]) -> String {
     let all = steps.all();
     let mut text = format!(
@@ -132,7 +132,7 @@ fn line_of(step: &TaskStep) -> String {
     format!("{}. {}: {result}", step.number, escape(&step.what))
 }
 
-/// What was learned so far, the newest where it is too much.
+/// Renders the lessons so far, the newest if there are too many.
 fn learned(steps: &[TaskStep]) -> String {
     let own = steps
         .iter()
@@ -151,7 +151,7 @@ fn learned(steps: &[TaskStep]) -> String {
     lines.join("\n")
 }
 
-/// What its tools see of it.
+/// Returns the assignment for the step's tools.
 pub(crate) fn assignment(plan: &str, step: u32) -> Assignment {
     Assignment::Step(StepInHand { plan: plan.to_owned(), step, done: BTreeSet::new() })
 }
@@ -160,12 +160,12 @@ fn has_ended(live: &Live) -> bool {
     live.state.receipts.iter().any(|receipt| receipt.tool == STEP_END)
 }
 
-/// Whether the model has said what came of the step, its person has stopped the task, or its budget is spent.
+/// Returns `true` if the model has reported the step's result, the person has stopped the task, or the budget is spent.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<bool, WakeError> {
     Ok(has_ended(live) || !tool::is_in_hand(&live.world, plan) || out_of_money(session, live, plan)?.is_some())
 }
 
-/// What was spent and what may be, once nothing is left.
+/// Returns the spending and the budget, once the budget is spent.
 fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
     let text = steps_path(plan).map(|path| live.world.documents.text(&path)).unwrap_or_default();
     let budget = TaskSteps::parse(&text).0.budget_usd().unwrap_or(BUDGET_USD);
@@ -173,13 +173,13 @@ fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
 }
 
-/// What the model is asked for once, where it ends its turn without a word on the step.
+/// Returns the single request to a model that ends its turn without reporting a result.
 pub(crate) fn is_missing(live: &Live) -> Option<&'static str> {
     (!has_ended(live) && !live.state.was_asked_for_more())
         .then_some("(Say what came of the step with `step_end`. What isn't said there is lost.)")
 }
 
-/// What a step without an end of its own comes to: its task pauses where its money is spent, and else its person is asked.
+/// Concludes a step without a report: a spent budget pauses the task, otherwise the person is asked.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, number: u32) -> Result<(), WakeError> {
     if has_ended(live) {
         return Ok(());
@@ -202,7 +202,7 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, n
             tool::ended(&live.world, &hand, &report, &[])
         }
     };
-    // A step that its person has taken out meanwhile needs no end.
+    // A step that the person has removed meanwhile needs no conclusion.
     let Ok(ended) = ended else { return Ok(()) };
     let receipt = session.context.redactor.redact(&ended.told);
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };

@@ -1,4 +1,4 @@
-//! What a cycle begins with: the world that its tools see, and the conversation's fixed parts and first message.
+//! The start of a cycle: the world that its tools see, the conversation's fixed parts and the first message.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -36,10 +36,10 @@ use crate::{
     session::Session,
 };
 
-/// Problems of skills that one wake's account names at most; `health check` names all.
+/// The maximum number of skill problems in a wake's account; `health check` lists all.
 const MAX_NOTED: usize = 5;
 
-/// Builds what the tools see. `lineup` is of the look that the cycle began with; `open` are ids of `messages`.
+/// Builds the world that the tools see. `lineup` belongs to the look at the cycle's start; `open` are ids of `messages`.
 pub(crate) fn world(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -67,9 +67,9 @@ pub(crate) fn world(
     account.notes.extend(tooling.servers.problems.iter().cloned());
     let mut told_keys = session.store.told_keys()?;
     told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
-    // By the rule of this moment: it may have changed while the memory was pulled.
+    // Uses the current setting, which may have changed during the pull.
     let lineup = lineup.clone().with_local_chats(session.store.local_chats()?, config.owner_chat);
-    // What nobody asked for is the owner's affair, but no chat of theirs: it finds nothing of those that are kept local.
+    // Background jobs are the owner's but belong to no chat, so they see nothing of local chats.
     let is_local = lineup.is_local(cycle.chat);
     let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);
     let meaning = Meaning::new(config, session.context.redactor, caps);
@@ -108,15 +108,15 @@ pub(crate) fn world(
     })
 }
 
-/// What a chat is to be told of what it sets for a time. What comes by Telegram comes by a bot, which wakes for what it sets.
+/// Returns the warning that no wake will start at a time set in this chat. `None` for Telegram, whose bot starts the wakes itself.
 fn unwoken(session: &Session<'_>, cycle: &NewCycle) -> Option<String> {
     let config = session.context.config;
     let is_heard_here = cycle.chat.is_none_or(|id| id == ChatRef::TERMINAL);
     if is_heard_here { Waker::look(config, session.now()).warning(config) } else { None }
 }
 
-/// The rules as they hold for a chat: with the folders of ours that the tools for files may use, and no granted host for one
-/// that may not use all that is the owner's.
+/// Adapts the rules to a chat: adds our folders that file tools may use, and removes granted hosts for a chat that may not use everything
+/// of the owner's.
 fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter) -> policy::Rules {
     let rules = rules.with_scratch(&shelter.folder().work_path()).with_own(shelter.scratch());
     match documents.root() {
@@ -126,7 +126,7 @@ fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter)
     }
 }
 
-/// The steps that a cycle may take back: the owner's any, another chat's its own.
+/// Lists the steps that a cycle may undo: any step for the owner, its own steps for another chat.
 fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
     let foreign = view::foreign_chat(cycle.chat, session.context.config.owner_chat);
     let chats: Vec<ChatRef> = foreign.into_iter().collect();
@@ -135,7 +135,7 @@ fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>
     Ok(known.into_iter().chain(own).map(|(wake, commit)| Undoable { wake, commit: Some(commit), what: None }).collect())
 }
 
-/// The step that the chat means by "undo that", as `/undo` does: the newest of it, or of the console where it is the owner's.
+/// Returns the step that "undo that" means in this chat, as for `/undo`: its newest, or the terminal's if the chat is the owner's.
 fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
     let Some(chat) = cycle.chat else { return Ok(None) };
     let is_owners = view::foreign_chat(Some(chat), session.context.config.owner_chat).is_none();
@@ -155,14 +155,14 @@ fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result
     })
 }
 
-/// The files that the asking chat has sent.
+/// Lists the files that the asking chat has sent.
 pub(crate) fn attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Attachments, StoreError> {
     let files = cycle.chat.map(|chat| session.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
     let dir = session.context.config.media_dir.clone();
     Ok(Attachments { dir, files: files.unwrap_or_default(), ..Attachments::default() })
 }
 
-/// The cycle's fixed parts and its first message.
+/// Builds the conversation's fixed parts and first message.
 pub(crate) fn opening(
     session: &mut Session<'_>,
     cycle: &mut NewCycle,
@@ -173,7 +173,7 @@ pub(crate) fn opening(
 ) -> Result<Entry, WakeError> {
     let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
     let redactor = session.context.redactor;
-    // What people commit is the owner's affair, and is left for their cycle.
+    // People's commits are the owner's affair, and wait for the owner's cycle.
     let is_owners = world.foreign_chat().is_none();
     let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
     let words = format!("{}\n{}", called_for(&cycle.reasons, observation, &ids), work.words);
@@ -221,7 +221,7 @@ pub(crate) fn opening(
     })
 }
 
-/// The fixed parts of a conversation with the present model, about something in these words.
+/// Builds the fixed parts of a conversation with the current model, given words about its subject.
 fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead) -> (String, String) {
     let redactor = session.context.redactor;
     let orders = world.documents.text(memory::CLAUDE);
@@ -234,13 +234,14 @@ fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead)
         Some(work) => seen.offered_to(work, words, there),
         None => seen.offered(words, there),
     };
-    // Those of servers are in their words, and a server knows the keys that it was given. Ours are the same for everybody.
+    // Definitions from servers are in their own words, and a server knows the keys that it was given. Our own definitions contain no
+    // secrets.
     // fault: servers-definitions-believed-hold
     let tools = if tooling.servers.servers.is_empty() { offered } else { redactor.redact_json(&offered) };
     (system, tools)
 }
 
-/// The same for a cycle that another model began.
+/// Builds the fixed parts for a cycle that another model began.
 pub(crate) fn fixed_parts_again(
     session: &Session<'_>,
     cycle: &NewCycle,
@@ -257,8 +258,7 @@ pub(crate) fn fixed_parts_again(
     Ok(fixed_parts(session, world, &words, there))
 }
 
-/// What was said since the cycle's chat was begun afresh, without late answers to what was said before. They come in the order in
-/// which they were said.
+/// Returns the exchange since the chat's fresh start, without late answers to earlier messages. The order is that of the messages.
 fn since_fresh_start<'e>(
     session: &Session<'_>,
     cycle: &NewCycle,
@@ -272,9 +272,9 @@ fn since_fresh_start<'e>(
     Ok(since.cloned().collect())
 }
 
-/// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are
-/// on a branch of their own. And whose words those wakes had read: what they say of it may hold them, and whoever goes on with
-/// their work must know what was done.
+/// Lists lasting effects of given-up cycles for these messages, which must not be repeated. Their files don't count, since those are on
+/// separate branches. Also returns the taints of those cycles, because their receipts may contain untrusted text that the next model must
+/// see.
 fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
     let (mut done, mut after) = (Vec::new(), BTreeSet::new());
     for row in session.store.given_up_with(messages)? {
@@ -298,14 +298,14 @@ fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>,
     Ok((done, after))
 }
 
-/// The words that say what a cycle is about: what is said to it, and why it is due.
+/// Joins the words about a cycle's subject: its messages and its reasons.
 fn called_for(reasons: &[String], observation: &Situation, messages: &[i64]) -> String {
     let said = observation.messages.iter().filter(|message| messages.contains(&message.id));
     let said = said.flat_map(|message| [Some(message.text.as_str()), message.quoted.as_deref()]).flatten();
     reasons.iter().map(String::as_str).chain(said).collect::<Vec<_>>().join("\n")
 }
 
-/// Notes on documents that are there and can't be read as text.
+/// Notes existing documents that can't be read as text.
 fn unreadable(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_text(path).err());
     errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()

@@ -1,5 +1,5 @@
-//! What a button under a nudge says is done by rule: a task is finished, or nudges are turned off. Each is the wake's own commit, so that
-//! an undo takes it back.
+//! The effects of a button under a nudge, by rule: a task is finished, or nudges are turned off. Each is a commit of its own, so that it
+//! can be undone.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ use crate::{
     session::Session,
 };
 
-/// What is done about an answer.
+/// Computes the effects of an answer.
 pub(crate) fn deeds(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -33,7 +33,7 @@ pub(crate) fn deeds(
     Ok(deeds)
 }
 
-/// Finishes the task, as the tool does it that a model has: among those that the chat may see.
+/// Finishes the task as the model's tool would, among the tasks that the chat may see.
 fn finish_task(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -43,7 +43,7 @@ fn finish_task(
 ) -> Result<Deeds, WakeError> {
     let of_chat = NewCycle { chat: Some(nudge.chat), thread_id: nudge.thread_id, ..cycle.clone() };
     let world = prepare::world(session, repo, &of_chat, lineup, (&[], &[]), &mut Account::default())?;
-    // In quotation marks it is the whole title.
+    // Quotation marks mean the whole title.
     let input = json!({"task": format!("“{title}”")}).to_string();
     let done = Registry::offline().call("task_done", &input, &world);
     crate::context::check_readable(&world.documents)?;

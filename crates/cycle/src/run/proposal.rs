@@ -1,8 +1,8 @@
-//! A proposed change of the assistant's own orders, on its way from the call to the yes.
+//! A proposed change of the assistant's own orders, from the call to the approval.
 //!
-//! When it is asked, its tree is committed on a branch that a person can look at. Its row keeps each text as it was and as it would be,
-//! and the figure that it is to change. The yes carries out these texts or nothing: a file that says something else by then makes it
-//! void. The branch goes once the cycle is over.
+//! For the question, the change is committed on a branch that a person can inspect. Its row stores each text before and after, and the
+//! figure that the change should improve. The approval applies exactly these texts, or nothing if a file has changed meanwhile. The branch
+//! is deleted once the cycle is over.
 
 use reveille_base::{
     approval_text::visible,
@@ -23,12 +23,12 @@ use crate::{
     session::{Live, Session},
 };
 
-/// The longest branch name that is made of a title, in characters.
+/// The maximum length of a branch name made from a title, in characters.
 const MAX_SLUG_CHARS: usize = 40;
-/// How much is shown of a line beside a change, in characters.
+/// The maximum length of a shown line beside a change, in characters.
 const MAX_PLACE_CHARS: usize = 80;
 
-/// What a question about a call proposes; none: it is no proposal.
+/// Builds the proposal of a call. `None` if the call is no proposal.
 pub(crate) fn proposed(
     session: &mut Session<'_>,
     live: &Live,
@@ -58,7 +58,7 @@ pub(crate) fn proposed(
         [Some(name)] => Some((*name).to_owned()),
         _ => None,
     };
-    // What proposes it isn't over, and counts on neither side.
+    // The proposing cycle isn't over, so it counts on neither side.
     let began = session.store.cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
     let before = session.store.measured(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
     let redactor = session.context.redactor;
@@ -81,7 +81,7 @@ pub(crate) fn proposed(
     Ok(Some(Ok(NewProposal { title, files, effect, job, before, branch, commit })))
 }
 
-/// What a person reads beside the difference: the effect, and how the figure stands.
+/// Renders the text beside the difference: the stated effect, and the current figure.
 pub(crate) fn told(proposal: &NewProposal) -> Vec<String> {
     let NewProposal { effect, job, before, files, .. } = proposal;
     let mut told = vec![format!("Stated effect: {}.", effect_stated(*effect))];
@@ -93,7 +93,7 @@ pub(crate) fn told(proposal: &NewProposal) -> Vec<String> {
     told
 }
 
-/// Where a file is changed: the difference itself holds the edits alone, which may read otherwise elsewhere.
+/// Describes the places of a file's changes. The difference shows only the edits, which may mean something else in another place.
 fn places_of(file: &StagedFile) -> Vec<String> {
     let Some(base) = &file.base else { return vec![format!("`{}` is new.", file.path)] };
     let quoted = |line: &str| format!("“{}”", shortened(&visible(line.trim()), MAX_PLACE_CHARS));
@@ -109,7 +109,7 @@ fn places_of(file: &StagedFile) -> Vec<String> {
     places(base, &file.content).iter().map(told).collect()
 }
 
-/// Holds a carried-out call to what was agreed to: exactly those texts, or nothing.
+/// Checks that a completed call matches the approved texts exactly, and refuses it otherwise.
 pub(crate) fn as_agreed(
     session: &Session<'_>,
     cycle_id: &str,
@@ -130,7 +130,7 @@ pub(crate) fn as_agreed(
     }
 }
 
-/// Tells what an agreed change did: the figure in the week before it and since, with a button that takes it back.
+/// Reports the effect of an agreed change: the figure in the week before and since, with a button to undo it.
 pub(crate) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<Deeds, WakeError> {
     let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at } = proposal;
     let (now, config) = (session.now(), session.context.config);
@@ -167,7 +167,7 @@ pub(crate) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) ->
     Ok(Deeds { changes, ..Deeds::noted(vec![format!("Told what the change “{title}” did")]) })
 }
 
-/// Deletes the branches of proposals whose cycle is over. One that a person went on with is theirs.
+/// Deletes the branches of proposals whose cycle is over. A branch with a person's further commits stays.
 pub(crate) fn tidy(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     for proposal in session.store.proposals_with_branch()? {
         if let Err(error) = repo.drop_proposed(&proposal.new.branch, &proposal.new.commit) {

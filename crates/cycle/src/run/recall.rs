@@ -1,5 +1,5 @@
-//! Looks for what fits why a cycle is due: facts, entries of the log, what was said long ago. Its opening tells it, each with
-//! where it comes from. Where nobody can look, the opening tells what it told before there was an index.
+//! Searches the memory for a cycle's subject: facts, log entries, old messages. The opening shows each result with its origin. Without a
+//! search the opening shows its older, fixed selection.
 
 use reveille_base::words::shortened;
 use reveille_config::OFFLINE_MODEL;
@@ -10,19 +10,19 @@ use reveille_tools::{World, hits};
 
 use crate::{decide::brief::Recollection, session::Session};
 
-/// Hits that are looked at: what has room of them is shown.
+/// The number of results considered; those with room are shown.
 const HITS_MAX: usize = 40;
-/// The longest question, in characters: what is said first and last of many words tells what they are about.
+/// The maximum length of a query, in characters. The beginning and the end of a long text show its subject.
 const QUESTION_CHARS_MAX: usize = 1_000;
 
-/// What fits, the best first, and what was asked, as the embedder has it; none: nobody could look, or it makes no difference.
+/// Returns the results, best first, and the embedded query. `None` if no search is possible or useful.
 pub(crate) fn recalled(
     session: &Session<'_>,
     world: &World,
     cycle: &NewCycle,
     messages: &[&Incoming],
 ) -> Option<(Vec<Recollection>, Option<Meant>)> {
-    // The offline model looks by itself, when it is asked.
+    // The offline model searches by itself when asked.
     if session.context.model.name() == OFFLINE_MODEL {
         return None;
     }
@@ -44,8 +44,8 @@ pub(crate) fn recalled(
     }
 }
 
-/// Takes out what was said in the cycle's chat before it was begun afresh: that is found by who searches for it. What was written
-/// down of it is the memory's, and stays.
+/// Removes messages of the cycle's chat from before its fresh start, which only an explicit search finds. Notes about them belong to the
+/// memory and stay.
 fn leave_out_the_past(
     session: &Session<'_>,
     cycle: &NewCycle,
@@ -62,7 +62,7 @@ fn leave_out_the_past(
     Ok(())
 }
 
-/// What is asked of the index: each message by itself, or the reasons where there is none.
+/// Builds the queries: one per message, or the reasons if there are no messages.
 fn questions(reasons: &[String], messages: &[&Incoming]) -> Vec<String> {
     let question = |text: &str| shortened(text, QUESTION_CHARS_MAX);
     let said = messages.iter().rev().take(QUESTIONS_MAX).rev();
@@ -71,10 +71,10 @@ fn questions(reasons: &[String], messages: &[&Incoming]) -> Vec<String> {
         .collect();
     if said.is_empty() { vec![question(&reasons.join(" "))] } else { said }
 }
-/// Messages that are asked about, the newest.
+/// The number of messages that become queries; the newest are used.
 const QUESTIONS_MAX: usize = 4;
 
-/// The best of each answer, then the second best, each place once.
+/// Interleaves the answers: the best of each, then the second best, each place once.
 fn one_after_the_other(answers: Vec<Vec<Recalled>>) -> Vec<Recalled> {
     let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
     let mut all: Vec<Recalled> = Vec::new();
@@ -93,7 +93,7 @@ fn one_after_the_other(answers: Vec<Vec<Recalled>>) -> Vec<Recalled> {
 
 fn recollection(hit: Recalled) -> Recollection {
     let Recalled { path, line, text, heading, speaker, date, origin, taint, .. } = hit;
-    // What the log's entries and facts end with for wakes is told as an attribute.
+    // Wake ids at the end of log entries and facts are shown as an attribute.
     let is_of_others = taint.is_some() || path == memory::CLAUDE;
     Recollection { path, line, text, heading, speaker, date, origin: (origin.wake, origin.message), is_of_others }
 }

@@ -1,4 +1,4 @@
-//! What a call came to, and what is said, as entries of the journal together with the changes that they tell of.
+//! Recording the results of calls, and messages, as journal entries together with their changes.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::{
     stop,
 };
 
-/// Runs a call that is journalled, and journals what came of it.
+/// Runs a journalled call, and journals its result.
 pub(crate) async fn carry_out(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -39,7 +39,7 @@ pub(crate) async fn carry_out(
         hand.done = state.receipts.iter().map(|receipt| receipt.tool.clone()).collect();
     }
     live.work.start();
-    // A name that isn't ours is a model's word.
+    // An unknown name is a model's word, so it isn't logged.
     let tool = registry.get(&request.name).map_or("unknown", |tool| &*tool.name);
     let span = tracing::info_span!("call", tool, failed = Empty);
     let call = registry.run(&request.name, &request.input, world, exec);
@@ -54,8 +54,8 @@ pub(crate) async fn carry_out(
     Ok(settle(session, live, request, outcome)?)
 }
 
-/// Notes, before it can happen, that a call writes to granted folders in a cycle that has read untrusted text: a rule that lets a
-/// command run there for good no longer counts.
+/// Records, before a call runs, that it writes to granted folders in a tainted cycle. Permanent rules for commands in those folders no
+/// longer count then.
 fn note_tainted_write(
     session: &mut Session<'_>,
     live: &Live,
@@ -74,7 +74,7 @@ fn note_tainted_write(
     Ok(session.store.change(&live.cycle.id, &changes)?)
 }
 
-/// Refuses to write a secret into the memory, be it as a document's name: the file could never be committed again.
+/// Refuses to write a secret into the memory, even as a document's name, because the file could never be committed again.
 fn without_secrets(session: &Session<'_>, done: Done) -> Outcome {
     let redactor = session.context.redactor;
     let is_new_in = |file: &StagedFile| match file.base.as_deref() {
@@ -90,7 +90,7 @@ fn without_secrets(session: &Session<'_>, done: Done) -> Outcome {
     Ok(done)
 }
 
-/// Journals how a call ended, with what makes it true.
+/// Journals a call's result, together with its changes.
 pub(crate) fn settle(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -100,7 +100,7 @@ pub(crate) fn settle(
     settle_with(session, live, request, Vec::new(), outcome)
 }
 
-/// The same behind `entries`.
+/// Journals a call's result after `entries`.
 pub(crate) fn settle_with(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -111,7 +111,7 @@ pub(crate) fn settle_with(
     let redactor = session.context.redactor;
     let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
     let mut done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
-    // A refusal is our own word, but for what an error from outside has brought into it.
+    // A refusal is in our own words, except for text that an outside error has added.
     if let Some(outside) = is_error.then(|| outside::origins_in(&done.content)).flatten() {
         done.taint = taint::joined(done.taint.into_iter().chain([outside]));
         done.content = outside::unmarked(&done.content).into_owned();
@@ -142,7 +142,7 @@ pub(crate) fn settle_with(
     Ok(())
 }
 
-/// Journals an entry with its changes, and brings the state and the world along.
+/// Journals an entry with its changes, and updates the state and the world.
 pub(crate) fn record(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -152,7 +152,7 @@ pub(crate) fn record(
     record_all(session, live, std::slice::from_ref(entry), changes)
 }
 
-/// The same for entries that stand or fall together.
+/// Journals entries with their changes in one transaction.
 pub(crate) fn record_all(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -171,7 +171,7 @@ pub(crate) fn record_all(
                 session.report.replies.push(Reply { chat: message.chat, text: message.text.clone() });
             }
             Change::AddReminder(_) | Change::EndReminder { .. } => {
-                // A look back adds one only to ask a question when quiet hours are over.
+                // Reflection adds a reminder only to ask a question after quiet hours.
                 live.world.told_today += u32::from(live.world.reflecting().is_some());
                 live.world.reminders = session.store.reminders()?;
             }
@@ -191,7 +191,7 @@ pub(crate) fn record_all(
     Ok(())
 }
 
-/// Nothing that is written or sent holds a live secret. Whether its links lead anywhere is decided where it is queued.
+/// Masks live secrets in everything that is written or sent. The outbox decides about links.
 pub(crate) fn fit_to_leave(session: &Session<'_>, changes: Vec<Change>) -> Vec<Change> {
     let redactor = session.context.redactor;
     let fit = |change| match change {
@@ -208,7 +208,7 @@ pub(crate) fn fit_to_leave(session: &Session<'_>, changes: Vec<Change>) -> Vec<C
     changes.into_iter().map(fit).collect()
 }
 
-/// Messages that changes answer or put aside.
+/// Lists the messages that changes answer or put aside.
 pub(crate) fn closed(changes: &[Change]) -> Vec<i64> {
     changes
         .iter()

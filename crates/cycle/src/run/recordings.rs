@@ -1,4 +1,4 @@
-//! Recordings where they are made and used: what of a cycle is kept with its end, and what of them its opening is shown.
+//! The use of recordings: storing one at a cycle's end, and showing similar ones in an opening.
 
 use reveille_base::types::{ChatRef, Effect};
 use reveille_index::embed::Meant;
@@ -14,7 +14,7 @@ use crate::{
     session::Session,
 };
 
-/// What is kept of a cycle that ends; none if it did nothing that could be an example. A journal that can't be read is none.
+/// Builds the recording of a finished cycle. `None` if the cycle did nothing exemplary, or its journal can't be read.
 pub(crate) fn of_cycle(
     session: &Session<'_>,
     cycle: &NewCycle,
@@ -27,16 +27,16 @@ pub(crate) fn of_cycle(
         Err(StoreError::Damaged(_)) => return Ok(None),
         journal => journal?,
     };
-    // What others wrote is no request: a later cycle, which has read nothing of theirs, is shown it.
+    // Untrusted text is no request, because later untainted cycles will see the recording.
     let own = session.store.messages(messages)?.into_iter().filter(|message| message.words_of_others().is_none());
     let request: Vec<String> = own.map(|message| message.text).collect();
-    // The tools are read only where something might be kept.
+    // The tools are read only if something might be kept.
     let acts = |name: &str| session.tooling().registry.get(name).is_none_or(|tool| tool.effect != Effect::Read);
     Ok(recording(cycle, &journal, &request, acts, session.context.redactor))
 }
 
-/// The block of an opening that tells what was done for similar requests: a guest's own for a guest, the owner's for the owner. Empty
-/// for none. `meant`: what is asked, by the embedder that is set up.
+/// Renders the block about work done for similar requests: a guest's own for a guest, the owner's for the owner. Empty without any. `meant`
+/// is the embedded query, if an embedder is set up.
 pub(crate) fn similar_work(
     session: &Session<'_>,
     cycle: &NewCycle,
@@ -60,7 +60,7 @@ pub(crate) fn similar_work(
         Some(chat) => session.store.fresh_start(chat, cycle.thread_id)?,
         None => None,
     };
-    // What was done here before the chat was begun afresh is a part of what is left out.
+    // Work from before the chat's fresh start belongs to the hidden past.
     let is_left_out = |recording: &Recording| {
         let start = start.filter(|_| recording.kept.chat == cycle.chat).and_then(|start| start.at);
         start.is_some_and(|start| recording.at.is_none_or(|at| at <= start))

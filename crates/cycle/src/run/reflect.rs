@@ -1,4 +1,4 @@
-//! A look back at some days: first by rule, which costs nothing; then, where there is a model that thinks, in its words.
+//! Reflection on some days: first by rules, at no cost; then by a thinking model, if there is one.
 
 use std::{collections::BTreeSet, ops::Range, path::Path};
 
@@ -26,24 +26,24 @@ use crate::{
     session::Session,
 };
 
-/// Commits among which a person's are looked for.
+/// The number of commits that are searched for a person's.
 const SEARCHED_MAX: usize = 10_000;
-/// A person's commits in which their edits are looked for.
+/// The maximum number of a person's commits that are read for edits.
 const COMMITS_MAX: usize = 500;
-/// So far back habits are counted.
+/// The period in which habits are counted.
 const HABITS: TimeDelta = TimeDelta::days(30);
-/// Messages that are looked through for them.
+/// The maximum number of messages searched for habits.
 const SAID_MAX: usize = 5_000;
-/// Exchanges that are looked through for those of the days.
+/// The maximum number of exchange entries read per chat.
 const EXCHANGES_MAX: usize = 400;
-/// Characters of one of them that are shown.
+/// The maximum length of a shown entry, in characters.
 const EXCHANGE_CHARS_MAX: usize = 600;
-/// Characters of all of them.
+/// The maximum length of all shown entries, in characters.
 const EXCHANGES_CHARS_MAX: usize = 40_000;
-/// Characters of the days' log.
+/// The maximum length of the days' log, in characters.
 const LOG_CHARS_MAX: usize = 30_000;
 
-/// What is asked of the model.
+/// The request to the model.
 const ASKED: &str = "\
 Nobody has asked for anything: look back at these days, and write down what will matter. By rule it was done already what stands in \
 <done>. Now:
@@ -55,7 +55,7 @@ sources (days or message numbers). Twice is a coincidence.
 5. Add to a fact that may be over the day as of which it holds: “… (as of 2026-05-03)”.
 Don't write to your person. If there is nothing to add, end without a word.";
 
-/// What a person has written into the facts, and taken out of them; and what an undo has, which is a person's word.
+/// Collects the facts that a person has added or removed. An undo counts as a person's word.
 pub(crate) fn by_hand(repo: &Repo) -> Result<PersonsDoing, WakeError> {
     let mut by_hand = PersonsDoing::default();
     let mut theirs = Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn by_hand(repo: &Repo) -> Result<PersonsDoing, WakeError> {
     Ok(by_hand)
 }
 
-/// What the rules make of these days.
+/// Applies the rules to these days.
 pub(crate) fn by_rule(
     session: &Session<'_>,
     repo: &Repo,
@@ -101,7 +101,7 @@ pub(crate) fn by_rule(
         by_hand: &by_hand(repo)?,
         noted: &noted,
         owner_chat: config.owner_chat,
-        // Where nobody may be asked at all, the mark alone says it.
+        // If no question may ever be asked, only a mark shows the contradiction.
         disputes: has_room || config.tell_per_day == 0,
     });
     let asking = Asking {
@@ -117,7 +117,7 @@ pub(crate) fn by_rule(
     Ok((Deeds { changes, receipts: found.receipts.clone(), handles: found.keys.clone() }, found))
 }
 
-/// Files of the log that days of these months may have been moved to.
+/// Returns the archived logs of the days' months.
 fn archived(documents: &Documents, days: &Range<NaiveDate>) -> Vec<String> {
     let months: BTreeSet<String> = [days.start, days.end].iter().map(|day| day.format("%Y-%m").to_string()).collect();
     months.iter().filter_map(|month| documents.get(&format!("{ARCHIVE_DIR}/{month}.md"))).collect()
@@ -138,7 +138,7 @@ fn asked(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeError> {
         .collect())
 }
 
-/// What the model is shown of the days: what others had a hand in is left out, as everywhere.
+/// Renders the block for the model. Untrusted text is left out.
 pub(crate) fn shown(
     session: &Session<'_>,
     repo: &Repo,
@@ -168,7 +168,7 @@ pub(crate) fn shown(
     let mut said = String::new();
     let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.owner_chat].into();
     let (tz, kept) = (session.context.config.timezone, session.store.local_chats()?);
-    // What is kept local isn't looked back at: what that writes down is in the memory that all models see.
+    // Local chats are left out, because the results go to the memory, which all models see.
     for chat in chats.into_iter().filter(|chat| !kept.contains(chat)) {
         for one in session.store.exchanges(chat, EXCHANGES_MAX)? {
             let Some(at) = one.at.filter(|at| days.contains(&at.with_timezone(&tz).date_naive())) else { continue };

@@ -1,5 +1,5 @@
-//! Reminders that are due: each alone when it is met, those that were missed and those that are many in one message a chat, so that
-//! neither a long sleep nor a full hour ends in a flood. What happens is decided by [`reveille_base::schedule::due`]; here is what is said of it.
+//! Due reminders. A reminder on time is a message of its own. Missed ones, and many at once, share one message per chat, so that a long
+//! sleep or a busy hour causes no flood. [`reveille_base::schedule::due`] decides; this module builds the messages.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -22,14 +22,14 @@ use crate::{
     session::Session,
 };
 
-/// From so many minutes on a reminder says for when it was.
+/// The delay from which a reminder states its time, in minutes.
 const LATE_MIN: i64 = 10;
-/// So many at once are told each alone; more of one chat in one message.
+/// The number of simultaneous reminders sent separately. More in one chat share a message.
 const MAX_ALONE: usize = 5;
-/// From so long before a clock that was set back the past is looked up: more than zones can be apart.
+/// How far before a reset clock the history is read. Time zones differ by less than this.
 const HISTORY: TimeDelta = TimeDelta::days(2);
 
-/// What becomes of the reminders among the reasons.
+/// Builds the effects of the reminders among the reasons.
 pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Situation) -> Result<Deeds, WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
     let is_due = |reminder: &&Reminder| {
@@ -56,7 +56,7 @@ pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Sit
     })
 }
 
-/// After the clock was set back, finds the next slots anew: what was passed over under the wrong time is still ahead.
+/// Computes the next slots again after the clock was set back, since slots skipped under the wrong time are still to come.
 pub(crate) fn rewind_reminders(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
     for reminder in session.store.reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
@@ -68,7 +68,7 @@ pub(crate) fn rewind_reminders(session: &mut Session<'_>) -> Result<(), WakeErro
     Ok(())
 }
 
-/// Tells the owner once what a new time zone does to what they have set, and how to have it otherwise.
+/// Tells the owner once about the effects of a new time zone, and how to change them.
 pub(crate) fn tell_of_zone(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (config, now) = (session.context.config, session.now());
     let zone = config.timezone;
@@ -89,7 +89,7 @@ pub(crate) fn tell_of_zone(session: &mut Session<'_>) -> Result<(), WakeError> {
     Ok(session.store.set_handled(ZONE, zone.name())?)
 }
 
-/// What a move from one zone to another means for what is set.
+/// Describes the effects of a move to another time zone.
 fn zone_told(from: &str, to: Tz, reminders: &[Reminder]) -> String {
     let stays = |reminder: &&Reminder| reminder.keeps_another_zone(to);
     let staying: Vec<&Reminder> = reminders.iter().filter(stays).collect();
@@ -110,21 +110,21 @@ fn zone_told(from: &str, to: Tz, reminders: &[Reminder]) -> String {
     )
 }
 
-/// A due reminder and what becomes of it. `tz` is the person's zone.
+/// A due reminder with its turn. `tz` is the person's zone.
 struct Due<'a> {
     reminder: &'a Reminder,
     turn: DueTurn,
     tz: Tz,
 }
 
-/// Where a reminder is told: a chat, and a topic in it.
+/// The place of a reminder: a chat, and a topic in it.
 type ToldIn = (ChatRef, Option<i64>);
 
 fn chat_of(reminder: &Reminder) -> ToldIn {
     (reminder.what.chat, reminder.what.thread_id)
 }
 
-/// What is fired with which message. `later`: how many more of a chat are due and come after these.
+/// Assigns the reminders to messages. `later` returns the number of a chat's further due reminders.
 fn rounds(due: &[Due<'_>], now: DateTime<Utc>, later: &dyn Fn(ToldIn) -> usize) -> Vec<Round> {
     let (missed, met): (Vec<&Due<'_>>, Vec<&Due<'_>>) = due.iter().partition(|due| due.is_told_as_missed());
     let (said, silent): (Vec<_>, Vec<_>) = met.into_iter().partition(|due| due.turn.happens.is_some());
@@ -157,7 +157,7 @@ fn by_chat<'a, 'b>(due: Vec<&'a Due<'b>>) -> Vec<Vec<&'a Due<'b>>> {
     chats
 }
 
-/// One message about all that are due in a chat at once.
+/// Renders one message about all reminders due in a chat.
 fn many(chat: &[&Due<'_>], now: DateTime<Utc>, later: usize) -> String {
     let line = |due: &&Due<'_>| {
         let note = due.note(now).map(|note| format!(" {note}"));
@@ -171,7 +171,7 @@ fn many(chat: &[&Due<'_>], now: DateTime<Utc>, later: usize) -> String {
     format!("⏰ {} reminders were due:{}{more}", chat.len(), chat.iter().map(line).collect::<String>())
 }
 
-/// One message about all that was missed in a chat.
+/// Renders one message about all missed reminders of a chat.
 fn digest(chat: &[&Due<'_>]) -> String {
     if let [due] = chat {
         return match due.turn.happens {
@@ -207,7 +207,7 @@ impl Due<'_> {
         NewOutgoing { chat, thread_id, text, kind: OutgoingKind::Reminder, ..NewOutgoing::default() }
     }
 
-    /// It was missed, and a message says so.
+    /// Returns `true` if the reminder was missed and a message should say so.
     fn is_told_as_missed(&self) -> bool {
         match self.reminder.what.missed {
             Missed::Run => self.turn.is_late,
@@ -216,13 +216,13 @@ impl Due<'_> {
         }
     }
 
-    /// What is said of one that happens at its time.
+    /// Renders a reminder on time.
     fn met(&self, now: DateTime<Utc>) -> String {
         let note = self.note(now).map(|note| format!("\n\n{note}"));
         format!("⏰ {}{}", self.text(), note.unwrap_or_default())
     }
 
-    /// When it was due, where that isn't now.
+    /// Renders the due time, unless it is now.
     fn note(&self, now: DateTime<Utc>) -> Option<String> {
         let slot = self.turn.happens?;
         let missed =
@@ -236,7 +236,7 @@ impl Due<'_> {
         }
     }
 
-    /// When what happens late, or the last that was missed, was due, and how often before.
+    /// Renders the due time of a late reminder, or of the last missed one, and the number of earlier ones.
     fn times(&self) -> String {
         match (self.turn.happens, self.turn.passed) {
             (Some(slot), Some(passed)) => format!("{}, and before that {}", self.time(slot), self.span(passed)),
@@ -253,7 +253,7 @@ impl Due<'_> {
         }
     }
 
-    /// A slot on its own wall clock; the zone is said where it isn't the person's.
+    /// Renders a slot by its own wall clock, with the zone if it isn't the person's.
     fn time(&self, slot: Slot) -> String {
         let zone = self.reminder.zone(self.tz);
         let wall = slot.wall_time(self.reminder.what.rule.as_ref(), zone);
@@ -261,7 +261,7 @@ impl Due<'_> {
         if zone == self.tz { wall } else { format!("{wall} ({zone})") }
     }
 
-    /// What the memory's log says of it.
+    /// Renders the line for the memory's log.
     fn receipt(&self, now: DateTime<Utc>) -> Option<String> {
         let text = self.text();
         let was_missed = self.turn.has_missed(now) || self.turn.happens.is_none();

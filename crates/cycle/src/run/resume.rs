@@ -1,4 +1,4 @@
-//! Cycles that were cut off: taken up again from their journals, or given up with all that they were about kept.
+//! Interrupted cycles: resumed from their journals, or given up with all their messages kept.
 
 use reveille_git::{Condition, Repo, RepoError};
 use reveille_store::{
@@ -21,7 +21,7 @@ use crate::{
     session::{Ending, Live, Next, Session},
 };
 
-/// Takes an interrupted cycle up from its journal.
+/// Resumes an interrupted cycle from its journal.
 pub(crate) async fn run(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -31,7 +31,7 @@ pub(crate) async fn run(
     let Some(row) = session.store.cycle(cycle_id)? else {
         return Ok(Next::Others);
     };
-    // First of all: whatever this cycle does to the wake is then known to be its doing.
+    // Named in the lock first, so that any crash from here on is attributed to this cycle.
     let (me, now) = (session.me.clone(), session.now());
     let (chat, thread_id) = (row.cycle.chat, row.cycle.thread_id);
     let work = wake_lock::LockedWork { cycle_id: Some(cycle_id), chat, thread_id, messages: &[] };
@@ -41,15 +41,15 @@ pub(crate) async fn run(
     }
     let plan_file = PlanFile::reopen(&session.context.config.workspace_dir, cycle_id);
     if session.report.outcome == WakeOutcome::Parked && session.report.cycle_id.as_deref() == Some(cycle_id) {
-        // What this wake had to ask is decided already: nothing waits.
+        // This wake's own question is already decided, so nothing waits.
         session.report.outcome = WakeOutcome::Worked;
     }
     session.report.cycle_id = Some(cycle_id.to_owned());
     session.report.reasons.push(format!("resume {cycle_id}"));
     let cuts = row.tries + u32::from(has_crashed);
     let journal = match session.store.journal(cycle_id) {
-        // It was to be given up, and that was cut off too: by what it holds, perhaps. Or what is done by rule, of which only
-        // the commit is left, has taken so many wakes along.
+        // An earlier attempt to give the cycle up was interrupted too, perhaps by the cycle's content. Or a cycle by rule, which only lacks
+        // its commit, has ended this many wakes.
         _ if cuts > MAX_TRIES => {
             let state = what_it_took_up(session, cycle_id)?;
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts))
@@ -74,12 +74,12 @@ pub(crate) async fn run(
     if commit.is_none()
         && let Some((branch, commit)) = repo.parked_by(cycle_id)?
     {
-        // Cut off after its work was parked; perhaps before that was told.
+        // The cycle was cut off after parking its work, perhaps before the report.
         finish::tell_parked(session, repo, &branch, row.cycle.chat, &why_parked(repo)?)?;
         return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
     }
     let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.are_dropped(&state.open)?;
-    // What was answered before stays answered, and what the answer says was written is written.
+    // Earlier answers stay valid, so the changes that they mention must be committed.
     // fault: message-taken-out-queue
     let has_answered = state.messages.iter().any(|id| !state.open.contains(id));
     if is_dropped && !has_answered {
@@ -133,7 +133,7 @@ pub(crate) async fn run(
     live::carry_on(session, repo, live).await
 }
 
-/// The model that goes on with a cycle: where none can be asked now, the one that began it, if it is still configured.
+/// Returns the model that resumes a cycle. If none can be asked now, the model that began it, provided it is still configured.
 fn who_goes_on<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
     let begun_by = row.cycle.model.as_str();
     let of_tasks = lineup.simple.iter().chain(&lineup.reflect);
@@ -142,7 +142,7 @@ fn who_goes_on<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
     lineup.goes_on_with(begun_by, row.cycle.chat).unwrap_or(otherwise)
 }
 
-/// A cycle whose journal isn't read, as far as the queue and what it was told of tell.
+/// Reconstructs a cycle without its journal, from the queue and the reasons given to it.
 fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeError> {
     let mut state = Cycle::new(String::new(), String::new());
     let told = session.store.told_to(cycle_id)?;
@@ -154,7 +154,7 @@ fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeE
     Ok(state)
 }
 
-/// Why a cycle that was cut off had parked its work. Only HEAD can still be asked.
+/// Returns the reason why an interrupted cycle had parked its work. Only HEAD still tells.
 fn why_parked(repo: &Repo) -> Result<String, RepoError> {
     Ok(match repo.condition()? {
         Condition::Normal | Condition::Unborn => {

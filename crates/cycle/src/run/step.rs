@@ -1,5 +1,5 @@
-//! Decide and act: the shell around the state machine. It asks (`turn`), runs, records, and looks for messages that have come
-//! meanwhile; what to do next is always the machine's answer.
+//! Decide and act: the I/O around the state machine. This asks the model (`turn`), runs calls, records results, and looks for new messages;
+//! the machine always chooses the next step.
 
 use chrono::{DateTime, Utc};
 
@@ -30,15 +30,15 @@ use crate::{
     session::{Halt, Live, Session},
 };
 
-/// How driving a cycle ended.
+/// The end of driving a cycle.
 pub(crate) enum Driven {
-    /// Nothing more is to be done.
+    /// The cycle is complete.
     Complete,
-    /// A person is asked about a call, or whether to go on.
+    /// A person is asked about a call, or about continuing.
     Parked,
-    /// It is own work, and a message is to be answered first.
+    /// A background job lets a message go first.
     GivesWay,
-    /// Another model has it, with tools and limits of its own.
+    /// Another model has taken over, with its own tools and limits.
     Handed,
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn drive(session: &mut Session<'_>, live: &mut Live) -> Result<
             driven => break driven,
         }
     };
-    // However it ended: a model that keeps something between turns waits for nothing now.
+    // In any case the model now releases whatever it keeps between turns.
     // fault: run-claude-code-goes
     session.context.model.rest();
     driven
@@ -61,7 +61,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
     let registry = &tooling.registry;
     let limits = if session.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
     loop {
-        // A server may tell its model's window with its first answer.
+        // A server may report its model's window with its first answer.
         let limits = limits.within(session.context.model.context_window());
         if let Some(interrupt) = session.is_to_end()? {
             return Err(interrupt.into());
@@ -73,7 +73,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
             step => step,
         };
         match step {
-            // A client has taken the one turn that there is.
+            // The client has taken the only turn.
             Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
             Step::Ask if own_work::is_over(session, live)? => return Ok(Driven::Complete),
             Step::Ask if gives_way(session, live)? => return Ok(Driven::GivesWay),
@@ -96,7 +96,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
                     return Ok(Driven::Parked);
                 }
             },
-            // What it may take is all that it gets.
+            // Such work gets no more than its limit.
             Step::Limit(_) if live.world.asks_nobody() => return Ok(Driven::Complete),
             Step::Limit(request) => {
                 approve::ask_to_go_on(session, live, &limits, &request)?;
@@ -152,7 +152,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
     }
 }
 
-/// Nobody waits for own work: it lets whoever has written go first, and a reminder that is due.
+/// Returns `true` if a background job should let messages and due reminders go first.
 fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     if !orient::is_own_work(&live.cycle) {
         return Ok(false);
@@ -166,8 +166,8 @@ fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     Ok(orient::is_any_due(&queued, &open_cycles, &model, now))
 }
 
-/// Runs one call: journalled before, with what allowed it, its outcome and changes in one transaction after. A call that is
-/// interrupted has no outcome: what it left undone, and whether it may be run again, is seen when its cycle goes on.
+/// Runs one call: journalled before with its permission, and afterwards with outcome and changes in one transaction. An interrupted call
+/// has no outcome; the resumed cycle decides whether to repeat it.
 async fn run_call(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -180,13 +180,13 @@ async fn run_call(
     record::carry_out(session, live, registry, request).await
 }
 
-/// Takes a text as the answer to the open messages.
+/// Sends a text as the answer to the open messages.
 fn close(session: &mut Session<'_>, live: &mut Live, text: String, outcome: MessageOutcome) -> Result<(), WakeError> {
     live.world.open_messages.clone_from(&live.state.open);
     let changes = match live.world.chat {
         Some(_) => answer(&live.world, text, outcome),
         None if live.world.asks_nobody() => Vec::new(),
-        // Nobody has asked for this work: its owner is told why it ended.
+        // Nobody asked for this work, so the owner is told why it ended.
         None => vec![Change::Send(NewOutgoing {
             key: Some(format!("ended/{}", live.cycle.id)),
             ..NewOutgoing::notice(live.world.owner_chat, text)
@@ -203,15 +203,15 @@ fn close(session: &mut Session<'_>, live: &mut Live, text: String, outcome: Mess
     record::record(session, live, &Entry::Answered { messages, receipt }, &changes)
 }
 
-/// Puts messages that have come for this chat meanwhile into the conversation.
+/// Adds new messages of this chat to the conversation.
 fn join(session: &mut Session<'_>, live: &mut Live) -> Result<bool, WakeError> {
     say_with_news(session, live, |new, files, now, tz| Some(brief::joined(new, files, now, tz)))
 }
 
-/// Tells the model what its calls have come to, and what its person has said meanwhile: it needn't finish first what may be
-/// wanted no more. The offline model takes no time, and deals with messages one lot after the other.
+/// Gives the model the results of its calls together with new messages of the person, who may no longer want the current work. The offline
+/// model takes no time, so it handles messages in batches instead.
 ///
-/// A conversation that has grown long is also asked for what folding needs, where no news stands in the way.
+/// A long conversation also gets the folding request, unless there are new messages.
 fn tell(session: &mut Session<'_>, live: &mut Live, limits: &Limits, results: String) -> Result<(), WakeError> {
     let with_news =
         |new: &[&Incoming], files: &[File], now, tz| brief::results_and_joined(&results, new, files, now, tz);
@@ -224,7 +224,7 @@ fn tell(session: &mut Session<'_>, live: &mut Live, limits: &Limits, results: St
     record::record_all(session, live, &[vec![said], asked].concat(), &[])
 }
 
-/// Journals a user message that `say` makes of the messages that have come for this chat; false if there are none.
+/// Journals a user message that `say` builds from new messages of this chat. `false` if there are none.
 fn say_with_news(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -236,7 +236,7 @@ fn say_with_news(
     let terminal = session.store.session_of(&live.cycle.id)?;
     let (terminal, knows) = (terminal.as_deref(), &live.state.messages);
     let mut new = orient::joining(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
-    // What is said after `/new` has a cycle of its own: this one's conversation is of the time before.
+    // A message after `/new` gets a cycle of its own, because this conversation belongs to the time before.
     if let Some(chat) = live.cycle.chat.filter(|_| !new.is_empty())
         && let Some(start) = session.store.fresh_start(chat, live.cycle.thread_id)?
         && live.state.messages.iter().any(|id| *id <= start.incoming_id)
@@ -256,7 +256,7 @@ fn say_with_news(
     let raw = brief::with_images(session.context.redactor.redact_json(&raw), &files);
     let taint = taint::of(&new, &files);
     let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
-    // One that was edited this very moment joins with the next turn, or has a cycle of its own.
+    // A message edited just now joins with the next turn, or gets a cycle of its own.
     if !session.store.join(&live.cycle.id, &said, &new)? {
         return Ok(false);
     }
@@ -268,7 +268,7 @@ fn say_with_news(
     Ok(true)
 }
 
-/// Holds the plan against the receipts; what has none is written down and told.
+/// Compares the plan with the receipts, and records and reports the steps that weren't done.
 pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<String>, WakeError> {
     let Some(plan) = &live.state.plan else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! How many bytes make a token of a model, as its last conversations told: kept beside what was handled, a row a model.
+//! The measured bytes per token of each model, stored with the handled keys in one row per model.
 
 use reveille_store::StoreError;
 
@@ -12,13 +12,13 @@ fn key(model: &str) -> String {
     format!("token-rate/{model}")
 }
 
-/// Of the model that is asked now; a safe default until it was measured.
+/// Returns the current model's rate, or a safe default before any measurement.
 pub(crate) fn known(session: &Session<'_>) -> Result<TokenRate, StoreError> {
     let kept = session.store.handled(&key(session.context.model.name()))?;
     Ok(kept.map_or_else(TokenRate::default, |kept| TokenRate::read(&kept)))
 }
 
-/// Keeps what a conversation has told, if that is news. A model without a window counts for itself.
+/// Stores a conversation's measured rate if it has changed. A model without a window counts its own tokens.
 pub(crate) fn keep(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     let measured = live.state.folding.rate();
     let has_window = session.context.model.context_window().is_some();

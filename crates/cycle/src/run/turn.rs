@@ -1,5 +1,5 @@
-//! One turn of the model: room for it is set aside before it is asked for, what it cost is booked after, and between tries it waits as
-//! long as the error says. Whoever asks for an end is heard at once.
+//! One turn of the model. Its possible cost is reserved before the request, and the actual cost is booked afterwards. Between retries it
+//! waits as long as the error says. An order to stop takes effect at once.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use crate::{
     stop,
 };
 
-/// How long a shared database's server that goes away within a turn is waited for: a restart takes seconds.
+/// How long to wait for a shared database's server that disappears within a turn. A restart takes seconds.
 const SERVER_PATIENCE: Duration = Duration::from_secs(15);
-/// How often what is counted is written anew where the server cut it off.
+/// The number of repeated updates of a reservation after the server cut one off.
 const BROUGHT_AGAIN: usize = 3;
-/// What an answer that has begun counts as at the least, in tokens.
+/// Minimum tokens charged for an answer that has started.
 const FIRST_ALLOWANCE: u64 = 512;
-/// Rounds after which a cycle leaves a line in its plan file on how far it is.
+/// The number of rounds between two progress lines in the plan file.
 const CHECKPOINT_ROUNDS: u32 = 25;
 
-/// What was set aside for a request.
+/// The reservation for a request.
 #[derive(Debug, Clone, Copy)]
 struct SetAside {
     reservation: Reservation,
@@ -32,19 +32,18 @@ struct SetAside {
 }
 
 impl SetAside {
-    /// What tokens are estimated by may be more than there can be.
+    /// Limits an estimated cost to the reserved maximum.
     fn at_most(self, spent: Spent) -> Spent {
         Spent { cost_usd: spent.cost_usd.min(self.most_usd), ..spent }
     }
 }
 
-/// How long an answer of so many tokens may get before that is written down anew: each time twice as long, so that a long one takes
-/// a handful of writes.
+/// Returns the number of output tokens to charge before the next update. It doubles each time, so a long answer takes a handful of updates.
 fn allowance(output_tokens: u64) -> u64 {
     output_tokens.saturating_mul(2).max(FIRST_ALLOWANCE)
 }
 
-/// Waits until more has come of an answer, in tokens, than was written down that it may.
+/// Waits until the answer has more tokens than were charged in advance.
 async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
     loop {
         if let Known::Told(usage) = progress.known()
@@ -56,17 +55,17 @@ async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
     }
 }
 
-/// How asking for a turn ended.
+/// The result of a request for a turn.
 pub(crate) enum AskEnd {
     /// The turn is recorded.
     Answered,
-    /// The conversation is longer than the model can take, as its server says.
+    /// The server says that the conversation is too long for the model.
     TooLong(String),
 }
 
-/// Asks for the next turn, with the retries that the error allows, and records it.
+/// Requests the next turn, with the retries that the error allows, and records it.
 pub(crate) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
-    // A turn that is under way would be lost with its wake, and paid for again.
+    // A turn in progress would be lost with its wake, and paid for again.
     session.store.wait_for_server(SERVER_PATIENCE);
     let asked = ask_until_answered(session, live).await;
     session.store.wait_for_server(Duration::ZERO);
@@ -76,7 +75,7 @@ pub(crate) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<As
 async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
     let is_probe = session.store.breaker(&live.cycle.model)?.is_some();
     for attempt in 1.. {
-        // Before each try: one that broke off has cost something, too.
+        // A new reservation per try, because a broken-off one costs something too.
         let set_aside = reserve(session, live)?;
         let reservation = set_aside.reservation;
         live.work.start();
@@ -100,7 +99,7 @@ async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Resul
                 return Err(halt);
             }
         };
-        // Who orders a stop ends what we have started, and a model may be that: its error then says nothing.
+        // An order to stop ends our child processes, possibly the model's own, so its error means nothing.
         if let Some(interrupt) = session.is_to_end()? {
             book_cut_off(session, live, set_aside, progress.known())?;
             return Err(interrupt.into());
@@ -130,8 +129,8 @@ async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Resul
     Err(Interrupt::OutOfTime.into())
 }
 
-/// Whether trying again would only hold somebody up: another model can be asked at once and this one was in trouble before, or there
-/// is no network and what was asked is done without.
+/// Returns `true` if a retry would only delay others: this model was in trouble before and another is available; or there is no network,
+/// and the fallback grammar can answer.
 fn is_waited_for(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: bool) -> Result<bool, WakeError> {
     if !(is_probe || is_unsent) {
         return Ok(false);
@@ -142,19 +141,19 @@ fn is_waited_for(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: 
     Ok(has_other || is_unsent && live.state.turns == 0 && is_all_understood(session, live, &lineup)?)
 }
 
-/// Whether the grammar that stands in surely understands all that waits for an answer.
+/// Returns `true` if the fallback grammar surely understands all messages that wait for an answer.
 pub(crate) fn is_all_understood(session: &Session<'_>, live: &Live, lineup: &ModelState) -> Result<bool, WakeError> {
     let queued = session.store.queued()?;
     let open = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
     Ok(!live.state.open.is_empty() && live.state.open.iter().all(open))
 }
 
-/// Sets aside what the next request may cost, and journals that it is about to be sent.
+/// Reserves the next request's possible cost, and journals that it is about to be sent.
 fn reserve(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt> {
     let Context { model, config, .. } = session.context;
     let most_usd = model.most_usd(&live.state.conversation);
     let now = session.now();
-    // What costs nothing needs no room.
+    // A free request needs no room in the budget.
     let caps = if most_usd > 0.0 { Budget::look(&session.store, config, now)?.caps() } else { Vec::new() };
     let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
     let reserved = session.store.reserve(for_whom, most_usd, &caps)?;
@@ -163,7 +162,7 @@ fn reserve(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt>
     Ok(SetAside { reservation, most_usd })
 }
 
-/// Journals how a request has ended, and books what it cost in place of what was set aside.
+/// Journals the end of a request, and books its actual cost in place of the reservation.
 fn pay(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -177,8 +176,7 @@ fn pay(
     Ok(())
 }
 
-/// Books a request that nobody waits for any more as far as it got. Of one that has left and told nothing, what was set aside
-/// stays counted.
+/// Books an abandoned request as far as it got. If it was sent and reported no usage, its reservation stays charged.
 fn book_cut_off(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -197,7 +195,7 @@ fn priced(session: &Session<'_>, tokens: Usage, cost_usd: Option<f64>) -> Spent 
     Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| session.context.model.cost_usd(&tokens)) }
 }
 
-/// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
+/// Writes a progress line into the plan file from time to time. A resumption uses the journal, not this line.
 fn checkpoint(session: &Session<'_>, live: &Live) {
     let taken = live.state.meter.taken;
     if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
@@ -210,8 +208,7 @@ fn checkpoint(session: &Session<'_>, live: &Live) {
     }
 }
 
-/// One request. While its answer comes, what is set aside for it follows what is known: should this process be killed, that is
-/// what stays counted.
+/// Sends one request. During its answer the reservation is updated to the known usage, which remains charged if this process is killed.
 async fn turn(
     session: &mut Session<'_>,
     state: &Cycle,
@@ -222,7 +219,7 @@ async fn turn(
     let mut turn = model.turn(&state.conversation, progress);
     let mut allowed = None;
     loop {
-        // No shorter than it has to be: with each round a stop is looked for anew.
+        // Kept as short as possible, because each round looks for a stop again.
         let news = async {
             tokio::select! {
                 biased;
@@ -237,7 +234,7 @@ async fn turn(
         let output = allowance(usage.output);
         allowed = Some(output);
         let most = set_aside.at_most(priced(session, Usage { output, ..usage }, None));
-        // It says the same again: one that a restart of the server cut off is written anew. A server that ends may cut off another one.
+        // The update can be repeated: one cut off by a server's restart is written again. A stopping server may cut off the next one too.
         let mut brought = session.store.bring_along(set_aside.reservation, &most);
         for _ in 0..BROUGHT_AGAIN {
             if !matches!(brought, Err(StoreError::Server(_))) {

@@ -1,8 +1,8 @@
-//! Undoing a wake: by rule, first of all that is due, and even while all else is stopped.
+//! Undoing a wake: by rule, before all other due work, and even while all else is stopped.
 //!
-//! It is a cycle like any other that needs no model: what the wake's commit changed in the memory is taken back file by file,
-//! later edits kept; reminders, unsent replies and messages are taken back in the database; one commit says so. A kill in
-//! between leaves an open wish, which the next wake carries out from the beginning: what was taken back by then is known.
+//! Undo is a cycle without a model. The changes of the wake's commit to the memory are reverted file by file, keeping later edits;
+//! reminders, unsent replies and messages are reverted in the database; one commit records it. A kill in between leaves the request open,
+//! and the next wake carries it out from the beginning, recognising what is already reverted.
 
 use std::path::PathBuf;
 
@@ -24,21 +24,21 @@ use crate::{
     session::{Ending, Session},
 };
 
-/// Names that are listed at most; the rest is counted.
+/// The maximum number of listed names; the rest is counted.
 const MAX_NAMED: usize = 10;
 
-/// What becomes of the memory.
+/// The reverted state of the memory.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Restored {
-    /// Files that get another text.
+    /// Files with a new text.
     staged: Vec<StagedFile>,
-    /// Files that go, because the wake had made them.
+    /// Files to be deleted, because the wake had created them.
     removed: Vec<repo::FileChange>,
-    /// Where a later edit stands, for people.
+    /// Places with later edits, for people.
     contested: Vec<String>,
-    /// Whether the wake's commit is in the memory at all.
+    /// True if the wake's commit is in the memory.
     has_commit: bool,
-    /// The branch on which it waits to be brought in, if it does.
+    /// The branch where the commit waits to be taken in, if it was parked.
     parked: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
     let mut account = Account::default();
     sync::take_in_person_edits(session, repo, &mut account)?;
     session.store.begin_cycle(&cycle, &[], &[])?;
-    // Done again after a kill, it says the same.
+    // Repeated after a kill, this gives the same result.
     let proposal = match Proposal::named_by(&undo.wake) {
         Some(id) => session.store.proposal(id)?,
         None => None,
@@ -110,7 +110,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
     finish::run(session, repo, ending).await
 }
 
-/// What a wake's commit changed, taken back. The log is kept: what happened, happened.
+/// Reverts the changes of a wake's commit. The log stays, because it records what happened.
 fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
     let Some(commit) = repo.wake_commit(wake)? else {
         let parked = repo.parked_by(wake)?.map(|(branch, _)| branch);
@@ -120,7 +120,7 @@ fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
     taken_out(repo, changes)
 }
 
-/// What a person's own commit changed, taken back.
+/// Reverts the changes of a person's own commit.
 fn without_own(repo: &Repo, step: &PersonsStep) -> Result<Restored, WakeError> {
     let Some(id) = &step.commit else { return Ok(Restored { has_commit: true, ..Restored::default() }) };
     match repo.commit_called(id)? {
@@ -129,7 +129,7 @@ fn without_own(repo: &Repo, step: &PersonsStep) -> Result<Restored, WakeError> {
     }
 }
 
-/// What an agreed change of its own orders wrote, taken back: these files alone, whatever else its wake did.
+/// Reverts the files of an agreed change of orders, and nothing else of its wake.
 fn without_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeError> {
     if repo.wake_commit(&proposal.cycle_id)?.is_none() {
         let parked = repo.parked_by(&proposal.cycle_id)?.map(|(branch, _)| branch);
@@ -143,7 +143,7 @@ fn without_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeErro
     taken_out(repo, proposal.new.files.iter().map(back))
 }
 
-/// Each file as it was before, where nothing stands in the way. `base` is what was written, `content` what was there before.
+/// Reverts each file unless something is in the way. `base` is the text written then, `content` the text before.
 fn taken_out(repo: &Repo, changes: impl Iterator<Item = repo::FileChange>) -> Result<Restored, WakeError> {
     let mut restored = Restored { has_commit: true, ..Restored::default() };
     for change in changes {
@@ -171,14 +171,14 @@ fn taken_out(repo: &Repo, changes: impl Iterator<Item = repo::FileChange>) -> Re
     Ok(restored)
 }
 
-/// Which wake it was, for people.
+/// Describes the wake for people.
 fn described(repo: &Repo, row: Option<&CycleRow>, wake: &str, now: DateTime<Utc>, tz: Tz) -> Result<String, WakeError> {
     let message = repo.wake_commit(wake)?.map(|commit| repo.message(commit)).transpose()?;
     let subject = message.as_deref().and_then(|message| message.lines().next());
     Ok(what_it_did(row, subject, now, tz))
 }
 
-/// For the log and the commit.
+/// Renders the receipts for the log and the commit.
 fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
     let paths = restored.staged.iter().map(|file| &file.path).chain(restored.removed.iter().map(|change| &change.path));
     let mut receipts: Vec<String> = paths.map(|path| format!("Took back its changes to {path}")).collect();
@@ -194,7 +194,8 @@ fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
     receipts
 }
 
-/// What the person who asked is told: what was done, what was not, and what to do next. `chats`: theirs, and that of the messages.
+/// Renders the answer to the person: what was undone, what wasn't, and the next step. `chats` are the person's chat and that of the
+/// messages.
 fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack, chats: (ChatRef, ChatRef)) -> String {
     let mut lines = files(given);
     let files = restored.staged.len() + restored.removed.len();
@@ -244,9 +245,9 @@ fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack,
     format!("I've undone {what}.\n{}", lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
 }
 
-/// What became of a person's own files.
+/// Describes the state of a person's own files.
 fn files(given: &GivenBack) -> Vec<String> {
-    // A folder stands for what is in it.
+    // A folder stands for its content.
     let is_within = |path: &PathBuf, paths: &[PathBuf]| {
         path.ancestors().skip(1).any(|above| paths.iter().any(|path| path == above))
     };
@@ -281,7 +282,7 @@ fn put_aside(messages: &[i64], (chat, of): (ChatRef, ChatRef)) -> Option<String>
     let how = match chat {
         ChatRef::TERMINAL => format!("`wake queue retry {first}` runs {one} again."),
         _ if is_elsewhere => format!("Send /retry {first} to run {one} again."),
-        // By itself it takes what was put aside in the same chat.
+        // Without a number, /retry takes the messages put on hold in the same chat.
         _ => format!("Send /retry to run {} again.", if rest.is_empty() { "it" } else { "them" }),
     };
     Some(format!("{held} {how}"))

@@ -1,4 +1,4 @@
-//! A wake that holds the lock: settles what is open, then runs cycles until nothing is due.
+//! A wake with the lock: settles open work, then runs cycles until nothing is due.
 
 use std::time::Duration;
 
@@ -27,10 +27,10 @@ use crate::{
     session::{Live, Next, Session},
 };
 
-/// Cycles that one wake runs at most; the rest is the next wake's.
+/// The maximum number of cycles in one wake. The next wake continues.
 const MAX_CYCLES: u32 = 50;
-/// How long a wake may still take, once its time is up, to end what it has begun: a delivery with the send that is under way then;
-/// two pushes of two tries each with a fetch between them; housekeeping; embedding. So long, too, it shows that it lives.
+/// The time that a wake may take beyond its time limit to end started work: a delivery with the send in progress, two pushes of two tries
+/// each with a fetch in between, housekeeping, and embedding. The wake keeps its heartbeat for as long.
 const ENDING_BOUND: Duration = Duration::from_secs(
     2 * delivery::BOUND.as_secs()
         + 5 * REMOTE_TIMEOUT.as_secs()
@@ -38,8 +38,8 @@ const ENDING_BOUND: Duration = Duration::from_secs(
         + embed::BOUND.as_secs(),
 );
 
-/// Takes note of the cycle in which the last holder was killed. Then it says in the lock file who holds it now, and keeps
-/// saying so for as long as it may run. The order counts: the old line is the only witness of that kill.
+/// Records the cycle in which the last holder was killed. Then writes this holder into the lock file, and keeps the heartbeat for the
+/// wake's maximum duration. The order matters, since the old line is the only evidence of that kill.
 pub(crate) fn introduce(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (me, now) = (session.me.clone(), session.now());
     if let Some((left, cycle_id)) = session.lock.cut_off(&me) {
@@ -51,10 +51,10 @@ pub(crate) fn introduce(session: &mut Session<'_>) -> Result<(), WakeError> {
     Ok(())
 }
 
-/// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
+/// Does upkeep, then runs cycles. Returns `true` if anything was done, so that an empty look ends the wake.
 pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Result<bool, WakeError> {
     let repo = ready::open_repo(session)?;
-    // Whoever died while git held a lock would otherwise hold up every fetch.
+    // The lock of a killed git would otherwise block every fetch.
     let removed = repo.remove_stale_locks();
     if !removed.is_empty() {
         tracing::warn!(?removed, "locks of dead git programs are removed");
@@ -84,18 +84,18 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
             is_quiet = true;
             break;
         };
-        // What hasn't begun is no worse off when it begins with the next wake.
+        // Work that hasn't started loses nothing by waiting for the next wake.
         let is_to_end = *session.context.stop.borrow() || session.sharing.is_lost();
         if is_to_end || tokio::time::Instant::now() >= session.deadline {
             break;
         }
         has_worked = true;
-        // Long work doesn't hold up what has a time.
+        // Long work must not delay scheduled jobs.
         if orient::is_own(&work, &observation.open_cycles) {
             jobs::look(session, &repo).await?;
         }
         let is_answer = work.is_answer();
-        // One turn of many assistants' holds an answer and some of what waited for it, or no reminder would ever come.
+        // A turn among many assistants covers an answer and some of the reminders behind it. Otherwise no reminder would ever come.
         cycles_left += u32::from(session.context.is_turn && is_answer && is_more_due);
         backlog = if is_answer { Backlog::HasTurn } else { Backlog::GivesWay };
         let next = match work {
@@ -111,11 +111,11 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         }
     }
     proposal::tidy(session, &repo)?;
-    // When nobody waits. What it leaves for the model is found by the next look.
+    // Only while nobody waits. The next look finds work for the model.
     if is_quiet {
         has_worked |= jobs::look(session, &repo).await?;
     }
-    // Last, when whoever waited has their answer.
+    // Last, after all answers.
     if is_quiet || !sync::is_wanted(session, &repo)? {
         has_worked |= sync::after_answers(session, &repo)?;
     }
@@ -124,7 +124,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         session.sync.is_indexed.set(false);
         has_worked = true;
     }
-    // What people commit is looked at by the machine on duty.
+    // The machine on duty handles people's commits.
     if !lease::is_on_duty(session.context.config) {
         finish::see_head(session, &repo)?;
     }
@@ -141,7 +141,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     Ok(has_worked)
 }
 
-/// The model that a cycle begins with.
+/// Returns the name of the model that begins a cycle.
 fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
     let chat = reasons.iter().find_map(|reason| match reason {
         Reason::Messages { chat, .. } => Some(*chat),
@@ -156,7 +156,7 @@ fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
     chat.map_or_else(own, |chat| lineup.who_begins(chat)).to_owned()
 }
 
-/// A cycle with the model.
+/// Runs a cycle with the model.
 async fn think(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -193,7 +193,7 @@ async fn think(
     for change in &rule.changes {
         match change {
             Change::File(file) => world.documents.apply(file),
-            // The rules' question counts towards the day's limit, also where a reminder asks it later.
+            // The rules' question counts towards the daily limit, even if a reminder asks it later.
             Change::Send(_) | Change::AddReminder(_) => world.told_today += 1,
             _ => {}
         }
@@ -207,7 +207,7 @@ async fn think(
             return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
         }
     } else {
-        // What the rules did stands before what the model is told of it, and falls with it.
+        // The rules' effects precede the model's opening, in the same transaction.
         let receipts: Vec<String> = rule.receipts.iter().map(|what| session.context.redactor.redact(what)).collect();
         if !receipts.is_empty() || !rule.changes.is_empty() || !rule.handles.is_empty() {
             entries.insert(0, Entry::ByRule { receipts, handles: rule.handles, head: None });

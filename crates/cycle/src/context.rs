@@ -31,7 +31,7 @@ pub struct Context<'a> {
     pub clock: &'a dyn Clock,
     /// The model.
     pub model: &'a dyn Model,
-    /// The channel that messages are sent through. `None` without a token.
+    /// The channel for outgoing messages. `None` without a token.
     pub channel: Option<&'a dyn Channel>,
     /// Masks the live secrets in whatever is written or sent.
     pub redactor: &'a Redactor,
@@ -63,7 +63,7 @@ pub enum Terminal<'a> {
 
 /// A terminal with a reader.
 pub trait Screen {
-    /// Shows the texts for the terminal that are new.
+    /// Shows the new texts for the terminal.
     ///
     /// # Errors
     /// If the texts can't be read or marked as shown.
@@ -92,19 +92,19 @@ pub enum WakeError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The database.
+    /// A database error.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The repository.
+    /// A repository error.
     #[error(transparent)]
     Repo(#[from] RepoError),
-    /// The wake lock's file.
+    /// An error of the wake lock's file.
     #[error(transparent)]
     Lock(LockError),
     /// A model named in the settings can't be created.
     #[error("{0}; see MODEL")]
     Model(String),
-    /// An approval couldn't get a button because there was no randomness.
+    /// The button of an approval couldn't be created for lack of randomness.
     #[error("{0}, so nobody can be asked; it is tried again")]
     NoRandomness(#[from] NoRandomness),
 }
@@ -164,7 +164,7 @@ impl Report {
     }
 }
 
-/// A message that a wake wrote.
+/// A message written by a wake.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Reply {
     /// The chat; 0 is the terminal.

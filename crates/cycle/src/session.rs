@@ -54,7 +54,7 @@ pub(super) struct Session<'a> {
     pub(crate) sync: SyncState,
     /// The time by which this wake must end.
     pub(crate) deadline: tokio::time::Instant,
-    /// The chat that the model works for. `None` if it works for no chat.
+    /// The chat the model works for, if any.
     pub(crate) chat: Option<ChatRef>,
     /// The index of the memory, opened once per wake.
     pub(crate) index: IndexPlace,
@@ -144,7 +144,7 @@ impl Live {
     }
 }
 
-/// Measures working time: a received turn, a completed call. It stands still while the machine sleeps.
+/// Measures working time: a received turn, a completed call. The stopwatch stands still while the machine sleeps.
 #[derive(Debug, Default)]
 pub(crate) struct Stopwatch(Option<tokio::time::Instant>);
 
@@ -174,7 +174,7 @@ pub(crate) struct Ending {
     pub(crate) head_shown: Option<String>,
     /// Files to be deleted.
     pub(crate) removed: Vec<reveille_git::FileChange>,
-    /// The wake that this cycle undoes.
+    /// The wake undone by this cycle.
     pub(crate) undoes: Option<String>,
     /// The models that worked on the cycle before the final one.
     pub(crate) models_before: Vec<String>,
@@ -204,7 +204,7 @@ impl Ending {
     }
 }
 
-/// Lists the granted folders that tainted cycles have written to, with the time of the last such write.
+/// Lists the granted folders written to by tainted cycles, with the time of the last such write.
 ///
 /// # Errors
 /// If the store can't be read.

@@ -23,11 +23,11 @@ pub(crate) enum Sharing {
     },
 }
 
-/// Takes the lease. The inner error is a sentence saying that another machine holds it.
+/// Takes the lease. The inner error is a sentence: another machine holds it.
 pub(crate) fn take(context: Context<'_>, store: &Store) -> Result<Result<Sharing, String>, WakeError> {
     let Some(lease) = RemoteLease::of(context.config, LeasePart::Wake) else { return Ok(Ok(Sharing::Unshared)) };
     let now = context.clock.now();
-    // A person who waits for an answer shouldn't also wait for a remote that was silent.
+    // A person who waits for an answer shouldn't also wait for a silent remote.
     if !store.upkeep(UpkeepKind::Lease)?.may_try(now) {
         return Ok(Ok(Sharing::Cut { why: None }));
     }

@@ -21,7 +21,7 @@ pub(crate) struct Means<'c> {
 }
 
 impl<'c> Means<'c> {
-    /// Returns the means that the settings name. Nothing is read or built yet.
+    /// Returns the means named in the settings. Nothing is read or built yet.
     pub(crate) fn of(config: &'c Config) -> Self {
         Self { models: ModelChain::of(config), tooling: RefCell::default() }
     }
@@ -46,7 +46,7 @@ impl<'c> Means<'c> {
     }
 }
 
-/// The content of `mcp.toml`, the servers that a person has accepted, and the resulting tools.
+/// The content of `mcp.toml`, the servers accepted by a person, and the resulting tools.
 pub(crate) struct Tooling {
     /// The tools of the model. A thinking model also has those of the servers.
     pub(crate) registry: Registry,

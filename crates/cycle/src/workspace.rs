@@ -18,7 +18,7 @@ use reveille_store::{Store, StoreError, database};
 
 use crate::context::WakeError;
 
-/// The name part of a copy that the bot has saved.
+/// The name part of a copy saved by the bot.
 const SAVED: &str = "recovered";
 /// The name part of an old database moved out of the way.
 const OLD: &str = "old";
@@ -88,7 +88,7 @@ pub fn saved_at(path: &Path, now: DateTime<Utc>) -> PathBuf {
     named(path, SAVED, now)
 }
 
-/// Lists the copies that the bot has saved, the oldest first.
+/// Lists the copies saved by the bot, the oldest first.
 pub fn saved(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!("{name}.{SAVED}-");

@@ -82,7 +82,7 @@ pub struct Brief<'a> {
     pub tz: Tz,
     /// The reasons for the wake, for people.
     pub reasons: &'a [String],
-    /// Work already done for these messages by a cycle that was given up.
+    /// Work already done for these messages by a given-up cycle.
     pub done_already: &'a [String],
     /// People's commits since the last wake, as (id, subject).
     pub person_commits: &'a [(String, String)],
@@ -221,7 +221,7 @@ fn last_days(documents: &Documents, today: NaiveDate) -> String {
     text
 }
 
-/// Returns the recent exchange entries that an opening shows. `recall` is true if search results are shown too.
+/// Returns the recent exchange entries shown in an opening. `recall` is true if search results are shown too.
 pub fn shown_of(exchanges: &[Exchange], recall: bool) -> &[Exchange] {
     let shown = if recall { LAST_EXCHANGES } else { MAX_EXCHANGES };
     exchanges.get(exchanges.len().saturating_sub(shown)..).unwrap_or_default()

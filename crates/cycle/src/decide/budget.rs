@@ -109,7 +109,7 @@ impl Budget {
         Ok(budget)
     }
 
-    /// Returns the marks that still hold.
+    /// Returns the valid marks.
     fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<ChatRef>, Cap> {
         let cap = |mark: &str| {
             let mark = mark.split_once(NEEDS).map_or(mark, |(mark, _)| mark);
@@ -141,7 +141,7 @@ impl Budget {
         })
     }
 
-    /// Returns the smallest value of the setting that would give the blocked request room, rounded up to whole cents.
+    /// Returns the smallest value of the setting with room for the blocked request, rounded up to whole cents.
     pub fn enough_usd(&self, chat: Option<ChatRef>) -> Option<f64> {
         let cap = *self.no_room.get(&chat)?;
         let (spent_usd, _) = self.of(cap);

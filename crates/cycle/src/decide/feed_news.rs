@@ -80,7 +80,7 @@ pub fn compare_entries(
     // Marks of an earlier format may contain no ids that match today's.
     let is_first = comparison.has_ids_alone && !now.iter().any(|marks| comparison.knows_id(marks));
     let new = (!is_first || known.is_empty()).then(|| new.collect());
-    // Entries that the feed has dropped may come back.
+    // Entries dropped by the feed may come back.
     let listed: HashSet<&EntryMarks> = now.iter().collect();
     let is_older = |marks: &&EntryMarks| !listed.contains(marks) && !comparison.is_listed(marks);
     let older: Vec<EntryMarks> = known.iter().filter(is_older).cloned().collect();

@@ -117,7 +117,7 @@ pub struct Folding {
     pub done: Vec<FoldedTokens>,
     /// The number of foldings whose token counts are final. The current model's turns belong to later conversations.
     settled: usize,
-    /// The tokens of the shortest conversation that the model rejected.
+    /// The tokens of the shortest conversation rejected by the model.
     too_long: Option<u64>,
 }
 

@@ -55,7 +55,7 @@ impl DueInitiative {
     }
 }
 
-/// Returns the slot that is due now.
+/// Returns the slot due now.
 pub fn slot_due(
     level: InitiativeLevel,
     quiet_hours: Option<QuietHours>,

@@ -13,7 +13,7 @@ pub(crate) enum Interrupt {
     Unavailable {
         /// The error.
         why: String,
-        /// The wait that the server asked for.
+        /// The wait requested by the server.
         retry_after: Option<Duration>,
         /// The kind of fault.
         fault: ModelFault,

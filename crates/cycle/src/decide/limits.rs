@@ -37,7 +37,7 @@ pub struct Limits {
     pub complex: Stretch,
     /// Work without a time limit, over several wakes.
     pub background: Stretch,
-    /// The number of identical results of the same call that ends the cycle.
+    /// The number of identical results of a call after which the cycle ends.
     pub same_results: u32,
     /// The conversation size for folding. `None` if the conversation is never folded.
     pub window: Option<Window>,
@@ -94,7 +94,7 @@ impl Stretch {
     }
 }
 
-/// The work that a cycle has taken.
+/// The work done by a cycle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkTaken {
     /// Turns of the model.
@@ -114,7 +114,7 @@ impl WorkTaken {
 /// A reached limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
-    /// The complexity that the limit belongs to.
+    /// The complexity of the limit.
     pub complexity: Complexity,
     /// The limit, which an approval grants again.
     pub stretch: Stretch,
@@ -235,7 +235,7 @@ pub struct Repeats {
     most: Option<Repeated>,
 }
 
-/// A call that returned the same result again.
+/// A call with a repeated result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repeated {
     /// The tool.
@@ -268,7 +268,7 @@ impl Repeats {
         *self = Self::default();
     }
 
-    /// Returns the call that returned the same result too often, if any.
+    /// Returns the call with too many identical results, if any.
     pub fn too_many(&self, limits: &Limits) -> Option<&Repeated> {
         // fault: mind-go-round-circles
         self.most.as_ref().filter(|most| most.times >= limits.same_results)

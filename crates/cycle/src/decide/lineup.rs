@@ -47,7 +47,7 @@ pub struct ModelState {
     pub simple: Option<LinedUp>,
     /// The model for reflection (`MODEL_REFLECT`).
     pub reflect: Option<LinedUp>,
-    /// The budget that is spent, if any.
+    /// The spent budget, if any.
     pub over_budget: Option<Cap>,
     /// The chats whose last request had no room in a budget (`None`: background jobs).
     pub no_room: BTreeMap<Option<ChatRef>, Cap>,
@@ -188,7 +188,7 @@ impl ModelState {
         Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
     }
 
-    /// Returns `true` if another model can be asked for this chat. `has_begun` is true for work that has started.
+    /// Returns `true` if another model can be asked for this chat. `has_begun` is true for started work.
     pub fn goes_on_without(&self, has_begun: bool, chat: Option<ChatRef>) -> bool {
         match has_begun {
             true => self.able(chat).any(|model| model.is_thinking),

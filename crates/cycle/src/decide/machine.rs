@@ -34,7 +34,7 @@ use super::{
 /// The maximum number of continuations of a truncated text.
 const MAX_CONTINUATIONS: u32 = 2;
 
-/// The number of failed calls that are kept, newest last.
+/// The number of failed calls kept, newest last.
 const MAX_FAILED: usize = 20;
 
 /// The maximum length of shown arguments of a repeated call, in characters.
@@ -63,7 +63,7 @@ pub struct Cycle {
     pub conversation: Conversation,
     /// Messages in the conversation that are neither answered nor put aside.
     pub open: Vec<i64>,
-    /// All messages that were ever in the conversation.
+    /// All messages ever in the conversation.
     pub messages: Vec<i64>,
     /// Messages put aside for another model.
     pub kept: Vec<i64>,
@@ -96,7 +96,7 @@ pub struct Cycle {
     phase: Phase,
     continuations: u32,
     was_asked_for_answer: bool,
-    /// The text of the last turn, with the turns that it continues.
+    /// The text of the last turn, with the turns it continues.
     text: String,
     /// True if the next turn continues that text, because the last turn was truncated or paused.
     is_going_on: bool,

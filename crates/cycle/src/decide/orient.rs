@@ -161,12 +161,12 @@ pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
     }
 }
 
-/// The key that marks a day's reflection as handled.
+/// The key marking a day's reflection as handled.
 pub fn reflection_key(today: NaiveDate) -> String {
     format!("{REFLECTED}{today}")
 }
 
-/// Returns a reflection that is due. It runs only if nothing else is due and no reflection is open.
+/// Returns the due reflection. Reflection runs only if nothing else is due and no reflection is open.
 fn reflection(observed: &Situation) -> Option<Reason> {
     if observed.open_cycles.iter().any(|row| is_reflection(&row.cycle)) {
         return None;

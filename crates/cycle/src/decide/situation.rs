@@ -1,4 +1,4 @@
-//! The situation that a wake observes, and its possible reasons to work.
+//! The situation observed by a wake, and its possible reasons to work.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ use reveille_store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Und
 
 use super::{initiative::DueInitiative, lineup::ModelState};
 
-/// The observations and the settings that all decisions are based on.
+/// The observations and settings behind all decisions.
 pub struct Situation {
     /// The current time.
     pub now: DateTime<Utc>,
@@ -112,12 +112,12 @@ pub struct DueWork {
 }
 
 impl DueWork {
-    /// The key that marks the job as handled.
+    /// The key marking the job as handled.
     pub fn key(&self) -> String {
         Self::key_of(&self.work)
     }
 
-    /// The key that marks a job as handled.
+    /// The key marking a job as handled.
     pub fn key_of(work: &OwnWork) -> String {
         format!("{OWN_WORK}{work}")
     }
@@ -141,7 +141,7 @@ pub enum Reason {
         /// True after a crash, which counts against the cycle's tries; false if it only waited.
         has_crashed: bool,
     },
-    /// Messages of one chat (and topic) that wait for an answer.
+    /// Unanswered messages of one chat (and topic).
     Messages {
         /// The chat.
         chat: ChatRef,
@@ -159,7 +159,7 @@ pub enum Reason {
         /// The rows, oldest first.
         ids: Vec<i64>,
     },
-    /// Messages of one chat that wait because a budget is spent, before the chat was told.
+    /// Messages of one chat waiting because a budget is spent, before the chat was told.
     OverBudget {
         /// The spent budget.
         cap: Cap,
@@ -167,7 +167,7 @@ pub enum Reason {
         chat: ChatRef,
         /// The forum topic.
         thread_id: Option<i64>,
-        /// The key that marks the notice as sent.
+        /// The key marking the notice as sent.
         key: String,
     },
     /// A reminder is due.
@@ -183,7 +183,7 @@ pub enum Reason {
         next: Option<String>,
         /// The due time, if it was missed and the step runs late.
         missed_at: Option<NaiveDateTime>,
-        /// The key that marks it as handled.
+        /// The key marking it as handled.
         key: String,
     },
     /// The time of a task's next step was missed, and the task rules out a late run.
@@ -194,7 +194,7 @@ pub enum Reason {
         at: String,
         /// True if the person is told.
         is_told: bool,
-        /// The key that marks it as handled.
+        /// The key marking it as handled.
         key: String,
     },
     /// A task's deadline has come, or has passed.
@@ -205,7 +205,7 @@ pub enum Reason {
         day: NaiveDate,
         /// The next step, as the task states it.
         next: Option<String>,
-        /// The key that marks it as handled.
+        /// The key marking it as handled.
         key: String,
     },
     /// A neglected task.
@@ -214,7 +214,7 @@ pub enum Reason {
         title: String,
         /// The stage of neglect.
         stage: Stage,
-        /// The key that marks it as handled.
+        /// The key marking it as handled.
         key: String,
     },
     /// A reason from a task of another chat than the owner's, reported there by rule with any model.
@@ -230,7 +230,7 @@ pub enum Reason {
         from: NaiveDate,
         /// The day after the last one, which is today.
         until: NaiveDate,
-        /// The key that marks it as handled.
+        /// The key marking it as handled.
         key: String,
     },
     /// A background job is due, in a cycle of its own.
@@ -242,7 +242,7 @@ pub enum Reason {
     InitiativePassed {
         /// The cause, and the candidates.
         told: String,
-        /// The key that marks it as handled.
+        /// The key marking it as handled.
         key: String,
     },
     /// A change of orders that a person agreed to a week ago: report its effect.
@@ -268,7 +268,7 @@ impl Reason {
         if let Self::Messages { ids, .. } | Self::Stale { ids, .. } = self { ids } else { &[] }
     }
 
-    /// The key that marks the reason as handled once a cycle has started on it.
+    /// The key marking the reason as handled once a cycle has started on it.
     pub fn handled_key(&self) -> Option<String> {
         match self {
             Self::Task { key, .. }

@@ -26,7 +26,7 @@ const ASKS: &str =
 /// How a text about its own day ends.
 const NOW: &str = "now, today, tonight, tomorrow, this morning, this afternoon, this evening, at the moment";
 
-/// Returns the time of a message that was kept for long.
+/// Returns the time of a message kept for long.
 pub(crate) fn kept_since(message: &Incoming, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     message.received_at.filter(|at| now.signed_duration_since(at) > LONG)
 }
@@ -73,12 +73,12 @@ fn asks_about_now(said: &str) -> bool {
     ends && (after_any(said, ASKS).next().is_some() || after_any(said, PHRASES).any(asks_about_now))
 }
 
-/// Returns the rest of a text after each of these phrases that it begins with.
+/// Returns the rest of a text after each of these phrases at its beginning.
 fn after_any<'a>(said: &'a str, phrases: &'static str) -> impl Iterator<Item = &'a str> {
     phrases.split(", ").filter_map(|phrase| after(said, phrase))
 }
 
-/// Returns the rest of a text that begins with this phrase as whole words.
+/// Returns the rest of a text after this phrase at its beginning, as whole words.
 fn after<'a>(said: &'a str, phrase: &str) -> Option<&'a str> {
     let rest = said.strip_prefix(phrase)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }

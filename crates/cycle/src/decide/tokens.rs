@@ -61,7 +61,7 @@ impl TokenRate {
         u64::try_from(tokens.div_ceil(u128::from(self.bytes) * 100)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the number of bytes that fit into this many tokens.
+    /// Returns the number of bytes fitting into this many tokens.
     pub fn bytes_in(&self, tokens: u64) -> usize {
         let bytes = u128::from(tokens) * u128::from(self.bytes) * 100;
         usize::try_from(bytes / (u128::from(self.tokens) * u128::from(100 + MARGIN_PERCENT))).unwrap_or(usize::MAX)

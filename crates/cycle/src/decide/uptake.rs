@@ -1,4 +1,4 @@
-//! The decision about a cycle that was cut off: resume, end or give up.
+//! The decision about an interrupted cycle: resume, end or give up.
 
 use reveille_config::OFFLINE_MODEL;
 use reveille_store::{CycleRow, Entry};
@@ -9,7 +9,7 @@ pub const OUTSIDE: &str = "mcp";
 /// The number of interruptions by a crash, kill or time-out after which a cycle is given up.
 pub const MAX_TRIES: u32 = 3;
 
-/// The decision about a cycle that was cut off.
+/// The decision about an interrupted cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Uptake {
     /// The commit exists: only the cycle's end must be recorded.

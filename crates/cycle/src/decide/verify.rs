@@ -42,7 +42,7 @@ fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<I
     steps.filter(|(_, is_done)| !is_done).map(|((at, step), _)| (at, step.what.as_str()))
 }
 
-/// Renders the notice about steps that weren't done. `None` if all were done.
+/// Renders the notice about the missing steps. `None` if all were done.
 pub fn notice(not_done: &[String]) -> Option<String> {
     if not_done.is_empty() {
         return None;
@@ -58,7 +58,7 @@ pub struct Account {
     pub receipts: Vec<String>,
     /// The number of receipts before the wake was tainted. `None` if it is untainted.
     pub own_receipts: Option<usize>,
-    /// Planned steps that weren't done.
+    /// Planned steps without a receipt.
     pub not_done: Vec<String>,
     /// Notes for a later reader: repairs, merges, trouble.
     pub notes: Vec<String>,

@@ -17,9 +17,9 @@ const AFTER_EXPIRY: Duration = Duration::from_millis(10);
 
 /// The data passed from holder to holder, and notifications about the lease.
 pub trait Handed: Send {
-    /// Returns the keys that the next holder should count as handled.
+    /// Returns the keys for the next holder to count as handled.
     fn to_hand_over(&mut self) -> Vec<(String, String)>;
-    /// Accepts the keys that the previous holder has handled.
+    /// Accepts the keys handled by the previous holder.
     fn take_over(&mut self, handled: Vec<(String, String)>);
     /// Called when the lease is gained or lost.
     fn changed(&mut self, is_held: bool);

@@ -17,13 +17,13 @@ const RENEWALS: u32 = 3;
 /// The content of the shared place.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeaseNote {
-    /// The machine that wrote the note, by a random name.
+    /// The writing machine, by a random name.
     pub machine: String,
     /// The machine's name for people.
     pub name: String,
     /// The number of the holding; each is one more than the last.
     pub fence: u64,
-    /// The time that the holder holds the lease without renewal, in milliseconds.
+    /// The term of the lease without renewal, in milliseconds.
     pub term_ms: u64,
     /// True if the lease is held, false if it was given back.
     pub is_held: bool,
@@ -33,7 +33,7 @@ pub struct LeaseNote {
     pub since: String,
     /// A random value, so that no two notes are equal.
     pub nonce: String,
-    /// The keys and values that the next holder should count as handled.
+    /// The keys and values for the next holder to count as handled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handled: Vec<(String, String)>,
 }
@@ -74,7 +74,7 @@ pub struct LeaseWatch {
     pub first_seen_ms: u64,
 }
 
-/// The current time by a clock since the boot that can't be set and that counts sleep.
+/// The current time by a clock since the boot that counts sleep and can't be set.
 #[derive(Debug, Clone, Copy)]
 pub struct BootTime<'a> {
     /// The boot's id. Empty if the system doesn't report one.
@@ -89,7 +89,7 @@ pub struct BootTime<'a> {
 pub enum LeaseStep {
     /// Swap from this id (`None`: from nothing) to a note with this fence.
     Take {
-        /// The id that the swap expects.
+        /// The id expected by the swap.
         old: Option<String>,
         /// The fence of the new holding.
         fence: u64,
@@ -101,11 +101,11 @@ pub enum LeaseStep {
         /// The time until the lease may be taken, unless it is renewed.
         left: Duration,
     },
-    /// Foreign content that must not be touched.
+    /// Foreign content: leave it alone.
     Foreign,
 }
 
-/// Decides the next step after a look. `mine` are ids that an ended process of this machine wrote. `fence` is the last one known here, so
+/// Decides the next step after a look. `mine` are ids written by an ended process of this machine. `fence` is the last one known here, so
 /// that an emptied place starts no lower.
 pub fn decide(
     seen: &SeenLease,

@@ -33,7 +33,7 @@ pub struct LeaseRecord {
     /// Ids of this machine's notes that may be in the shared place.
     #[serde(default)]
     pub mine: Vec<String>,
-    /// The note that this machine waits for.
+    /// The note this machine waits for.
     #[serde(default)]
     pub watch: Option<LeaseWatch>,
     /// The last known fence.

@@ -26,7 +26,7 @@ use super::{
 
 /// The maximum duration of a request to the remote, because an answer may wait for it.
 const ASK_BOUND: Duration = Duration::from_secs(5);
-/// The number of swaps that one renewal tries: a second one is needed if an earlier swap with an unknown end has succeeded.
+/// The number of swaps tried by one renewal: a second one is needed if an earlier swap with an unknown end has succeeded.
 const RENEW_TRIES: u32 = 2;
 /// The maximum number of remembered swaps with an unknown end. Beyond that the lease is given up.
 const MAX_PENDING: usize = 16;

@@ -12,7 +12,7 @@ use reveille_store::{Store, StoreError};
 
 use crate::{context::Context, lease};
 
-/// The key that holds the folder's signature at the last planning.
+/// The key of the folder's signature at the last planning.
 pub(crate) const PLANNED: &str = "jobs/planned";
 /// The maximum number of folder entries read; entries beyond are no jobs.
 const MAX_ENTRIES: usize = 4 * MAX_JOBS;

@@ -33,7 +33,7 @@ use crate::{
     look::{initiative, jobs, own_work, reflecting, retention},
 };
 
-/// The maximum number of a person's commits that are read.
+/// The maximum number of a person's commits read.
 const MAX_PERSON_COMMITS: usize = 20;
 
 /// The observed state of the memory.
@@ -178,7 +178,7 @@ fn is_clock_changed(store: &Store, config: &Config, now: DateTime<Utc>) -> Resul
         || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
 }
 
-/// The key that holds the last time zone that the person was told.
+/// The key of the last time zone told to the person.
 pub(crate) const ZONE: &str = "zone";
 
 /// Returns `true` if the person should be told of their new time zone now.
@@ -219,7 +219,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
     };
     let lineup: Vec<LinedUp> = config.chain().into_iter().map(lined_up).collect();
     let of_task = |name: &Option<String>| name.as_deref().filter(|name| config.can_use(name)).map(lined_up);
-    // A model that a person has chosen answers everything. Without a thinking model nothing could continue from the simple one.
+    // A model that a person has chosen answers everything. Without a thinking model none could take over from the simple one.
     let is_begun_by_it = config.chosen_model.is_none() && lineup.iter().any(|model| model.is_thinking);
     let simple = of_task(&config.model_simple).filter(|_| is_begun_by_it);
     let reflect = of_task(&config.model_reflect);

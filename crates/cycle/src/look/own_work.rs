@@ -44,7 +44,7 @@ pub fn is_step_held(
     Ok(!is_open && store.handled(&due.key())?.is_some())
 }
 
-/// Keeps the work that no cycle has started.
+/// Keeps the work not yet started by a cycle.
 pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWork>, StoreError> {
     let mut left = Vec::new();
     for work in due {
@@ -55,7 +55,7 @@ pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWor
     Ok(left)
 }
 
-/// Lists runs of standing jobs that wait for the model, in their order.
+/// Lists runs of standing jobs waiting for the model, in their order.
 pub(crate) fn jobs_due(store: &Store) -> Result<Vec<DueWork>, StoreError> {
     let due = store.waiting_job_runs()?.into_iter().map(|run| DueWork {
         what: format!("the job {}", run.name),

@@ -14,7 +14,7 @@ use crate::context::Context;
 
 /// The shortest time between two rounds.
 const EVERY: TimeDelta = TimeDelta::days(1);
-/// A jump of the clock that is watched before anything is deleted.
+/// A jump of the clock to be watched before anything is deleted.
 const LEAP: TimeDelta = TimeDelta::days(7);
 /// How long a jump is watched.
 pub(crate) const WATCHED: TimeDelta = TimeDelta::hours(1);

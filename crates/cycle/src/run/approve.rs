@@ -39,7 +39,7 @@ const CAPTION_CHARS_MAX: usize = 1_024;
 const WOULD_ASK: &str = "This would have to ask, and nobody is there to answer now. Nothing was done. Propose it with `tell` instead, or leave it.";
 /// The maximum length of shown reasons and origins if a file holds them in full, in characters.
 const BESIDE_FILE_CHARS_MAX: usize = 250;
-/// The number of further calls of a turn that are asked about together with the first.
+/// The number of further calls of a turn asked about together with the first.
 const ASKED_AHEAD_MAX: usize = 9;
 /// The maximum number of listed effects, and of listed remaining steps.
 const LISTED_MAX: usize = 8;
@@ -178,7 +178,7 @@ fn may_stand(
         || verdict.risk == Risk::Destructive
         || origin(live, registry, request).is_some()
         || is_long(input, named, &verdict.reasons)
-        // A rule contains a command's words, but not the later content of the files that it names.
+        // A rule contains a command's words, but not the later content of the files it names.
         || named.runs_files()
         || (!named.is_empty() && standing::is_given_something(name, input, &live.world.rules))
         || standing::names_scratch(name, input, &live.world.rules, live.world.shelter.scratch())
@@ -331,7 +331,7 @@ pub(crate) fn decided(
     }))
 }
 
-/// Runs a call that a person has approved: exactly the bytes they saw, once. A rule that forbids the call by now wins over the approval.
+/// Runs a call approved by a person: exactly the bytes they saw, once. A rule that forbids the call by now wins over the approval.
 pub(crate) async fn call_approved(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -365,7 +365,7 @@ pub(crate) async fn call_approved(
     carried_out
 }
 
-/// Finds the files that a command names, in their current state. They are shown to the person, and the approval is bound to them.
+/// Finds the files named in a command, in their current state. They are shown to the person, and the approval is bound to them.
 fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) -> FoundFiles {
     let Some(text) = standing::command_of(&request.name, &request.input) else { return FoundFiles::default() };
     // No running program may replace a file during the check. The cycle is parked now anyway.

@@ -33,7 +33,7 @@ const IMAGE_BLOCK: &str = r#""type":"image""#;
 /// The same for a PDF.
 const PDF_BLOCK: &str = r#""type":"document""#;
 
-/// The pictures and PDFs that a cycle may still show.
+/// The pictures and PDFs still allowed in a cycle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
     images: usize,
@@ -97,7 +97,7 @@ pub(crate) fn files_of(
 ) -> Result<Vec<File>, WakeError> {
     let ids: Vec<i64> = messages.iter().map(|message| message.id).collect();
     let is_shown = |id: i64| {
-        // The server may have rejected the whole conversation because of a picture that it couldn't read.
+        // The server may have rejected the whole conversation because of an unreadable picture.
         messages.iter().any(|message| message.id == id && message.attempts == 0)
     };
     let model = session.context.model;

@@ -234,7 +234,7 @@ fn note_published(session: &mut Session<'_>, published: &Published) -> Result<()
     Ok(())
 }
 
-/// Notes in the wake's account the files that can't be written.
+/// Notes in the wake's account unwritable files.
 fn note_damaged(repo: &Repo, ending: &mut Ending) {
     let paths = ending.staged.iter().map(|file| file.path.as_str());
     for path in paths.chain([memory::EPISODIC_MEMORY]) {
@@ -246,7 +246,7 @@ fn note_damaged(repo: &Repo, ending: &mut Ending) {
     }
 }
 
-/// Parks changes to files that can't be written on a separate branch. The person is told once per day and file.
+/// Parks changes to unwritable files on a separate branch. The person is told once per day and file.
 fn park_damaged(
     session: &mut Session<'_>,
     repo: &Repo,

@@ -1,4 +1,4 @@
-//! The notices about work that is given up, so that no person's message is dropped silently.
+//! The notices about given-up work, so that no person's message is dropped silently.
 
 use reveille_base::{
     redact::Redactor,
@@ -51,8 +51,8 @@ fn is_last(message: &Incoming) -> bool {
     message.attempts + 1 >= MAX_ATTEMPTS
 }
 
-/// Builds the notice about a cycle that was given up. A failure of its messages is reported once over all attempts, and again when they are
-/// put on hold. Each branch with unfinished work is named.
+/// Builds the notice about a given-up cycle. A failure of its messages is reported once over all attempts, and again when they are put on
+/// hold. Each branch with unfinished work is named.
 pub(crate) fn given_up(
     session: &Session<'_>,
     cycle: &NewCycle,

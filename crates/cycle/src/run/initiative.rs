@@ -70,8 +70,8 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeEr
 /// Beginnings of sentences that propose something without a question mark.
 const PROPOSES: [&str; 6] = ["shall i", "should i", "i suggest", "i propose", "i could", "would you like"];
 
-/// Sends a proposal that the model has made as plain text, as `tell` would. If the question had no result, it isn't asked again until
-/// something changes.
+/// Sends a proposal made by the model as plain text, as `tell` would. If the question had no result, it isn't asked again until something
+/// changes.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     let has_done =
         |live: &Live| live.state.receipts.iter().any(|receipt| !receipt.tool.is_empty() && receipt.what.is_some());

@@ -113,12 +113,12 @@ pub(crate) async fn interrupted(
     Ok(if is_its_own || taken_over != TakenOver::Not { Next::Others } else { Next::Nobody })
 }
 
-/// The part of a cycle that another model continues at once.
+/// The part of a cycle continued by another model at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TakenOver {
     /// Nothing: the cycle waits.
     Not,
-    /// The fallback grammar answers the messages that it understands, and the rest waits.
+    /// The fallback grammar answers the messages it understands, and the rest waits.
     InPart,
     /// All of it.
     Whole,

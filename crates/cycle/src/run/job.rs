@@ -70,7 +70,7 @@ fn read(documents: &Documents, name: &str) -> Option<Job> {
     Job::parse(name, &documents.get(&job_path(name))?).ok()
 }
 
-/// Returns the tools that the job may use. An unreadable file allows none.
+/// Returns the tools allowed for the job. An unreadable file allows none.
 pub(crate) fn assignment(documents: &Documents, name: &str) -> Assignment {
     Assignment::Job(match read(documents, name) {
         Some(job) => job.tools.map(BTreeSet::from_iter),

@@ -292,7 +292,7 @@ async fn patiently(context: Context<'_>) -> Result<Option<WakeLock>, WakeError> 
     }
 }
 
-/// Extracts the message that a call of `reply` answers. The tool itself answers the messages of its cycle.
+/// Extracts the message answered by a call of `reply`. The tool itself answers the messages of its cycle.
 fn answering(input: &str) -> Result<(i64, String), Told> {
     let mut arguments: Value = serde_json::from_str(input).unwrap_or_default();
     let message =
@@ -413,7 +413,7 @@ fn turn(name: &str, input: &str) -> Entry {
     Entry::Turn { content: call.to_string(), stop: Stop::ToolUse, usage: Usage::default() }
 }
 
-/// Lists the paths of the memory that can be read as resources.
+/// Lists the paths of the memory readable as resources.
 ///
 /// # Errors
 /// The reason why they aren't shown.

@@ -17,13 +17,13 @@ use crate::{
     session::{Live, Session},
 };
 
-/// The number of shown results of earlier steps, the latest ones. Steps that this one needs come in addition.
+/// The number of shown results of earlier steps, the latest ones. Steps needed by this one come in addition.
 const BEFORE_MAX: usize = 12;
 /// The maximum length of shown lessons, in characters; the newest are shown.
 const LEARNED_CHARS_MAX: usize = 4_000;
-/// The number of later steps that are named.
+/// The number of later steps named.
 const AFTER_MAX: usize = 3;
-/// The number of effects of earlier tries that are named.
+/// The number of effects of earlier tries named.
 const DONE_MAX: usize = 30;
 /// The tool that ends a step's cycle.
 const STEP_END: &str = "step_end";
@@ -202,7 +202,7 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, n
             tool::ended(&live.world, &hand, &report, &[])
         }
     };
-    // A step that the person has removed meanwhile needs no conclusion.
+    // A step removed by the person meanwhile needs no conclusion.
     let Ok(ended) = ended else { return Ok(()) };
     let receipt = session.context.redactor.redact(&ended.told);
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };

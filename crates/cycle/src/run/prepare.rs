@@ -1,4 +1,4 @@
-//! The start of a cycle: the world that its tools see, the conversation's fixed parts and the first message.
+//! The start of a cycle: the world seen by its tools, the conversation's fixed parts and the first message.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -39,7 +39,7 @@ use crate::{
 /// The maximum number of skill problems in a wake's account; `health check` lists all.
 const MAX_NOTED: usize = 5;
 
-/// Builds the world that the tools see. `lineup` belongs to the look at the cycle's start; `open` are ids of `messages`.
+/// Builds the world seen by the tools. `lineup` belongs to the look at the cycle's start; `open` are ids of `messages`.
 pub(crate) fn world(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -126,7 +126,7 @@ fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter)
     }
 }
 
-/// Lists the steps that a cycle may undo: any step for the owner, its own steps for another chat.
+/// Lists the steps a cycle may undo: any step for the owner, its own steps for another chat.
 fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
     let foreign = view::foreign_chat(cycle.chat, session.context.config.owner_chat);
     let chats: Vec<ChatRef> = foreign.into_iter().collect();
@@ -155,7 +155,7 @@ fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result
     })
 }
 
-/// Lists the files that the asking chat has sent.
+/// Lists the files sent by the asking chat.
 pub(crate) fn attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Attachments, StoreError> {
     let files = cycle.chat.map(|chat| session.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
     let dir = session.context.config.media_dir.clone();
@@ -234,14 +234,13 @@ fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead)
         Some(work) => seen.offered_to(work, words, there),
         None => seen.offered(words, there),
     };
-    // Definitions from servers are in their own words, and a server knows the keys that it was given. Our own definitions contain no
-    // secrets.
+    // Definitions from servers are in their own words, and a server knows the keys given to it. Our own definitions contain no secrets.
     // fault: servers-definitions-believed-hold
     let tools = if tooling.servers.servers.is_empty() { offered } else { redactor.redact_json(&offered) };
     (system, tools)
 }
 
-/// Builds the fixed parts for a cycle that another model began.
+/// Builds the fixed parts for a cycle begun by another model.
 pub(crate) fn fixed_parts_again(
     session: &Session<'_>,
     cycle: &NewCycle,
@@ -305,7 +304,7 @@ fn called_for(reasons: &[String], observation: &Situation, messages: &[i64]) -> 
     reasons.iter().map(String::as_str).chain(said).collect::<Vec<_>>().join("\n")
 }
 
-/// Notes existing documents that can't be read as text.
+/// Notes existing documents unreadable as text.
 fn unreadable(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_text(path).err());
     errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()

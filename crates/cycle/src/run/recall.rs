@@ -71,7 +71,7 @@ fn questions(reasons: &[String], messages: &[&Incoming]) -> Vec<String> {
         .collect();
     if said.is_empty() { vec![question(&reasons.join(" "))] } else { said }
 }
-/// The number of messages that become queries; the newest are used.
+/// The number of messages used as queries; the newest are used.
 const QUESTIONS_MAX: usize = 4;
 
 /// Interleaves the answers: the best of each, then the second best, each place once.

@@ -111,7 +111,7 @@ pub(crate) fn settle_with(
     let redactor = session.context.redactor;
     let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
     let mut done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
-    // A refusal is in our own words, except for text that an outside error has added.
+    // A refusal is in our own words, except for text added by an outside error.
     if let Some(outside) = is_error.then(|| outside::origins_in(&done.content)).flatten() {
         done.taint = taint::joined(done.taint.into_iter().chain([outside]));
         done.content = outside::unmarked(&done.content).into_owned();
@@ -191,7 +191,7 @@ pub(crate) fn record_all(
     Ok(())
 }
 
-/// Masks live secrets in everything that is written or sent. The outbox decides about links.
+/// Masks live secrets in everything written or sent. The outbox decides about links.
 pub(crate) fn fit_to_leave(session: &Session<'_>, changes: Vec<Change>) -> Vec<Change> {
     let redactor = session.context.redactor;
     let fit = |change| match change {

@@ -26,9 +26,9 @@ use crate::{
     session::Session,
 };
 
-/// The number of commits that are searched for a person's.
+/// The number of commits searched for a person's.
 const SEARCHED_MAX: usize = 10_000;
-/// The maximum number of a person's commits that are read for edits.
+/// The maximum number of a person's commits read for edits.
 const COMMITS_MAX: usize = 500;
 /// The period in which habits are counted.
 const HABITS: TimeDelta = TimeDelta::days(30);
@@ -55,7 +55,7 @@ sources (days or message numbers). Twice is a coincidence.
 5. Add to a fact that may be over the day as of which it holds: “… (as of 2026-05-03)”.
 Don't write to your person. If there is nothing to add, end without a word.";
 
-/// Collects the facts that a person has added or removed. An undo counts as a person's word.
+/// Collects the facts added or removed by a person. An undo counts as a person's word.
 pub(crate) fn by_hand(repo: &Repo) -> Result<PersonsDoing, WakeError> {
     let mut by_hand = PersonsDoing::default();
     let mut theirs = Vec::new();

@@ -79,7 +79,7 @@ pub(crate) async fn run(
         return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
     }
     let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.are_dropped(&state.open)?;
-    // Earlier answers stay valid, so the changes that they mention must be committed.
+    // Earlier answers stay valid, so the changes they mention must be committed.
     // fault: message-taken-out-queue
     let has_answered = state.messages.iter().any(|id| !state.open.contains(id));
     if is_dropped && !has_answered {

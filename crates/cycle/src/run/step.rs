@@ -268,7 +268,7 @@ fn say_with_news(
     Ok(true)
 }
 
-/// Compares the plan with the receipts, and records and reports the steps that weren't done.
+/// Compares the plan with the receipts, and records and reports the missing steps.
 pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<String>, WakeError> {
     let Some(plan) = &live.state.plan else {
         return Ok(Vec::new());

@@ -15,7 +15,7 @@ use crate::{
     stop,
 };
 
-/// How long to wait for a shared database's server that disappears within a turn. A restart takes seconds.
+/// How long to wait for a shared database's server disappearing within a turn. A restart takes seconds.
 const SERVER_PATIENCE: Duration = Duration::from_secs(15);
 /// The number of repeated updates of a reservation after the server cut one off.
 const BROUGHT_AGAIN: usize = 3;
@@ -63,7 +63,7 @@ pub(crate) enum AskEnd {
     TooLong(String),
 }
 
-/// Requests the next turn, with the retries that the error allows, and records it.
+/// Requests the next turn, with the retries allowed for the error, and records it.
 pub(crate) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
     // A turn in progress would be lost with its wake, and paid for again.
     session.store.wait_for_server(SERVER_PATIENCE);
@@ -141,7 +141,7 @@ fn is_waited_for(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: 
     Ok(has_other || is_unsent && live.state.turns == 0 && is_all_understood(session, live, &lineup)?)
 }
 
-/// Returns `true` if the fallback grammar surely understands all messages that wait for an answer.
+/// Returns `true` if the fallback grammar surely understands all unanswered messages.
 pub(crate) fn is_all_understood(session: &Session<'_>, live: &Live, lineup: &ModelState) -> Result<bool, WakeError> {
     let queued = session.store.queued()?;
     let open = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));

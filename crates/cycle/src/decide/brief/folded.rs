@@ -26,7 +26,7 @@ use crate::decide::{
     verify,
 };
 
-/// The maximum size of answered messages that are kept, in bytes: the first, because it states the work, and the newest.
+/// The maximum size of answered messages kept, in bytes: the first, because it states the work, and the newest.
 const MAX_ANSWERED_BYTES: usize = 64 * 1024;
 /// The maximum number of receipts shown; the newest are kept.
 const MAX_RECEIPTS: usize = 100;
@@ -209,7 +209,7 @@ pub fn carried(raw: &str, conversation: &[String], open: &[i64]) -> Option<Strin
     with_blocks(&json!({"role": "user", "content": []}).to_string(), begun)
 }
 
-/// Keeps messages that wait for an answer whole, and of the others as many as fit, as text only.
+/// Keeps unanswered messages whole, and of the others as many as fit, as text only.
 fn kept(groups: Vec<Vec<Value>>, open: &[i64]) -> Vec<Value> {
     let of_group: Vec<Vec<i64>> = groups.iter().map(|group| group.first().map(ids).unwrap_or_default()).collect();
     let is_open = |ids: &[i64]| ids.iter().any(|id| open.contains(id));

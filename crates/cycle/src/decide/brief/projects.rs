@@ -1,4 +1,4 @@
-//! The projects that a cycle's words mention, in its opening: each document with its open tasks. Other projects are found by searching.
+//! The projects mentioned in a cycle's words, in its opening: each document with its open tasks. Other projects are found by searching.
 //! Pure.
 
 use reveille_base::{
@@ -31,7 +31,7 @@ const TASKS_MAX: usize = 10;
 /// The maximum length of a shown next step, in characters.
 const NEXT_CHARS: usize = 100;
 
-/// A project that is shown.
+/// A shown project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpokenProject {
     /// The name.
@@ -40,7 +40,7 @@ pub struct SpokenProject {
     pub path: String,
 }
 
-/// Finds the projects that these words mention. Projects belong to the owner, so a guest's chat gets none.
+/// Finds the projects mentioned in these words. Projects belong to the owner, so a guest's chat gets none.
 pub fn spoken_projects(documents: &Documents, reader: Option<ChatRef>, words: &str) -> Vec<SpokenProject> {
     if reader.is_some() {
         return Vec::new();

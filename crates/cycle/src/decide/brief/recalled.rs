@@ -27,7 +27,7 @@ pub struct Recollection {
     pub speaker: String,
     /// The date.
     pub date: Option<NaiveDate>,
-    /// The wake that wrote it, and the message that said it.
+    /// The wake that wrote it, and the message behind it.
     pub origin: (Option<String>, Option<i64>),
     /// True if it may contain untrusted text.
     pub is_of_others: bool,

@@ -5,11 +5,11 @@ use reveille_model::content::ToolCall;
 use reveille_policy::Decision;
 use reveille_tools::unwrapped;
 
-/// The result reported for a call that may have happened.
+/// The result reported for a call with an uncertain effect.
 const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncertain whether it happened. It was not run again. Find out \
                          before you repeat it, and tell your person if you can't.";
 
-/// A tool call that waits for its outcome.
+/// A tool call without an outcome yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRequest {
     /// The id.

@@ -27,7 +27,7 @@ fn is_ready(message: &Incoming, now: DateTime<Utc>) -> bool {
     !message.awaits_files && message.not_before.is_none_or(|at| is_over(at, now))
 }
 
-/// Returns `true` if a cycle's model can be given this message. The fallback grammar gets only messages that it understands.
+/// Returns `true` if a cycle's model can be given this message. The fallback grammar gets only messages it understands.
 fn may_join(message: &Incoming, cycle: &NewCycle, model: &ModelState, now: DateTime<Utc>) -> bool {
     let stands_in = cycle.model == OFFLINE_MODEL && model.grammar.is_some();
     let is_kept = message.held_for.as_deref() == Some(&cycle.model);
@@ -168,7 +168,7 @@ pub(crate) fn due(observed: &Situation) -> Vec<Reason> {
     stale.chain(due).collect()
 }
 
-/// Groups messages by place, limited to the number that one cycle takes.
+/// Groups messages by place, up to one cycle's number.
 fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
     let mut places: Vec<(Place<'_>, Vec<i64>)> = Vec::new();
     for message in messages {

@@ -1,4 +1,4 @@
-//! The cycles that are background jobs.
+//! The background jobs among the cycles.
 
 use reveille_base::types::OwnWork;
 use reveille_memory::reflect::REFLECTION;

@@ -16,21 +16,21 @@ use crate::decide::situation::{Reason, Situation};
 
 /// The hour from which a task's deadline is mentioned, in local time.
 const DUE_FROM_HOUR: u32 = 8;
-/// The hour until which it isn't mentioned if the person has worked on the task that day.
+/// The hour until which the deadline isn't mentioned if the person has worked on the task that day.
 const IN_MIND_UNTIL_HOUR: u32 = 17;
 
-/// The key that marks a task's own next step as handled.
+/// The key marking a task's own next step as handled.
 pub fn task_key(title: &str, at: &str) -> String {
     format!("at/{title}/{at}")
 }
 
-/// The key that marks a decay stage as handled.
+/// The key marking a decay stage as handled.
 pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) -> String {
     let touched = touched.map(|day| day.to_string()).unwrap_or_default();
     format!("decay/{title}/{touched}/{}", stage.name())
 }
 
-/// The key that marks a task's deadline as mentioned: once on the day, and once afterwards.
+/// The key marking a task's deadline as mentioned: once on the day, and once afterwards.
 pub fn due_key(title: &str, day: NaiveDate, is_missed: bool) -> String {
     format!("due/{title}/{day}{}", if is_missed { "/missed" } else { "" })
 }

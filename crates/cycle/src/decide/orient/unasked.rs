@@ -12,7 +12,7 @@ const NO_MODEL: &str = "no AI model could be asked, so the time passes";
 /// The note for a slot without a worthy candidate.
 const NOTHING: &str = "nothing was worth it";
 
-/// Returns the reason of the slot that is due.
+/// Returns the reason of the due slot.
 pub(super) fn reason(observed: &Situation) -> Option<Reason> {
     let due = observed.initiative.as_ref()?;
     let is_under_way = |work: &Option<OwnWork>| matches!(work, Some(OwnWork::Initiative { .. }));

@@ -1,8 +1,8 @@
 //! Old files in the workspace. Old logs are emptied, and long logs without rotation are cut. Old files beside the logs and old message
 //! files are deleted. Only plain files directly in `logs/`, `logs/plans/`, `voice/` and `files/` count; links are left alone.
 //!
-//! Our programs rotate their own logs ([`reveille_base::logs`]). A starter's log for them (`bot.err.log`) may be open for appending, so it
-//! is never deleted or renamed: the writer would continue into an invisible file.
+//! Our programs rotate their own logs ([`reveille_base::logs`]). A log that launchd or another starter writes for them (`bot.err.log`) may
+//! be open for appending, so it is never deleted or renamed: the writer would continue into an invisible file.
 
 use std::{
     fs::{self, OpenOptions},
@@ -19,9 +19,9 @@ use reveille_base::{
 use reveille_config::Config;
 use reveille_store::{Store, StoreError};
 
-/// The length above which a log is cut, in bytes. Logs that our programs rotate stay below it.
+/// The length above which a log is cut, in bytes. Logs rotated by our programs stay below it.
 const LOG_BYTES: u64 = logs::MAX_FILE_BYTES + (2 << 20);
-/// The length of the end that is kept beside a cut log, in bytes.
+/// The length of the end kept beside a cut log, in bytes.
 const TAIL_BYTES: u64 = 1 << 20;
 /// The minimum time a voice message is kept after its message is processed.
 const VOICE_KEPT: TimeDelta = TimeDelta::days(7);

@@ -80,7 +80,7 @@ impl Window {
 pub struct FoldedTokens {
     /// The number of messages in the ended conversation.
     pub messages: usize,
-    /// Its tokens.
+    /// The tokens of the ended conversation.
     pub before: u64,
     /// The tokens of the new conversation's first prompt.
     pub after: u64,

@@ -25,7 +25,7 @@ pub(crate) fn with_ask(live: &Live, limits: &Limits, raw: String) -> (String, Ve
     }
 }
 
-/// The maximum number of forced foldings between two turns of the model. Each at least halves the removable part.
+/// The maximum number of forced foldings between two turns of the model. Each aims to halve the removable part.
 const MAX_FORCED: u32 = 12;
 
 /// Shortens the conversation because its model found it too long. `false` if nothing more can be left out.

@@ -12,7 +12,7 @@ use crate::{decide::brief::Recollection, session::Session};
 
 /// The number of results considered; those with room are shown.
 const HITS_MAX: usize = 40;
-/// The maximum length of a query, in characters. The beginning and the end of a long text show its subject.
+/// The maximum length of a query, in characters. Of a longer text only the beginning is used.
 const QUESTION_CHARS_MAX: usize = 1_000;
 
 /// Returns the results, best first, and the embedded query. `None` if no search is possible or useful.

@@ -49,7 +49,7 @@ pub(crate) async fn run(
     let cuts = row.tries + u32::from(has_crashed);
     let journal = match session.store.journal(cycle_id) {
         // An earlier attempt to give the cycle up was interrupted too, perhaps by the cycle's content. Or a cycle by rule, which only lacks
-        // its commit, has ended this many wakes.
+        // its commit, has killed this many wakes.
         _ if cuts > MAX_TRIES => {
             let state = what_it_took_up(session, cycle_id)?;
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts))

@@ -1,6 +1,6 @@
 //! Shortens a conversation's first message if its model finds even that too long. Pure.
 //!
-//! Parts that a tool can show again go first; people's words go last, and from their end. Each call removes about half of the rest.
+//! Parts that a tool can show again go first; people's words go last, and from their end. Each call aims to remove half of the rest.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const SPARED: [(&str, &str); 5] = [
     ("<recent_exchange>", "what was said before"),
 ];
 
-/// Returns the message at about half its size. `None` if hardly anything can be left out.
+/// Returns a shorter message, aiming at half the size. `None` if less than a tenth can be left out.
 pub fn shrunk(raw: &str) -> Option<String> {
     let (bytes, counted) = (raw.len(), message_bytes(raw));
     let message: Value = serde_json::from_str(raw).ok()?;

@@ -1,5 +1,5 @@
-//! The database's presence. A database that vanished beside a memory with wakes is never replaced silently, because it held the queue, the
-//! settings and the spending.
+//! Checks for a lost database. A database that vanished beside a memory with wakes is never replaced silently, because it held the queue,
+//! the settings and the spending.
 
 use std::{
     fs,

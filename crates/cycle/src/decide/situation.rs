@@ -40,7 +40,7 @@ pub struct Situation {
     pub tells_left: usize,
     /// The owner's chat, which owns the tasks that name no chat.
     pub owner_chat: ChatRef,
-    /// The allowed chats besides the owner's, each with its unasked messages left today. Tasks of other chats belong to no reader.
+    /// The allowed chats besides the owner's, each with its unasked messages left today. Tasks of other chats are ignored.
     pub guests: BTreeMap<ChatRef, usize>,
     /// The hours without unasked messages.
     pub quiet_hours: Option<QuietHours>,

@@ -399,8 +399,8 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
     verdict
 }
 
-/// Returns `true` if a call may run, with the result for the model otherwise. `None` while the question is open. A missing question counts
-/// as a refusal.
+/// Returns the decision on a call (`true`: run it), with the result for the model on a refusal. `None` while the question is open. A
+/// missing question counts as a refusal.
 fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
     match approval.map(|approval| approval.state) {
         Some(ApprovalState::Pending) => None,

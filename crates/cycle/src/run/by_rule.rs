@@ -54,7 +54,7 @@ pub(crate) async fn run(
         };
         deeds = deeds.and(match reason {
             Reason::Pressed { nudge } => match pressed::deeds(session, repo, (&cycle, &observation.model), nudge) {
-                // The question stays open, so it doesn't delay other work. Later it fails alone.
+                // The button's answer stays open without delaying other work. Alone, it fails the cycle.
                 Err(error @ WakeError::Workspace { .. }) if reasons.len() > 1 => {
                     tracing::warn!(%error, "what a button said can't be done now; it is tried again");
                     Deeds::default()

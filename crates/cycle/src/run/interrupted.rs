@@ -46,8 +46,8 @@ pub(crate) async fn interrupted(
             session.store.pause_cycle(&cycle.id, now, &why)?;
             return Ok(Next::Nobody);
         }
-        // Left as running: the next wake resumes the cycle as an interrupted one, which counts as a try. Background work may take any
-        // number of wakes, as long as each makes progress.
+        // A timed-out cycle stays marked as running, so that the next wake counts a try. Background work with progress is paused instead,
+        // since it may take any number of wakes.
         Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
             session.store.pause_cycle(&cycle.id, now, &why)?;
             return Ok(Next::Nobody);

@@ -2,7 +2,7 @@
 
 use super::deeds::Deeds;
 
-/// The start of a background job's cycle.
+/// The parts that a background job adds to the start of its cycle.
 #[derive(Default)]
 pub(crate) struct Begun {
     /// A block of the opening.

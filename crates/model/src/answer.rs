@@ -1,5 +1,5 @@
-//! The body of a model's answer, piece by piece: events of a stream, or JSON that comes whole. The body itself tells which, and whether
-//! it is packed; headers are often wrong about both. Pure.
+//! Reads the body of a model's answer piece by piece, either as events of a stream or as whole JSON. The form and a gzip packing are
+//! detected from the bytes, since headers are often wrong about both. Pure.
 
 use std::io::Write as _;
 
@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use reveille_base::sse::Events;
 
-/// Packed bytes that are unpacked at once: what comes of them is checked against the bound before the next.
+/// Bytes unpacked at a time; the result is checked against the size limit before the next piece.
 const UNPACKED_AT_ONCE: usize = 4 * 1024;
-/// The first byte of a gzip member, with which no text begins.
+/// The first byte of a gzip member. No text begins with this byte.
 const GZIP: u8 = 0x1f;
-/// Bytes that may stand before the first that tells: blanks, and a byte order mark.
+/// Bytes skipped before the deciding first byte: white space and a byte order mark.
 const BEFORE: [u8; 7] = [b' ', b'\t', b'\r', b'\n', 0xef, 0xbb, 0xbf];
 
 /// Reads the body of one answer.
@@ -24,28 +24,28 @@ pub(super) struct AnswerBody {
 }
 
 enum Form {
-    /// Nothing has come that tells.
+    /// Nothing decisive has arrived yet.
     Unknown(Vec<u8>),
     Events(Box<Events>),
     Whole(Vec<u8>),
 }
 
-/// Why a body can't be read any further.
+/// The reason for giving up on a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyFault {
-    /// It is longer than the bound.
+    /// The body exceeds the size limit.
     TooLong,
-    /// It is packed, and damaged.
+    /// The gzip data is damaged.
     Damaged,
 }
 
 impl AnswerBody {
-    /// For a body of at most `max_bytes`, unpacked.
+    /// Creates a reader for a body of at most `max_bytes`, counted unpacked.
     pub(super) fn new(max_bytes: usize) -> Self {
         Self { form: Form::Unknown(Vec::new()), unpacker: None, bytes: 0, max_bytes }
     }
 
-    /// Takes the next bytes and returns the data of each event that they complete.
+    /// Accepts the next bytes and returns the data of each completed event.
     ///
     /// # Errors
     /// [`BodyFault`]
@@ -79,7 +79,7 @@ impl AnswerBody {
             Form::Unknown(head) => {
                 head.extend_from_slice(bytes);
                 let Some(first) = head.iter().find(|byte| !BEFORE.contains(byte)) else { return Ok(Vec::new()) };
-                // No field of a stream begins so: this is JSON, or a page.
+                // No field of an event stream begins like this: the body is JSON or an HTML page.
                 if matches!(first, b'{' | b'[' | b'<') {
                     self.form = Form::Whole(std::mem::take(head));
                     return Ok(Vec::new());
@@ -92,14 +92,14 @@ impl AnswerBody {
         }
     }
 
-    /// Ends the body and returns what it still holds: the last event if its end is missing, or each JSON text of a whole body.
+    /// Ends the body and returns the rest: the last event if its end is missing, or each JSON text of a whole body.
     ///
     /// # Errors
-    /// As [`AnswerBody::push`].
+    /// Same as [`AnswerBody::push`].
     pub(super) fn end(&mut self) -> Result<Vec<String>, BodyFault> {
         let mut data = Vec::new();
         if let Some(mut unpacker) = self.unpacker.take() {
-            // One that is cut off holds what came before.
+            // A gzip stream that was cut off still yields everything before the cut.
             if unpacker.try_finish().is_ok() {
                 data.extend(self.take(&std::mem::take(unpacker.get_mut()))?);
             }
@@ -118,13 +118,13 @@ impl AnswerBody {
         Ok(data)
     }
 
-    /// Whether it doesn't come as events.
+    /// True if the body is whole JSON or a page, as opposed to events.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.form, Form::Whole(_))
     }
 }
 
-/// The JSON texts that stand one behind the other in a text; what is no JSON stays in one piece at the end.
+/// Splits a text into its consecutive JSON texts. Anything after the last valid JSON stays in one piece at the end.
 pub(super) fn documents(text: &str) -> Vec<&str> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let (mut found, mut end) = (Vec::new(), 0);

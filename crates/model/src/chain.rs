@@ -1,4 +1,4 @@
-//! The models that a wake may ask, each made when it is asked first: an idle look makes none of them.
+//! The models that a wake may ask. Each is created at its first request, so an idle wake creates none.
 
 use std::cell::OnceCell;
 
@@ -6,27 +6,27 @@ use reveille_config::{Config, OFFLINE_MODEL};
 
 use super::{Model, configured};
 
-/// A model, or which setting can't work.
+/// A model, or a message naming the unusable setting.
 type MadeModel = Result<Box<dyn Model>, String>;
 
-/// The models of one configuration.
+/// The models of one configuration, created on demand.
 pub struct ModelChain<'c> {
     config: &'c Config,
     made: Vec<(String, OnceCell<MadeModel>)>,
 }
 
 impl<'c> ModelChain<'c> {
-    /// Those that the settings name, and the grammar that stands in for them.
+    /// Lists the configured models and the fallback grammar.
     pub fn of(config: &'c Config) -> Self {
         let of_tasks = config.model_simple.iter().chain(&config.model_reflect).map(String::as_str);
         let names = config.chain().into_iter().chain(of_tasks).chain([OFFLINE_MODEL]);
         Self { config, made: names.map(|name| (name.to_owned(), OnceCell::new())).collect() }
     }
 
-    /// The model of this name. One that the settings don't name, or that can't be made, is an error: no other is asked in its place.
+    /// Returns the model of this name. There is no fallback to another model.
     ///
     /// # Errors
-    /// Which setting can't work, in words.
+    /// A message in words if the settings don't name the model, or if a setting makes it unusable.
     pub fn get(&self, name: &str) -> Result<&dyn Model, String> {
         let (_, made) =
             self.made.iter().find(|(known, _)| known == name).ok_or_else(|| format!("MODEL doesn't name {name}"))?;

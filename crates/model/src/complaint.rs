@@ -1,11 +1,11 @@
-//! Complaints: what a server answers in place of a turn. Every server has its own form for them, and some send them with status 200
-//! or in the middle of a stream. Read here for all providers, so that one list of wordings holds for each.
+//! Parses complaints, a server's answers in place of a turn. Every server has its own form; some use status 200 or the middle of a stream.
+//! One parser serves all providers, so that one list of wordings applies to each.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// Words by which servers say that a conversation is longer than the model's window.
+/// Wordings for a conversation that exceeds the model's window.
 const TOO_LONG: [&str; 44] = [
     "context_length_exceeded",
     "context length exceeded",
@@ -52,7 +52,7 @@ const TOO_LONG: [&str; 44] = [
     "request_too_large",
     "request too large",
 ];
-/// Words of a limit that is over after a while, however much they sound like the ones above.
+/// Wordings for a temporary limit, however similar to the list above.
 const BUSY: [&str; 19] = [
     "rate limit",
     "rate_limit",
@@ -74,9 +74,9 @@ const BUSY: [&str; 19] = [
     "resource_exhausted",
     "loading model",
 ];
-/// Words of a request that is larger than a whole minute's allowance: waiting never helps.
+/// Wordings for a request beyond a whole minute's allowance: waiting never helps.
 const NEVER_FITS: [&str; 2] = ["request too large", "must be reduced in order to run"];
-/// Words by which servers refuse a key.
+/// Wordings for a refused key.
 const KEY: [&str; 22] = [
     "api key not valid",
     "api_key_invalid",
@@ -101,7 +101,7 @@ const KEY: [&str; 22] = [
     "invalid token",
     "token expired",
 ];
-/// Words by which they say that the account has no money left.
+/// Wordings for an account without money.
 const MONEY: [&str; 16] = [
     "insufficient_quota",
     "insufficient quota",
@@ -120,7 +120,7 @@ const MONEY: [&str; 16] = [
     "arrearage",
     "余额不足",
 ];
-/// Words by which they say that the model's own output, not the request, was at fault.
+/// Wordings for an error in the model's own output, as opposed to the request.
 const MISCALLED: [&str; 5] = [
     "tool_use_failed",
     "failed to call a function",
@@ -129,7 +129,7 @@ const MISCALLED: [&str; 5] = [
     "failed to parse tool call",
 ];
 
-/// Names of fields that hold a message for people, the likeliest first.
+/// Fields with a message for people, the likeliest first.
 const MESSAGES: [&str; 12] = [
     "message",
     "Message",
@@ -144,32 +144,32 @@ const MESSAGES: [&str; 12] = [
     "title",
     "reason",
 ];
-/// Names of fields that hold an error.
+/// Fields with an error.
 const ERRORS: [&str; 4] = ["error", "errors", "Error", "base_resp"];
-/// Names of fields that hold an HTTP status, or a code that may be one.
+/// Fields with an HTTP status, or with a code that may be one.
 const STATUSES: [&str; 7] = ["code", "status", "status_code", "statusCode", "http_code", "errorCode", "error_code"];
-/// Fields that quote the conversation: their words aren't the server's.
+/// Fields that quote the conversation, to be skipped: their words aren't the server's.
 const QUOTES: [&str; 5] = ["failed_generation", "input", "messages", "prompt", "request"];
-/// How deep a complaint within the text of another is looked for.
+/// Maximum depth of complaints nested in each other's text.
 const MAX_NESTED: u8 = 3;
-/// Longest wait that is read out of a sentence.
+/// Longest wait accepted from a sentence, in seconds.
 const MAX_WAIT_S: f64 = 7.0 * 86_400.0;
 
 /// A server's complaint.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Complaint {
-    /// Its message, if it has one of its own.
+    /// The message. `None` if the server sent no field with one.
     pub(super) said: Option<String>,
-    /// The HTTP status that it names itself.
+    /// The HTTP status in the body.
     pub(super) status: Option<u16>,
-    /// How long it asks to wait.
+    /// The wait that the server asks for.
     pub(super) wait: Option<Duration>,
-    /// All that it says, kinds and codes included, in small letters.
+    /// Every text of the complaint, kinds and codes included, in lower case.
     words: String,
 }
 
 impl Complaint {
-    /// Reads the body of a refusal: JSON in any form, an event, or plain words.
+    /// Parses the body of a refusal: JSON in any form, an event, or plain words.
     pub(super) fn of_body(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         let text = text.trim_start_matches('\u{feff}').trim();
@@ -177,13 +177,13 @@ impl Complaint {
         let json = [text].into_iter().chain(events).find_map(|json| serde_json::from_str::<Value>(json.trim()).ok());
         match json {
             Some(value) => Self::of(&value),
-            // A page is its author's, and says nothing.
+            // An HTML page comes from some proxy and says nothing about the request.
             None if text.starts_with('<') => Self::default(),
             None => Self { words: text.to_lowercase(), wait: wait_in(text), ..Self::default() },
         }
     }
 
-    /// Reads an answer that holds no turn; `None` if it doesn't complain either.
+    /// Parses an answer without a turn. `None` if the answer isn't a complaint either.
     pub(super) fn instead_of_turn(value: &Value) -> Option<Self> {
         let complaint = Self::of(value);
         let is_named = |name: &str| value.get(name).and_then(Value::as_str) == Some("error");
@@ -192,7 +192,7 @@ impl Complaint {
         (is_one || complaint.status.is_some()).then_some(complaint)
     }
 
-    /// Reads a complaint, or an object that holds one.
+    /// Parses a complaint, or an object that contains one.
     pub(super) fn of(value: &Value) -> Self {
         Self::nested(value, MAX_NESTED)
     }
@@ -211,7 +211,7 @@ impl Complaint {
         collect(value, "", &mut complaint.words);
         complaint.words = complaint.words.to_lowercase();
         complaint.wait = delay_of(value).or_else(|| complaint.said.as_deref().and_then(wait_in));
-        // A gateway passes on another server's complaint as a text.
+        // A gateway passes on another server's complaint as text.
         let raw = error.pointer("/metadata/raw").and_then(Value::as_str).map(str::to_owned);
         if depth > 0
             && let Some(inner) = raw.iter().chain(&complaint.said).find_map(|text| within(text, depth - 1))
@@ -226,43 +226,43 @@ impl Complaint {
         complaint
     }
 
-    /// Whether it holds any of these words, which are in small letters.
+    /// True if the complaint contains any of these words, given in lower case.
     pub(super) fn says_any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.words.contains(word))
     }
 
-    /// Whether it holds a word other than as a part of this one. Both are in small letters.
+    /// True if the complaint contains `word` outside of `longer`, which includes it. Both are in lower case.
     pub(super) fn says_any_without(&self, longer: &str, word: &str) -> bool {
         self.words.replace(longer, "").contains(word)
     }
 
-    /// Whether the conversation is longer than the model can take.
+    /// True if the conversation exceeds the model's window.
     pub(super) fn is_too_long(&self) -> bool {
         self.says_any(&NEVER_FITS) || self.says_any(&TOO_LONG) && !self.says_any(&BUSY)
     }
 
-    /// Whether waiting helps.
+    /// True if waiting helps.
     pub(super) fn is_busy(&self) -> bool {
         !self.says_any(&NEVER_FITS) && self.says_any(&BUSY)
     }
 
-    /// Whether the key was refused.
+    /// True if the server refused the key.
     pub(super) fn is_of_key(&self) -> bool {
         self.says_any(&KEY)
     }
 
-    /// Whether the account has no money left. A limit that names its end is a limit of the minute or the day.
+    /// True if the account has no money left. A limit with a stated wait is one of the minute or the day instead.
     pub(super) fn is_of_money(&self) -> bool {
         self.says_any(&MONEY) && (self.wait.is_none() || self.says_any(&["insufficient"]))
     }
 
-    /// Whether the model called a tool in a way that its server couldn't read: another try may go well.
+    /// True if the model wrote a tool call that the server couldn't parse: another try may succeed.
     pub(super) fn is_miscalled(&self) -> bool {
         self.says_any(&MISCALLED)
     }
 }
 
-/// A complaint in the text of another.
+/// Parses a complaint embedded in another's text. `None` if the text has no JSON with a message.
 fn within(text: &str, depth: u8) -> Option<Complaint> {
     let json = text.get(text.find(['{', '['])?..)?;
     let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
@@ -270,13 +270,13 @@ fn within(text: &str, depth: u8) -> Option<Complaint> {
     complaint.said.is_some().then_some(complaint)
 }
 
-/// Whether an error's field isn't only there because the form has one.
+/// True for an actual error, as opposed to an empty field of a fixed form.
 fn is_something(error: &Value) -> bool {
     match error {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.trim().is_empty(),
         Value::Array(list) => !list.is_empty(),
-        // MiniMax tells of success in the same place.
+        // MiniMax reports success in the same field.
         Value::Object(fields) => !fields.is_empty() && fields.get("status_code") != Some(&Value::from(0)),
         Value::Bool(true) | Value::Number(_) => true,
     }
@@ -285,7 +285,7 @@ fn is_something(error: &Value) -> bool {
 fn message_of(error: &Value) -> Option<String> {
     let text = |value: &Value| match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-        // FastAPI lists what it found.
+        // FastAPI sends a list of findings.
         Value::Array(list) => {
             let found: Vec<&str> =
                 list.iter().filter_map(|one| one.get("msg").or(one.get("message"))?.as_str()).collect();
@@ -309,7 +309,7 @@ fn status_of(error: &Value) -> Option<u16> {
     STATUSES.iter().filter_map(|name| number(error.get(*name)?)).find(|status| (400..600).contains(status))
 }
 
-/// The texts of a value, except those that quote the conversation.
+/// Appends the texts of a value, except those that quote the conversation.
 fn collect(value: &Value, name: &str, words: &mut String) {
     match value {
         Value::String(text) if !QUOTES.contains(&name) => {
@@ -324,7 +324,7 @@ fn collect(value: &Value, name: &str, words: &mut String) {
     }
 }
 
-/// The wait that a field names, at whatever depth.
+/// Finds the wait in a field, at any depth.
 fn delay_of(value: &Value) -> Option<Duration> {
     match value {
         Value::Array(list) => list.iter().find_map(delay_of),
@@ -339,14 +339,14 @@ fn delay_of(value: &Value) -> Option<Duration> {
     }
 }
 
-/// The wait that a sentence names: `try again in 6m0s`, `reset after 26s`, `retry after 5 seconds`.
+/// Finds the wait in a sentence: `try again in 6m0s`, `reset after 26s`, `retry after 5 seconds`.
 fn wait_in(text: &str) -> Option<Duration> {
     let small = text.to_lowercase();
     let openings = ["try again in ", "try again after ", "retry in ", "retry after ", "reset after ", "resets in "];
     openings.iter().find_map(|opening| duration(small.split_once(opening)?.1))
 }
 
-/// A duration at the beginning of a text: numbers with their units, or a number of seconds.
+/// Parses a duration at the beginning of a text: numbers with units, or a number of seconds.
 fn duration(text: &str) -> Option<Duration> {
     let (mut total, mut rest, mut is_any) = (0.0, text.trim_start(), false);
     while let Some((number, behind)) = number(rest) {
@@ -373,7 +373,7 @@ fn duration(text: &str) -> Option<Duration> {
 fn number(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
-    // A sentence may end behind it.
+    // The dot may be the end of a sentence.
     Some((number.trim_end_matches('.').parse().ok()?, rest))
 }
 

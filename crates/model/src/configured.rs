@@ -1,4 +1,4 @@
-//! From a model's name and the settings to the model: the one place that knows every provider.
+//! Creates a model from its name and the settings: the one place that knows every provider.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,19 +12,19 @@ use super::{
     openai::{OpenAi, OpenAiOptions},
 };
 
-/// The longest answer that is asked for, in tokens, thinking included.
+/// Maximum tokens of an answer, thinking included.
 const MAX_TOKENS: u64 = 16_000;
-/// How long the model's server may be silent.
+/// Longest silence of a cloud model's server.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long one turn may take.
+/// Longest duration of one turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(600);
-/// How long a server of models may be silent: on a plain machine a long prompt takes minutes to read.
+/// Longest silence of an OpenAI-compatible server: reading a long prompt takes minutes on an ordinary computer.
 const LOCAL_IDLE_TIMEOUT: Duration = Duration::from_secs(480);
 
-/// The model of this name; the offline one in place of one whose key isn't set. Nothing is connected yet.
+/// Creates the model of this name, or the offline one if a needed key is missing. Connects to nothing yet.
 ///
 /// # Errors
-/// Which setting can't work, in words.
+/// A message naming the unusable setting.
 pub fn configured(name: &str, config: &Config) -> Result<Box<dyn Model>, String> {
     let route = match Provider::of(name) {
         Provider::Offline => None,
@@ -45,13 +45,13 @@ pub fn configured(name: &str, config: &Config) -> Result<Box<dyn Model>, String>
         max_tokens: MAX_TOKENS,
         idle_timeout: IDLE_TIMEOUT,
         total_timeout: TURN_TIMEOUT,
-        // One for the whole conversation: another effort in the middle would have its prompt written anew.
+        // One effort for the whole conversation: a change midway would write the prompt cache anew.
         effort: is_simple(name, config).then_some(Effort::Low),
     };
     Anthropic::new(options).map(|model| Box::new(model) as Box<dyn Model>).map_err(|error| error.to_string())
 }
 
-/// The way to Amazon Bedrock, if what it needs is set: by its own key, else by signatures.
+/// The route to Amazon Bedrock by bearer token, else by signatures. `None` if a needed setting is missing.
 fn bedrock(config: &Config) -> Option<ClaudeRoute> {
     let settings = &config.bedrock;
     let signing = settings.access_key_id.clone().zip(settings.secret_access_key.clone());
@@ -64,7 +64,7 @@ fn bedrock(config: &Config) -> Option<ClaudeRoute> {
     Some(ClaudeRoute::Bedrock { region, base_url, login, clock: Arc::from(config.clock()) })
 }
 
-/// The way to Google Cloud, if what it needs is set.
+/// The route to Google Cloud. `None` if a needed setting is missing.
 fn vertex(config: &Config) -> Option<ClaudeRoute> {
     let settings = &config.vertex;
     Some(ClaudeRoute::Vertex {
@@ -77,7 +77,7 @@ fn vertex(config: &Config) -> Option<ClaudeRoute> {
     })
 }
 
-/// A model of the OpenAI-compatible server that is set; or which setting can't work, in words.
+/// Creates a model of the OpenAI-compatible server, or names the unusable setting.
 fn openai(name: &str, config: &Config) -> Result<OpenAi, String> {
     OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
@@ -89,12 +89,12 @@ fn openai(name: &str, config: &Config) -> Result<OpenAi, String> {
     })
 }
 
-/// Whether a model only begins what is asked, and keeps what is quick.
+/// True if the model is used for simple requests only: it starts a cycle and keeps it if the work is quick.
 fn is_simple(name: &str, config: &Config) -> bool {
     config.model_simple.as_deref() == Some(name) && !config.chain().contains(&name)
 }
 
-/// The Claude Code command as a model: with the key, else the token, else a login of its own.
+/// Creates the Claude Code command as a model, logged in by key, else by token, else by its own login.
 fn claude_code(config: &Config) -> ClaudeCode {
     let login = match (&config.anthropic_key, &config.claude_code_token) {
         (Some(key), _) => Login::Key(key.clone()),

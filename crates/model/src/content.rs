@@ -1,7 +1,7 @@
-//! Reads an assistant turn without touching it: which tools it calls, what it says.
+//! Reads the tool calls and the text of an assistant turn.
 //!
-//! A turn's content stays the raw JSON that was received, since that is what must be sent back. Blocks are chosen by
-//! their type, never by their position.
+//! A turn's content stays the raw JSON that was received, since the same bytes must be sent back. Blocks are selected by type, never by
+//! position.
 
 use serde_json::value::RawValue;
 
@@ -12,18 +12,18 @@ use super::{
     conversation::{ContentBlock, blocks},
 };
 
-/// Key under which arguments that were no JSON object are kept, as text, in a tool call's `input`. It is the form that
-/// the provider's documentation suggests for telling a model of its own broken arguments.
+/// The key that holds invalid arguments, as text, in a tool call's `input`. The provider's documentation suggests this form for telling a
+/// model about its own broken arguments.
 pub const INVALID_INPUT_KEY: &str = "INVALID_JSON";
 
-/// Of a call that didn't come through whole.
+/// The fault of an incomplete call.
 const CUT_OFF: &str = "This call was cut off before its arguments were complete. It was not run; call again.";
-/// Of a call that a person could be shown otherwise than it runs.
+/// The fault of an ambiguous call: a person could be shown something other than what runs.
 const KEY_TWICE: &str = "A key stands twice in the arguments of this call, so that they can be read in two ways. It was not run; call \
                          again with each key once.";
 
-/// One call of a tool by the model. Each must be answered by a `tool_result` in the very next user message, whether it
-/// was run or not: a call without its result makes the conversation unusable.
+/// A tool call by the model. Every call needs a `tool_result` in the very next user message, run or not: without it the conversation
+/// becomes unusable.
 #[derive(Debug, Clone)]
 pub struct ToolCall {
     /// The id that the result must name.
@@ -32,16 +32,16 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments: a JSON object, byte for byte as received.
     pub input: Box<RawValue>,
-    /// Why it must not run, in words for the model: its result is an error that says so.
+    /// The reason against running the call, worded for the model and returned as an error result. `None` if the call may run.
     pub fault: Option<&'static str>,
 }
 
-/// The tool calls of a turn, in order.
-///
-/// When the turn was cut off ([`Stop::MaxTokens`], [`Stop::ContextExceeded`]) or ended for a reason we don't know, a
-/// call in its last block counts as incomplete even if its arguments happen to parse: nobody can tell whether there was
-/// more to come. After a [`Stop::Refusal`] no call is complete. Arguments that were no JSON object (kept under
-/// [`INVALID_INPUT_KEY`]) are never complete. Nor does a call run whose arguments have a key twice, at whatever depth.
+/// Lists the tool calls of a turn in order, with the fault of each that must not run:
+/// - a call in the last block, if the turn was cut off ([`Stop::MaxTokens`], [`Stop::ContextExceeded`]) or ended for an unknown reason. Its
+///   arguments may parse by chance and still be incomplete.
+/// - every call after a [`Stop::Refusal`].
+/// - a call with arguments that were no JSON object (kept under [`INVALID_INPUT_KEY`]).
+/// - a call with a duplicate key in its arguments, at any depth.
 pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
     let blocks = blocks(content);
     let last = blocks.len().saturating_sub(1);
@@ -61,20 +61,20 @@ pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
     calls
 }
 
-/// What the turn says: its text blocks, joined as they stand.
+/// Joins the text blocks of a turn.
 pub fn text_of(content: &str) -> String {
     blocks(content).iter().filter_map(ContentBlock::text).collect()
 }
 
-/// The message that puts a turn back into its conversation, its content untouched. `None` if the turn was empty: an
-/// empty message is refused by the server, so such a turn has no place in the conversation.
+/// Builds the message that puts a turn back into its conversation with its content unchanged. `None` if the turn is empty, since the server
+/// refuses an empty message.
 pub fn assistant_message(content: &str) -> Option<String> {
     let has_blocks = serde_json::from_str::<Vec<&RawValue>>(content).is_ok_and(|blocks| !blocks.is_empty());
     has_blocks.then(|| format!(r#"{{"role":"assistant","content":{content}}}"#))
 }
 
-/// A call's `input` from its arguments as text. None mean an empty object. What isn't a JSON object (a call that was cut off, say) is
-/// kept as text in one under [`INVALID_INPUT_KEY`]: the block has to be sent back as valid JSON.
+/// Builds a call's `input` from its arguments as text. Empty arguments become an empty object. Invalid JSON, such as a call that was cut
+/// off, is kept as text under [`INVALID_INPUT_KEY`], because the block must be sent back as valid JSON.
 pub(super) fn input_of(arguments: &str) -> String {
     if arguments.trim().is_empty() {
         return "{}".to_owned();
@@ -89,7 +89,7 @@ fn empty_object() -> Box<RawValue> {
     serde_json::value::to_raw_value(&serde_json::Map::new()).unwrap_or_default()
 }
 
-/// Whether the arguments are a JSON object that isn't our record of broken ones.
+/// True if the arguments are a JSON object other than our record of broken ones.
 fn is_usable(input: &RawValue) -> bool {
     serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(input.get())
         .is_ok_and(|object| !object.contains_key(INVALID_INPUT_KEY))

@@ -1,8 +1,8 @@
-//! The model's seam: a conversation goes in, one assistant turn comes out.
+//! The interface to models: takes a conversation, returns one assistant turn.
 //!
-//! A model does one request and knows nothing of journals, budgets or retries: `cycle` decides those, so that
-//! each try is written down. Conversations are append-only raw JSON (see [`conversation`]): signed thinking makes any rewritten byte
-//! of an earlier turn an error, so turns are kept and sent back exactly as they came.
+//! A model makes one request and has no knowledge of journals, budgets or retries. The caller (`cycle`) decides those and journals each
+//! attempt. Conversations are append-only raw JSON (see [`conversation`]). Signed thinking makes the server refuse any changed byte of an
+//! earlier turn, so turns are stored and sent back exactly as received.
 
 mod answer;
 pub mod anthropic;
@@ -36,39 +36,38 @@ use reveille_base::{
 
 pub use self::{chain::ModelChain, configured::configured, conversation::Conversation};
 
-/// A future that stays on its thread: the wake runs on one.
+/// A future that stays on its thread: a wake runs on a single thread.
 pub type TurnFuture<'a> = Pin<Box<dyn Future<Output = Result<Turn, ModelError>> + 'a>>;
 
-/// Something that can take the next turn of a conversation.
+/// A provider of the next turn of a conversation.
 pub trait Model {
-    /// The model's id as it goes into trailers and the ledger, such as `claude-sonnet-5-5` or `offline`.
+    /// The model's id in commit trailers and the ledger, such as `claude-sonnet-5-5` or `offline`.
     fn name(&self) -> &str;
 
-    /// The most that the next turn may cost, in US dollars: set aside before it is asked for.
+    /// The maximum cost of the next turn in US dollars, reserved before the request.
     fn most_usd(&self, conversation: &Conversation) -> f64;
 
-    /// What these tokens cost, in US dollars, where the turn doesn't say it itself.
+    /// The cost of these tokens in US dollars, for turns without a cost of their own.
     fn cost_usd(&self, usage: &Usage) -> f64;
 
-    /// Asks once for the next turn. No retries: the caller decides by the error. How far the request gets is told meanwhile.
+    /// Requests the next turn once and reports on `progress` meanwhile. Retries are the caller's decision, by the error.
     fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a>;
 
-    /// How many tokens a conversation may have, prompt and answer together; none: the model keeps its conversations short by itself.
+    /// Maximum tokens of a conversation, prompt and answer together. `None` if the model shortens conversations by itself.
     fn context_window(&self) -> Option<u64> {
         None
     }
 
-    /// Whether it is a small one: then it gets few and harmless tools, and a short prompt.
+    /// True for a small model, which gets a few harmless tools and a short prompt.
     fn is_small(&self) -> bool {
         false
     }
 
-    /// Lets go of what is kept from one turn of a conversation to its next. Called when nobody asks for that one any more, for
-    /// now: it must go at once.
+    /// Releases anything held between turns, such as a running process. Called when a conversation is done or paused; must return at once.
     fn rest(&self) {}
 }
 
-/// How far a request has got, for whoever waits for its turn: one that is given up is paid for as far as it went.
+/// The progress of a request, for a caller that may abandon it: an abandoned request is still charged for the part that ran.
 #[derive(Debug, Default)]
 pub struct Progress {
     is_leaving: Arc<AtomicBool>,
@@ -76,31 +75,31 @@ pub struct Progress {
     news: Notify,
 }
 
-/// What is known of a request that was given up.
+/// The known state of an abandoned request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// No byte of it has left: it costs nothing.
+    /// Nothing was sent, so the request costs nothing.
     Unsent,
-    /// It has left, and nothing was told of it: it may cost what was set aside.
+    /// The request was sent but no usage was reported: it may cost the reserved amount.
     Sent,
-    /// What its answer has told so far: the prompt's tokens, and as many of the answer as have come.
+    /// Usage reported so far: the prompt's tokens and the answer's tokens received.
     Told(Usage),
 }
 
 impl Progress {
-    /// To be set, on whichever thread, before the first byte of what is asked leaves.
+    /// The flag to set, from any thread, before the first byte of the request is sent.
     fn leaving(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_leaving)
     }
 
-    /// Takes down what an answer has told so far.
+    /// Records the usage that an answer has reported so far.
     fn tell(&self, usage: Usage) {
         if self.usage.replace(usage) != usage {
             self.news.notify_one();
         }
     }
 
-    /// What is known by now.
+    /// Returns the state known by now.
     pub fn known(&self) -> Known {
         match self.usage.get() {
             usage if usage != Usage::default() => Known::Told(usage),
@@ -109,62 +108,62 @@ impl Progress {
         }
     }
 
-    /// Ends when more has been told.
+    /// Waits until more usage is reported.
     pub async fn news(&self) {
         self.news.notified().await;
     }
 }
 
-/// An assistant turn as it was received.
+/// An assistant turn as received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// The raw JSON array of content blocks, kept byte for byte where the server sent whole blocks; a stream's blocks
-    /// are assembled, a tool's `input` being its partial JSON joined verbatim.
+    /// The raw JSON array of content blocks. Blocks sent whole are kept byte for byte. Blocks of a stream are assembled, a tool's `input`
+    /// being its partial JSON joined verbatim.
     pub content: String,
-    /// Why the model stopped.
+    /// The reason the model stopped.
     pub stop: Stop,
-    /// What the turn cost in tokens.
+    /// Tokens used by the turn.
     pub usage: Usage,
-    /// What it cost in US dollars, where whoever took it says so.
+    /// Cost in US dollars, if the provider reports one.
     pub cost_usd: Option<f64>,
     /// The server's request id, for support.
     pub request_id: Option<String>,
 }
 
-/// Why no turn was had, by what the caller should do.
+/// The reason for a missing turn, by the caller's next act.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Overload, rate limit, server fault, broken or cut connection, time-out: try again later.
+    /// Overload, rate limit, server fault, broken connection or time-out: try again later.
     #[error("{why}")]
     Transient {
-        /// What happened, without secrets.
+        /// The cause, without secrets.
         why: String,
-        /// How long the server asked us to wait.
+        /// The delay that the server asked for.
         retry_after: Option<Duration>,
-        /// Tokens of a turn that was cut off in the middle; they are counted, the turn is not kept.
+        /// Tokens of a turn that was cut off in the middle: they are counted, the turn is discarded.
         spent: Usage,
     },
-    /// The key, the account or the spending limit: a person must act, the messages stay queued.
+    /// A problem with the key, the account or the spending limit: a person must act, and messages stay queued.
     #[error("{why}")]
     Account {
-        /// What happened, without secrets.
+        /// The cause, without secrets.
         why: String,
     },
-    /// The server won't take this conversation (bad request, unknown model, too large): sending it again is no use.
+    /// The server refuses this conversation (bad request, unknown model, too large): sending it again is useless.
     #[error("{why}")]
     Rejected {
         /// The HTTP status.
         status: u16,
-        /// What happened, without secrets.
+        /// The cause, without secrets.
         why: String,
     },
 }
 
-/// The HTTP status of [`ModelError::Rejected`] where the conversation is longer than the model can take.
+/// The HTTP status of [`ModelError::Rejected`] for a conversation beyond the model's maximum length.
 pub const TOO_LONG: u16 = 413;
 
 impl ModelError {
-    /// The same with the secrets masked in what it says: whoever answered may have quoted one.
+    /// Masks secrets in the message, since the server may have quoted one.
     #[must_use]
     pub fn redacted(mut self, redactor: &Redactor) -> Self {
         let (Self::Transient { why, .. } | Self::Account { why } | Self::Rejected { why, .. }) = &mut self;

@@ -1,4 +1,4 @@
-//! The models that a person can choose by name, what each costs, and whether it can be used as things are set.
+//! The models that a person can choose by name, with price and availability under the present settings.
 
 use reveille_base::{process, words};
 use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
@@ -6,26 +6,26 @@ use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
 use super::anthropic::price;
 pub use super::anthropic::price::PRICES_READ_ON;
 
-/// Stands behind a price that isn't known.
+/// Added to a price for a model of unknown price.
 const A_GUESS: &str = "which is a guess: its price isn't known";
 
 /// A model that can be chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedModel {
-    /// As `MODEL` names it.
+    /// The name used in `MODEL`.
     pub name: String,
-    /// US dollars for a million tokens, in and out; none: it isn't paid by the token.
+    /// US dollars for a million input and output tokens. `None` if the model isn't paid by the token.
     pub usd_per_million: Option<(f64, f64)>,
-    /// Whether it can answer with what is set.
+    /// True if the present settings suffice to use the model.
     pub is_usable: bool,
-    /// What it needs to.
+    /// The missing requirement, in words.
     pub needs: &'static str,
-    /// What is to be known of its price besides.
+    /// A remark on the price.
     note: &'static str,
 }
 
 impl OfferedModel {
-    /// What it costs, in words.
+    /// Describes the price.
     pub fn costs(&self) -> String {
         let Some((input, output)) = self.usd_per_million else { return self.note.to_owned() };
         let note = if self.note.is_empty() { String::new() } else { format!(", {}", self.note) };
@@ -33,13 +33,13 @@ impl OfferedModel {
     }
 }
 
-/// A price, in words.
+/// Describes a price for a million tokens.
 pub fn per_million((input, output): (f64, f64)) -> String {
     format!("${input:.2} for a million tokens in, ${output:.2} out")
 }
 
-/// What has to be known of models that are set and whose price isn't known, in words: as what they count, and how many tokens the
-/// day's budget is by that.
+/// A warning about configured models of unknown price: the price they are charged at, and the tokens that the daily budget buys by it.
+/// `None` if every price is known.
 pub fn unpriced(config: &Config) -> Option<String> {
     let is_unknown = |name: &&str| match Provider::of(name) {
         Provider::OpenAi => !config.is_local(name) && config.openai_price.is_none(),
@@ -67,7 +67,7 @@ pub fn unpriced(config: &Config) -> Option<String> {
     })
 }
 
-/// All of them: those that are set, if they aren't among the others, then Claude's, the dearest first.
+/// Lists every model: configured ones that aren't listed otherwise, then Claude's from the dearest down, then the free ones.
 pub fn offered(config: &Config) -> Vec<OfferedModel> {
     let of_claude = |name: &str, usd: (f64, f64), note| OfferedModel {
         name: name.to_owned(),
@@ -110,7 +110,7 @@ pub fn offered(config: &Config) -> Vec<OfferedModel> {
     offered
 }
 
-/// A model of the OpenAI-compatible server. Nothing is paid for what runs on this machine.
+/// Describes a model of the OpenAI-compatible server; one on this machine is free.
 fn of_openai(name: &str, config: &Config) -> OfferedModel {
     let is_here = config.is_local(name);
     OfferedModel {

@@ -1,55 +1,55 @@
-//! A message's blocks. They borrow from its raw JSON: pictures are large.
+//! The parsed blocks of a message. They borrow from the raw JSON, since pictures are large.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-/// A message, read.
+/// A parsed message.
 #[derive(Debug, Clone)]
 pub struct SpokenMessage<'a> {
-    /// Whether the model said it; else we did, for the person and for the tools.
+    /// True for a message of the model. Other messages are ours, on behalf of the person and the tools.
     pub is_models: bool,
-    /// What it holds, in order.
+    /// The message's blocks, in order.
     pub blocks: Vec<ContentBlock<'a>>,
 }
 
-/// One block. What can't be read as one of ours is opaque and holds its place.
+/// A block. Anything other than our four kinds is opaque and keeps its place.
 #[derive(Debug, Clone)]
 pub enum ContentBlock<'a> {
-    /// Words.
+    /// Text.
     Text(Cow<'a, str>),
     /// A picture, as raw JSON; see [`image_source`].
     Image(&'a RawValue),
     /// A call of a tool.
     Call {
-        /// What its result names.
+        /// The id that the result names.
         id: Cow<'a, str>,
-        /// The tool.
+        /// The tool's name.
         name: Cow<'a, str>,
-        /// The arguments, byte for byte; none were given: none.
+        /// The arguments, byte for byte. `None` if the model gave no arguments.
         input: Option<&'a RawValue>,
     },
-    /// What a call has come to.
+    /// The result of a call.
     Result(ResultBlock<'a>),
-    /// Bytes of the provider's own, such as signed thinking: nobody else reads them.
+    /// The provider's own bytes, such as signed thinking, meaningless to others.
     Opaque(&'a RawValue),
 }
 
-/// What a call has come to.
+/// The result of a call.
 #[derive(Debug, Clone)]
 pub struct ResultBlock<'a> {
     /// The call's id.
     pub call: Cow<'a, str>,
-    /// Its texts, a line each.
+    /// The texts, joined by line breaks.
     pub text: String,
-    /// Its pictures, raw JSON.
+    /// The pictures, as raw JSON.
     pub images: Vec<&'a RawValue>,
-    /// Whether it failed.
+    /// True if the call failed.
     pub is_error: bool,
 }
 
-/// The fields of a message that are looked at.
+/// The parsed fields of a message.
 #[derive(Deserialize)]
 struct RawMessage<'a> {
     #[serde(default, borrow)]
@@ -58,7 +58,7 @@ struct RawMessage<'a> {
     content: &'a RawValue,
 }
 
-/// The fields of a block that are looked at.
+/// The parsed fields of a block.
 #[derive(Deserialize)]
 struct RawBlock<'a> {
     #[serde(rename = "type", borrow)]
@@ -80,18 +80,18 @@ struct RawBlock<'a> {
 }
 
 impl<'a> SpokenMessage<'a> {
-    /// Reads a message's raw JSON; none if it isn't one.
+    /// Parses a message's raw JSON. `None` if it isn't a message.
     pub fn read(raw: &'a str) -> Option<Self> {
         let message: RawMessage<'a> = serde_json::from_str(raw).ok()?;
         Some(Self { is_models: message.role == "assistant", blocks: blocks(message.content.get()) })
     }
 
-    /// Its words, a block each.
+    /// Iterates over the text blocks.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.blocks.iter().filter_map(ContentBlock::text)
     }
 
-    /// What its calls have come to.
+    /// Iterates over the results of calls.
     pub fn results(&self) -> impl Iterator<Item = &ResultBlock<'a>> {
         self.blocks.iter().filter_map(|block| match block {
             ContentBlock::Result(result) => Some(result),
@@ -101,7 +101,7 @@ impl<'a> SpokenMessage<'a> {
 }
 
 impl<'a> ContentBlock<'a> {
-    /// Its words, if it is words.
+    /// Returns the text of a text block.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -134,7 +134,7 @@ fn result<'a>(call: Cow<'a, str>, content: Option<&'a RawValue>, is_error: bool)
     ResultBlock { call, text, images: images.collect(), is_error }
 }
 
-/// The blocks of raw content: an array of them, or a string, which is one text.
+/// Parses raw content: an array of blocks, or a string as a single text block.
 pub fn blocks(content: &str) -> Vec<ContentBlock<'_>> {
     if let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(content) {
         return blocks.into_iter().map(ContentBlock::read).collect();
@@ -143,7 +143,7 @@ pub fn blocks(content: &str) -> Vec<ContentBlock<'_>> {
     text.into_iter().map(|text| ContentBlock::Text(text.into())).collect()
 }
 
-/// A picture's type, such as `image/png`, and its bytes in base64; none if it isn't given so.
+/// Returns a picture's media type, such as `image/png`, and its bytes in base64. `None` for any other form of picture.
 pub fn image_source(raw: &RawValue) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     #[derive(Deserialize)]
     struct RawImage<'a> {
@@ -161,12 +161,12 @@ pub fn image_source(raw: &RawValue) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     Some((source.media_type, source.data))
 }
 
-/// A block of words, raw JSON.
+/// Builds a text block as raw JSON.
 pub fn text_block(text: &str) -> String {
     json!({"type": "text", "text": text}).to_string()
 }
 
-/// A block that only this provider reads, raw JSON: it says whose it is.
+/// Builds a provider's opaque block as raw JSON; `by` names the provider.
 pub fn opaque(by: &str, fields: &serde_json::Value) -> String {
     json!({"type": "opaque", "by": by, "fields": fields}).to_string()
 }

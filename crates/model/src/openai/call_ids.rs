@@ -1,5 +1,5 @@
-//! Ids of calls. Some servers give none, some the same ones in each turn, and some take nine characters and no others. What a server
-//! gives it doesn't look for again: so all calls get ids of ours.
+//! Ids of calls. Some servers send none, some repeat the same ids in each turn, and some accept exactly nine characters. Servers don't
+//! check ids against those they sent, so every call gets an id of ours.
 
 use ring::digest::{SHA256, digest};
 
@@ -7,23 +7,23 @@ use reveille_base::random::hex;
 
 use crate::Conversation;
 
-/// How long they are: what the strictest server takes.
+/// Length of an id: the one that the strictest server accepts.
 const CHARS: usize = 9;
 
-/// Gives each call of a turn an id that no call before it has. The same answer to the same conversation gets the same ids.
+/// Generates ids that are unique within a conversation. The same answer to the same conversation gets the same ids.
 pub(crate) struct CallIds {
     seed: Vec<u8>,
     nth: u64,
 }
 
 impl CallIds {
-    /// Of the turn that follows this conversation.
+    /// Starts the ids of the turn after this conversation.
     pub(crate) fn of(conversation: &Conversation) -> Self {
         let seed = digest(&SHA256, conversation.messages.join("\n").as_bytes());
         Self { seed: seed.as_ref().to_vec(), nth: 0 }
     }
 
-    /// The next call's.
+    /// Returns the id of the next call.
     pub(crate) fn next(&mut self) -> String {
         self.nth += 1;
         let seeded = [self.seed.as_slice(), &self.nth.to_be_bytes()].concat();

@@ -1,4 +1,4 @@
-//! From a conversation to the request of Chat Completions. Each message is encoded by itself and comes last: the next request begins
+//! Encodes a conversation as a Chat Completions request. Messages are encoded independently and come last, so that the next request begins
 //! with the same bytes.
 
 use serde_json::{Map, Value, json};
@@ -8,37 +8,37 @@ use crate::{
     conversation::{ContentBlock, ResultBlock, SpokenMessage, ToolDefinition, image_source},
 };
 
-/// Who writes our opaque blocks.
+/// The owner's name in our opaque blocks.
 pub(super) const BY: &str = "openai";
-/// What a picture becomes that can't be sent.
+/// Placeholder for a picture of unsupported form.
 const NO_PICTURE: &str = "(A picture that can't be shown.)";
-/// A result must say something.
+/// Placeholder for an empty result, since servers require text.
 const NOTHING: &str = "(nothing)";
 
-/// How a server wants to be asked, as far as that is known.
+/// A server's requirements for requests, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
-    /// Whether it streams what it says when there are tools.
+    /// The server streams, even with tools in the request.
     pub(super) streams: bool,
-    /// Whether it can be asked for the tokens of a stream.
+    /// The server reports the token count of a stream on request.
     pub(super) counts: bool,
-    /// Whether thinking counts into the longest answer, under a name of its own.
+    /// The limit includes thinking tokens, under the newer field name.
     pub(super) counts_thinking: bool,
-    /// Whether the name for the longest answer was changed.
+    /// The limit's field name was already changed once.
     pub(super) is_renamed: bool,
-    /// The longest answer that it takes, in tokens; none: any.
+    /// Longest accepted answer in tokens. `None` if unlimited.
     pub(super) longest: Option<u64>,
-    /// Whether it binds an answer to a schema.
+    /// The server constrains answers by a schema.
     pub(super) binds: bool,
-    /// Whether it knows tools; else they stand in the prompt, as for a small model.
+    /// The server supports tools. Otherwise the prompt lists them, as for a small model.
     pub(super) knows_tools: bool,
-    /// Whether it has a place for the system text; else that opens the first message.
+    /// The server accepts a system message. Otherwise the system text opens the first message.
     pub(super) knows_system: bool,
-    /// Whether a temperature may be chosen.
+    /// The server accepts a temperature.
     pub(super) knows_temperature: bool,
 }
 
-/// What is asked for where a server finds an answer too long, in tokens, one after the other.
+/// Answer lengths to try in turn when a server finds one too long, in tokens.
 const SHORTER: [u64; 2] = [4_096, 2_048];
 
 impl Default for Dialect {
@@ -57,16 +57,16 @@ impl Default for Dialect {
     }
 }
 
-/// What a server doesn't know of a request.
+/// A part of a request that a server doesn't support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wording {
     /// Streaming, or streaming with tools.
     Stream,
     /// `stream_options`.
     StreamOptions,
-    /// `max_tokens`, or the newer name in its place.
+    /// `max_tokens` or its newer name.
     MaxTokens,
-    /// As long an answer.
+    /// The requested answer length.
     TooLarge,
     /// `response_format`.
     Format,
@@ -79,8 +79,7 @@ pub(super) enum Wording {
 }
 
 impl Dialect {
-    /// The same without what a server doesn't know; none if it was without that already. `max_tokens` is the longest answer that we
-    /// want.
+    /// Returns the dialect without the unsupported part. `max_tokens` is the desired answer length. `None` if that changes nothing.
     pub(super) fn without(self, wording: Wording, max_tokens: u64) -> Option<Self> {
         let asked = self.at_most(max_tokens);
         let other = match wording {
@@ -100,12 +99,12 @@ impl Dialect {
         (other != self).then_some(other)
     }
 
-    /// The longest answer that is asked for, in tokens.
+    /// Returns the answer length to request, in tokens.
     fn at_most(self, max_tokens: u64) -> u64 {
         self.longest.map_or(max_tokens, |longest| longest.min(max_tokens))
     }
 
-    /// The fields before the messages that don't depend on the conversation.
+    /// Builds the fields before the messages that are independent of the conversation.
     pub(super) fn head(self, model: &str, max_tokens: u64) -> Map<String, Value> {
         let mut head = Map::new();
         head.insert("model".to_owned(), model.into());
@@ -119,7 +118,7 @@ impl Dialect {
     }
 }
 
-/// The request's body.
+/// Builds the request body.
 pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
     let mut head = dialect.head(model, max_tokens);
     let tools: Vec<Value> = conversation.tool_definitions().iter().map(tool).collect();
@@ -130,7 +129,7 @@ pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, m
     with_messages(&head, &conversation.system_text(), said, dialect)
 }
 
-/// The body of these fields, and behind them of the system text and these messages.
+/// Joins the head fields, the system text and the messages into a body.
 pub(super) fn with_messages(
     head: &Map<String, Value>,
     system: &str,
@@ -152,7 +151,7 @@ pub(super) fn with_messages(
     format!(r#"{open},"messages":[{}]}}"#, messages.join(","))
 }
 
-/// A message of the person's with the system text before its own content.
+/// Puts the system text before the content of the person's message.
 fn opened_with(system: &str, message: Option<Value>) -> Value {
     let content: Value = match message.and_then(|mut message| message.get_mut("content").map(Value::take)) {
         Some(Value::Array(parts)) => [vec![json!({"type": "text", "text": system})], parts].concat().into(),
@@ -171,13 +170,13 @@ fn messages(message: &SpokenMessage<'_>) -> Vec<Value> {
     if message.is_models { vec![turn(message)] } else { told(message) }
 }
 
-/// The results of calls, each a message of its own, and what was said besides.
+/// Encodes results of calls as messages of their own, followed by the other content.
 fn told(message: &SpokenMessage<'_>) -> Vec<Value> {
     let results = message
         .results()
         .map(|result| json!({"role": "tool", "tool_call_id": result.call, "content": result_text(result)}));
     let mut messages: Vec<Value> = results.collect();
-    // A result holds text alone: its pictures follow.
+    // A result holds text only, so its pictures follow.
     let shown = message.results().flat_map(|result| &result.images).map(|image| ContentBlock::Image(image));
     let said = message.blocks.iter().filter(|block| matches!(block, ContentBlock::Text(_) | ContentBlock::Image(_)));
     let parts: Vec<Value> = shown.chain(said.cloned()).filter_map(|block| part(&block)).collect();
@@ -187,7 +186,7 @@ fn told(message: &SpokenMessage<'_>) -> Vec<Value> {
     messages
 }
 
-/// A result as text. There is no field that says that it is an error.
+/// Returns a result as text, with errors marked: the protocol has no field for them.
 pub(super) fn result_text(result: &ResultBlock<'_>) -> String {
     let text = if result.text.is_empty() { NOTHING } else { &result.text };
     if result.is_error { format!("Error: {text}") } else { text.to_owned() }
@@ -206,7 +205,7 @@ fn part(block: &ContentBlock<'_>) -> Option<Value> {
     }
 }
 
-/// Texts alone are one text: many servers know no other content.
+/// Joins pure text into a single string, the only content that many servers accept.
 fn content(parts: Vec<Value>) -> Value {
     let text = |part: &Value| part.get("text").and_then(Value::as_str).map(str::to_owned);
     match parts.iter().map(text).collect::<Option<Vec<_>>>() {
@@ -215,7 +214,7 @@ fn content(parts: Vec<Value>) -> Value {
     }
 }
 
-/// A turn of the model's, with the fields that its server wants back.
+/// Encodes a turn of the model, with the extra fields that its server wants back.
 fn turn(message: &SpokenMessage<'_>) -> Value {
     let mut fields = Map::new();
     fields.insert("role".to_owned(), "assistant".into());
@@ -230,7 +229,7 @@ fn turn(message: &SpokenMessage<'_>) -> Value {
     fields.into()
 }
 
-/// Fields of single calls, by the calls' ids.
+/// Key of the extra fields of single calls, by call id.
 pub(super) const OF_CALLS: &str = "of_calls";
 
 fn call(block: &ContentBlock<'_>, own: &Map<String, Value>) -> Option<Value> {
@@ -245,7 +244,7 @@ fn call(block: &ContentBlock<'_>, own: &Map<String, Value>) -> Option<Value> {
     Some(call)
 }
 
-/// What an opaque block of ours holds.
+/// Returns the fields of an opaque block of ours.
 fn own_fields(block: &ContentBlock<'_>) -> Option<Map<String, Value>> {
     let ContentBlock::Opaque(raw) = block else { return None };
     let mut value: Value = serde_json::from_str(raw.get()).ok()?;

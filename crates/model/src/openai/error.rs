@@ -1,6 +1,6 @@
-//! From what a server answers instead of a turn to what the caller should do about it. Servers say it in many forms.
+//! Turns a server's refusal or complaint into an error for the caller. Servers word them in many forms.
 //!
-//! Only the server's own short message goes into an error: no URL, no header, no request body.
+//! Errors contain only the server's own short message: no URL, no header, no request body.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use reveille_memory::outside::{Origin, Outside};
 use super::encode::Wording;
 use crate::{ModelError, TOO_LONG, anthropic::retry_after, complaint::Complaint};
 
-/// Words by which servers say that an answer may not be as long.
+/// Wordings for a requested answer that is too long.
 const TOO_LARGE: [&str; 6] =
     ["too large", "too high", "less than or equal", "at most", "valid range", "range of max_tokens"];
-/// Words of a request that is too long only with the answer that it asks for.
+/// Wordings for a request that is too long only because of the answer's length.
 const WITH_ANSWER: [&str; 5] =
     ["in the completion", "in the output", "for the completion", "output tokens and", "output tokens. however"];
-/// Words by which they say that they don't have a model.
+/// Wordings for an unknown model.
 const NO_MODEL: [&str; 8] = [
     "model_not_found",
     "not found",
@@ -29,7 +29,7 @@ const NO_MODEL: [&str; 8] = [
     "no such model",
     "unsupported model",
 ];
-/// Words by which they say that a picture can't be read, under whatever status.
+/// Wordings for unsupported pictures, under any status.
 const NO_PICTURES: [&str; 5] = [
     "image input is not supported",
     "does not support image",
@@ -37,7 +37,7 @@ const NO_PICTURES: [&str; 5] = [
     "support image input",
     "image_url is not supported",
 ];
-/// Words by which they say that a model has no tools.
+/// Wordings for a model without tools.
 const NO_TOOLS: [&str; 13] = [
     "does not support tools",
     "doesn't support tools",
@@ -53,7 +53,7 @@ const NO_TOOLS: [&str; 13] = [
     "function calling is not enabled",
     "tools param requires",
 ];
-/// Words by which a model's template says that it has no place for orders.
+/// Wordings by which a model's template rejects a system message.
 const NO_SYSTEM: [&str; 6] = [
     "system role not supported",
     "system role is not supported",
@@ -62,20 +62,20 @@ const NO_SYSTEM: [&str; 6] = [
     "got system",
     "developer instruction is not enabled",
 ];
-/// Words by which they refuse a temperature.
+/// Wordings for an unsupported temperature.
 const NO_TEMPERATURE: [&str; 4] =
     ["'temperature'", "`temperature`", "temperature is not supported", "temperature is deprecated"];
-/// An answer with another status than 200.
+/// An answer with a status other than 200.
 #[derive(Debug, Default)]
 pub(super) struct ServerRefusal {
     status: u16,
     retry_after: Option<Duration>,
     complaint: Complaint,
-    /// Words that aren't such a server's own, but a proxy's, perhaps.
+    /// Plain text from something other than such a server, perhaps a proxy.
     plain: Option<String>,
 }
 
-/// What the caller should do.
+/// The caller's next act.
 enum Remedy {
     Wait,
     AskPerson,
@@ -83,7 +83,7 @@ enum Remedy {
 }
 
 impl ServerRefusal {
-    /// Reads an answer. `retry_after` and `date` are its headers.
+    /// Parses an answer; `retry_after_said` and `date` are headers.
     pub(super) fn read(status: u16, retry_after_said: Option<&str>, date: Option<&str>, body: &[u8]) -> Self {
         let complaint = Complaint::of_body(body);
         let waits = retry_after_said.and_then(|value| retry_after(value, date)).or(complaint.wait);
@@ -98,13 +98,13 @@ impl ServerRefusal {
         self.complaint.says_any(words)
     }
 
-    /// What of our request the server doesn't know, where that is what it complains of.
+    /// Returns the part of our request that the server doesn't support. `None` for any other complaint.
     pub(super) fn wording(&self) -> Option<Wording> {
         if !matches!(self.status, 400 | 404 | 422 | 500 | 501) {
             return None;
         }
         let is_of_length = self.says_any(&["max_tokens", "max_completion_tokens", "max_output_tokens"]);
-        // Before what a conversation is too long for: a shorter answer may leave it room.
+        // Checked before the conversation's length: a shorter answer may leave enough room.
         if is_of_length && self.says_any(&["is too large"]) {
             return Some(Wording::TooLarge);
         }
@@ -134,7 +134,7 @@ impl ServerRefusal {
         }
     }
 
-    /// The error for this answer. `model` as `MODEL` has it, `server` by its host.
+    /// Builds the error. `model` is the name in `MODEL`, `server` the host.
     pub(super) fn into_error(self, model: &str, server: &str) -> ModelError {
         let status = self.status;
         let is_own = self.complaint.said.is_some();
@@ -170,7 +170,7 @@ impl ServerRefusal {
             }
             400 | 422 if complaint.is_miscalled() => (Remedy::Wait, what("couldn't read a call of its model")),
             408 | 409 | 424 | 425 | 429 | 499 | 500..=599 => (Remedy::Wait, what("can't answer now")),
-            // Not such a server's own words: the address is another's, or a sign-in page stands between.
+            // The words aren't such a server's: the address is wrong, or a sign-in page stands between.
             _ if !is_own || status == 404 => (
                 Remedy::AskPerson,
                 what("doesn't speak as OpenAI's API does. Check OPENAI_BASE_URL, which often ends in /v1"),
@@ -189,7 +189,7 @@ impl ServerRefusal {
     }
 }
 
-/// The error of an event that complains, after `spent` tokens. `model` as `MODEL` has it.
+/// Builds the error of a complaint within a stream, after `spent` tokens. `model` is the name in `MODEL`.
 pub(super) fn from_event(event: &Value, server: &str, model: &str, spent: Usage) -> ModelError {
     let complaint = Complaint::of(event);
     let said = quoted(complaint.said.as_deref().unwrap_or("no reason given"));
@@ -221,12 +221,12 @@ pub(super) fn from_event(event: &Value, server: &str, model: &str, spent: Usage)
     refusal.error(&remedy, why, spent)
 }
 
-/// A server's words as they are told: one bounded line.
+/// Quotes a server's words as one bounded line.
 pub(super) fn quoted(said: &str) -> Outside {
     Outside::new(Origin::Model, said)
 }
 
-/// An answer that isn't what was asked for.
+/// Builds the error for an answer of an unexpected kind.
 pub(super) fn malformed(server: &str) -> ModelError {
     let why = format!("{server} answered something that isn't a chat completion");
     ModelError::Transient { why, retry_after: None, spent: Usage::default() }

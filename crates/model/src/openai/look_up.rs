@@ -1,44 +1,44 @@
-//! Which models a server has, and how much they can take: requests that cost nothing.
+//! Queries a server for its models and their windows. These requests are free.
 
 use serde_json::Value;
 
 use super::OpenAi;
 use crate::ModelError;
 
-/// Names by which servers tell a model's window.
+/// Fields in which servers report a model's window.
 const WINDOWS: [&str; 5] = ["n_ctx", "max_model_len", "context_length", "max_context_length", "context_window"];
 
-/// A model that a server has.
+/// A model available at a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedModel {
-    /// Its name there.
+    /// The name at the server.
     pub id: String,
-    /// Tokens that it can take, where the server tells it.
+    /// The window in tokens, if the server reports one.
     pub window: Option<u64>,
 }
 
 impl OpenAi {
-    /// The models that the server has.
+    /// Lists the server's models.
     ///
     /// # Errors
-    /// As a turn's: a refused key, a server that can't be reached, one that has no such list.
+    /// Same as for a turn: a refused key, an unreachable server, or a server without such a list.
     pub async fn served(&self) -> Result<Vec<ServedModel>, ModelError> {
         Ok(served(&self.server.get("models").await?))
     }
 
-    /// The window of our model at a server on this machine; none: it isn't told.
+    /// Asks a server on this machine for the window of our model. `None` if the server doesn't report one.
     pub(super) async fn window_here(&self) -> Option<u64> {
-        // Some servers end a connection with each answer, while the client takes it for open: the second request has a new one.
+        // Some servers close the connection after each answer while the client believes it open. A second request opens a new one.
         let listed = match self.served().await {
             Ok(listed) => listed,
             Err(_) => self.served().await.unwrap_or_default(),
         };
-        // llama.cpp has one model, by whatever name it is asked for.
+        // llama.cpp serves a single model under any requested name.
         let ours = listed.iter().find(|model| model.id == self.model).or(listed.first().filter(|_| listed.len() == 1));
         if let Some(window) = ours.and_then(|model| model.window) {
             return Some(window);
         }
-        // Ollama tells it of what it has loaded.
+        // Ollama reports the window of loaded models only.
         let loaded = self.server.get("/api/ps").await.ok()?;
         let loaded = loaded.get("models")?.as_array()?;
         let ours = loaded
@@ -48,7 +48,7 @@ impl OpenAi {
     }
 }
 
-/// Ollama's `latest` needn't be said.
+/// Compares names as Ollama does: the tag `latest` is optional.
 fn is_same(name: &str, wanted: &str) -> bool {
     name == wanted || name.strip_suffix(":latest") == Some(wanted)
 }

@@ -1,9 +1,9 @@
-//! The model behind an OpenAI-compatible server (Chat Completions): OpenAI itself, Ollama, llama.cpp, vLLM, OpenRouter, LM Studio.
+//! Models behind an OpenAI-compatible server (Chat Completions): OpenAI itself, Ollama, llama.cpp, vLLM, OpenRouter, LM Studio.
 //!
-//! One streamed HTTP request a turn. `encode` makes the request of a conversation, each message by itself, so that requests only add
-//! bytes and the servers' prefix caches hold. `stream` puts the answer together, whatever of the protocol a server leaves out.
-//! `written` finds calls that a model wrote as text. `small` is another encoding, for small models on this machine: what they answer
-//! is bound to a JSON schema. The key goes to the set address alone: no redirect is followed.
+//! A turn is one streamed HTTP request. `encode` builds the request message by message, so that each request only adds bytes and the
+//! server's prefix cache holds. `stream` assembles the answer and tolerates missing parts of the protocol. `written` finds calls that a
+//! model wrote as text. `small` is another encoding for small local models, with answers constrained by a JSON schema. The key is sent to
+//! the configured address alone: redirects aren't followed.
 
 mod call_ids;
 mod encode;
@@ -39,56 +39,56 @@ use self::{
 };
 use super::{Conversation, Model, ModelError, Progress, TOO_LONG, Turn, TurnFuture, anthropic::price};
 
-/// How names of these models begin, as `MODEL` has them.
+/// Prefix of these models' names in `MODEL`.
 pub const PREFIX: &str = "openai:";
-/// The longest answer that is asked for, in tokens, thinking included: what servers elsewhere take of any model.
+/// Maximum tokens of an answer, thinking included: an amount that remote servers accept for any model.
 const MAX_TOKENS: u64 = 8_192;
-/// The same of a server on this machine, whose models have short windows.
+/// Maximum tokens of an answer from this machine, where models have short windows.
 const MAX_TOKENS_HERE: u64 = 2_048;
-/// The same of a small model: it says little, or goes round in circles.
+/// Maximum tokens of a small model's answer: it has little to say, or else it goes round in circles.
 const MAX_TOKENS_SMALL: u64 = 1_024;
-/// The window that is assumed of a server elsewhere, in tokens: what today's models have at the least.
+/// Assumed window of a remote server in tokens: the minimum among today's models.
 const WINDOW: u64 = 128_000;
-/// The same of a server on this machine, until it says more.
+/// Assumed window of a server on this machine in tokens, until the server reports another.
 const WINDOW_HERE: u64 = 8_192;
-/// A model of fewer parameters is a small one, in billions.
+/// Models with fewer parameters are small, in billions.
 const SMALL_BELOW_BILLIONS: f64 = 20.0;
-/// How often a request is put in other words because the server refuses ours.
+/// Maximum attempts to reword a request that the server refuses.
 const MAX_DIALECTS: usize = 10;
-/// How long to wait, after the turn itself is complete, for what may follow it: its count of tokens, and the stream's end.
+/// Longest wait after a complete turn for its token count and the stream's end.
 const END_OF_STREAM_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What [`OpenAi`] needs to know.
+/// The settings of [`OpenAi`].
 #[derive(Debug, Clone)]
 pub struct OpenAiOptions {
-    /// Where the API is, such as `https://api.openai.com/v1`.
+    /// Base URL of the API, such as `https://api.openai.com/v1`.
     pub base_url: String,
-    /// The key to it, if it wants one.
+    /// The API key, if the server needs one.
     pub api_key: Option<Secret>,
-    /// The model's name as `MODEL` has it, with or without [`PREFIX`].
+    /// The model's name in `MODEL`, with or without [`PREFIX`].
     pub model: String,
-    /// What it costs where it isn't on this machine, in US dollars for a million tokens in and out; none: it isn't known.
+    /// Price away from this machine, in US dollars for a million input and output tokens. `None` if unknown.
     pub usd_per_million: Option<(f64, f64)>,
-    /// How long the server may be silent, before and within an answer.
+    /// Longest silence of the server, before and during an answer.
     pub idle_timeout: Duration,
-    /// How long one turn may take in all.
+    /// Longest duration of a turn.
     pub total_timeout: Duration,
 }
 
 /// A model of an OpenAI-compatible server.
 pub struct OpenAi {
-    /// As `MODEL` has it.
+    /// The name in `MODEL`.
     name: String,
-    /// As the server has it.
+    /// The name at the server.
     model: String,
     usd_per_million: Option<(f64, f64)>,
     server: ChatServer,
-    /// Whether it works on this machine, not only answers there.
+    /// True if the model runs on this machine. A local address alone isn't enough, since a local proxy may pass requests on.
     is_here: bool,
     is_small: bool,
-    /// What was learnt of the server's ways.
+    /// The dialect learnt from the server's refusals.
     dialect: Cell<Dialect>,
-    /// The window that the server told of; none asked yet: none.
+    /// The window that the server reported. The outer `None` means that the server hasn't been asked.
     window: RefCell<Option<Option<u64>>>,
 }
 
@@ -98,13 +98,13 @@ impl fmt::Debug for OpenAi {
     }
 }
 
-/// Whether a model of this name, served on this machine, is a small one. Names tell their size (`qwen3:8b`, `SmolLM2-135M`); one that
-/// doesn't is taken for small.
+/// True if a model of this name, served on this machine, is small. Names tell the size (`qwen3:8b`, `SmolLM2-135M`); a name without a size
+/// counts as small.
 fn is_small(model: &str) -> bool {
     billions(model).is_none_or(|billions| billions < SMALL_BELOW_BILLIONS)
 }
 
-/// The largest number of parameters that a name tells, in billions.
+/// Parses the largest number of parameters in a name, in billions.
 fn billions(model: &str) -> Option<f64> {
     let words = model.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     let size = |word: &str| {
@@ -121,10 +121,10 @@ fn billions(model: &str) -> Option<f64> {
 }
 
 impl OpenAi {
-    /// Checks the options. Nothing is connected yet.
+    /// Checks the options and connects to nothing yet.
     ///
     /// # Errors
-    /// Which setting can't work, in words.
+    /// A message naming the unusable setting.
     pub fn new(options: OpenAiOptions) -> Result<Self, String> {
         let OpenAiOptions { base_url, api_key, model, usd_per_million, idle_timeout, total_timeout } = options;
         let model = model.strip_prefix(PREFIX).map_or(model.clone(), str::to_owned);
@@ -140,12 +140,12 @@ impl OpenAi {
         Ok(Self { name, model, usd_per_million, server, is_here, is_small, dialect, window })
     }
 
-    /// Whether it works on this machine: then nothing leaves it, and nothing is paid for.
+    /// True if the model runs on this machine: nothing leaves the machine and nothing is paid.
     pub fn is_here(&self) -> bool {
         self.is_here
     }
 
-    /// Whether it is asked in `small`'s form: it is a small one, or its server knows no tools.
+    /// True if requests use the form of `small`: for a small model, or a server without tools.
     fn is_in_form(&self, dialect: Dialect) -> bool {
         self.is_small || !dialect.knows_tools
     }
@@ -180,7 +180,7 @@ impl OpenAi {
         })
     }
 
-    /// One request, in the server's dialect as far as it is known.
+    /// Sends one request in the server's dialect as far as known.
     async fn ask_so(&self, conversation: &Conversation, progress: &Progress, is_last: bool) -> Result<Turn, Refused> {
         let dialect = self.dialect.get();
         let body = if self.is_in_form(dialect) {
@@ -189,11 +189,11 @@ impl OpenAi {
             encode::body(&self.model, conversation, dialect, self.max_tokens())
         };
         let leaving = progress.leaving();
-        // One that was refused before cost nothing.
+        // Reset, since an earlier refused attempt cost nothing.
         leaving.store(false, Ordering::Release);
         let answer = self.server.post("chat/completions", body, Arc::clone(&leaving)).await;
         let response = answer.map_err(|error| match error {
-            // It has left, and whoever got it may have worked on it.
+            // The request was sent, so the server may have worked on it.
             ModelError::Transient { why, retry_after, .. } if leaving.load(Ordering::Acquire) => {
                 let spent = price::estimated_prompt(price::prompt_bytes(conversation));
                 ModelError::Transient { why, retry_after, spent }
@@ -227,7 +227,7 @@ impl OpenAi {
             let piece = self.server.unless_silent(response.chunk());
             let piece = if stream.has_ended() {
                 let end_by = *end_by.get_or_insert_with(|| Instant::now() + END_OF_STREAM_TIMEOUT);
-                // Nothing that goes wrong now takes anything from the turn.
+                // The turn is complete, so later faults are harmless.
                 timeout_at(end_by, piece).await.ok().and_then(Result::ok).flatten()
             } else {
                 piece.await.map_err(|error| stream.broken(&error.to_string()))?
@@ -242,7 +242,7 @@ impl OpenAi {
         }
         stream.end().map_err(|error| self.server.redacted(error))?;
         let mut offered: Vec<String> = conversation.tool_definitions().into_iter().map(|tool| tool.name).collect();
-        // A verb's own name is as good as its group's.
+        // A tool may be called by its own name instead of its group's.
         let verbs = offered.iter().filter_map(|name| VerbGroup::of(name)).flat_map(|group| group.verbs);
         let verbs: Vec<String> = verbs.map(|(_, tool)| (*tool).to_owned()).collect();
         offered.extend(verbs);
@@ -257,7 +257,7 @@ impl OpenAi {
         stream.finish(finishing).map_err(|error| self.server.redacted(error))
     }
 
-    /// Asks a server on this machine for its window, once it has answered. Elsewhere the list of models can be long.
+    /// Asks a server on this machine for its window after the first answer. Elsewhere the list of models can be long.
     async fn look_for_window(&self) {
         if self.server.is_beside() && self.window.borrow().is_none() {
             let window = self.window_here().await;
@@ -266,11 +266,11 @@ impl OpenAi {
     }
 }
 
-/// Why a request had no answer.
+/// The reason for a failed request.
 enum Refused {
-    /// The server doesn't know a field of it: it can be said so.
+    /// The server rejects a field; the request can be repeated in this dialect.
     Wording(Dialect),
-    /// This.
+    /// Any other error.
     For(ModelError),
 }
 
@@ -290,8 +290,7 @@ impl Model for OpenAi {
         self.cost_usd(&Usage { input, output: self.max_tokens(), ..Usage::default() })
     }
 
-    /// What is read from a cache counts like the rest: servers differ in what they take off for it. A price that isn't known is
-    /// taken for the dearest that is.
+    /// Cached tokens are charged in full, since discounts differ between servers. An unknown price counts as the highest known.
     fn cost_usd(&self, usage: &Usage) -> f64 {
         if self.is_here() {
             return 0.0;

@@ -1,5 +1,5 @@
-//! One server by its address: requests, and the bounds on its answers. No redirect is followed: the key and the conversation are for
-//! the server that the settings name.
+//! The HTTP client for one server, with limits on its answers. Redirects aren't followed: the key and the conversation are for the
+//! configured server only.
 
 use std::{
     error::Error as _,
@@ -26,28 +26,28 @@ use reveille_base::{
 use super::error::ServerRefusal;
 use crate::ModelError;
 
-/// How long making a connection may take.
+/// Longest time for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait, after a complete turn, for the end of the body: only one that is read to its end leaves its connection free.
+/// Longest wait for the end of the body after a complete turn. Reading a body to its end keeps the connection reusable.
 const END_OF_BODY_TIMEOUT: Duration = Duration::from_secs(1);
-/// How much of an error's body is read, in bytes.
+/// Bytes read of an error's body.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
-/// How much of a list of models is read, in bytes.
+/// Bytes read of a list of models.
 const MAX_LIST_BYTES: usize = 1024 * 1024;
-/// How long such a list may take.
+/// Longest time for a list of models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(3);
-/// OpenAI's own.
+/// OpenAI's own server.
 const OPENAI_HOST: &str = "api.openai.com";
 
-/// A server.
+/// A chat server.
 pub(super) struct ChatServer {
-    /// Ends in a slash.
+    /// The API's address, ending in a slash.
     base: Url,
     headers: HeaderMap,
     idle_timeout: Duration,
     total_timeout: Duration,
     redactor: Redactor,
-    /// Made when first needed.
+    /// Created at the first request.
     client: OnceLock<Client>,
 }
 
@@ -73,23 +73,23 @@ impl ChatServer {
         Ok(Self { base, headers, idle_timeout, total_timeout, redactor, client: OnceLock::new() })
     }
 
-    /// Its host, and its port if it has one of its own.
+    /// Returns the host, with a port if the address has one.
     pub(super) fn name(&self) -> String {
         let host = self.base.host_str().unwrap_or_default();
         self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Whether its address is this machine's, wherever its models work.
+    /// True if the address is this machine's. The models behind it may still run elsewhere.
     pub(super) fn is_beside(&self) -> bool {
         reveille_config::is_loopback(self.base.host_str().unwrap_or_default())
     }
 
-    /// Whether it is OpenAI's own.
+    /// True for OpenAI's own server.
     pub(super) fn is_openai(&self) -> bool {
         self.base.host_str() == Some(OPENAI_HOST)
     }
 
-    /// Sends a request. `leaving` is set before its first byte leaves.
+    /// Sends a request and sets `leaving` before its first byte leaves.
     pub(super) async fn post(
         &self,
         path: &str,
@@ -97,7 +97,7 @@ impl ChatServer {
         leaving: Arc<AtomicBool>,
     ) -> Result<Response, ModelError> {
         let length = body.len();
-        // Asked for once a connection is there to send it on.
+        // The frame is requested once a connection is ready for it.
         let body = Full::<Bytes>::from(body).map_frame(move |frame| {
             leaving.store(true, Ordering::Release);
             frame
@@ -107,7 +107,7 @@ impl ChatServer {
         self.unless_silent(request.body(reqwest::Body::wrap(body)).send()).await
     }
 
-    /// Gets a JSON answer, soon and short. `path` is below the API's address, or, with a slash at its beginning, the server's.
+    /// Requests short JSON under a short time limit. `path` is relative to the API's address, or to the server if it begins with a slash.
     pub(super) async fn get(&self, path: &str) -> Result<serde_json::Value, ModelError> {
         let request = self.client()?.get(self.url(path)?).headers(self.headers.clone()).timeout(LIST_TIMEOUT);
         let mut response = self.unless_silent(request.send()).await?;
@@ -130,7 +130,7 @@ impl ChatServer {
         self.base.join(path).map_err(|_| transient("OPENAI_BASE_URL can't be used".to_owned()))
     }
 
-    /// An answer other than 200, from as much of its body as can be had.
+    /// Reads a refusal (any status but 200) with as much of its body as arrives.
     pub(super) async fn error_of(&self, mut response: Response) -> ServerRefusal {
         let mut body = Vec::new();
         while let Ok(Some(bytes)) = self.unless_silent(response.chunk()).await {
@@ -148,7 +148,7 @@ impl ChatServer {
         )
     }
 
-    /// Waits for the server, at most for the idle time-out.
+    /// Waits for the server, up to the idle time-out.
     pub(super) async fn unless_silent<T>(
         &self,
         answer: impl Future<Output = reqwest::Result<T>>,
@@ -169,19 +169,19 @@ impl ChatServer {
             .redirect(redirect::Policy::none())
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")));
         if self.is_beside() {
-            // What is for this machine takes no way through another.
+            // Traffic within this machine bypasses the proxy.
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| self.redacted(transient(self.fault(&error))))?;
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// The last gate: a server or a proxy may have quoted the key.
+    /// Masks the key, which a server or a proxy may have quoted.
     pub(super) fn redacted(&self, error: ModelError) -> ModelError {
         error.redacted(&self.redactor)
     }
 
-    /// What went wrong with the connection: our words and the deepest cause. The error itself would print its URL.
+    /// Describes a connection error by our words and the deepest cause. The error's own text would print its URL.
     fn fault(&self, error: &reqwest::Error) -> String {
         let name = self.name();
         let what = match (error.is_connect(), error.is_timeout()) {
@@ -198,13 +198,13 @@ impl ChatServer {
     }
 }
 
-/// Reads a body to its end, if that comes soon. Whether it does makes no difference to the turn.
+/// Reads a body to its end if that comes soon. The turn doesn't depend on the outcome.
 pub(super) async fn drain(response: &mut Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
     drop(tokio::time::timeout(END_OF_BODY_TIMEOUT, rest).await);
 }
 
-/// A header of an answer.
+/// Returns a header of an answer as text.
 pub(super) fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }

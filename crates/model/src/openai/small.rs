@@ -1,6 +1,6 @@
-//! How a small model is asked: its tools stand in the prompt in few words, and what it answers is bound to a JSON schema, either
-//! `{"say": …}` or `{"tool": …, "arguments": …}`. That works whatever template a model has, and nothing else can come. It is
-//! asked greedily: the likeliest word each time.
+//! The request form for small models. The prompt lists the tools briefly, and a JSON schema limits the answer to `{"say": …}` or `{"tool":
+//! …, "arguments": …}`. This works with any model's template and rules out other answers. Sampling is greedy: the likeliest token each
+//! time.
 
 use serde_json::{Map, Value, json};
 
@@ -13,15 +13,15 @@ use crate::{
     conversation::{ContentBlock, SpokenMessage, ToolDefinition},
 };
 
-/// Keys of a schema that say nothing to a grammar, or that a server's reader of schemas may not know.
+/// Schema keys to leave out: useless for a grammar, or perhaps unknown to the server's schema parser.
 const LEFT_OUT: [&str; 6] = ["description", "title", "default", "format", "examples", "$schema"];
-/// The longest text of an argument, in characters, where its tool names no bound.
+/// Longest text argument in characters, unless its tool sets a limit.
 const MAX_TEXT_CHARS: u64 = 2_000;
-/// The form of an answer, in words.
+/// The answer's form, explained to the model.
 const FORM: &str = "Answer with one JSON object and nothing else: {\"say\": \"…\"} says something to your person and ends your turn; \
      {\"tool\": \"…\", \"arguments\": {…}} calls one of these tools, and you are told what came of it:";
 
-/// The request's body.
+/// Builds the request body.
 pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
     let tools = conversation.tool_definitions();
     let mut head = dialect.head(model, max_tokens);
@@ -46,7 +46,7 @@ fn system(conversation: &Conversation, tools: &[ToolDefinition]) -> String {
     format!("{}\n\n{FORM}\n{}", conversation.system_text(), tools.join("\n"))
 }
 
-/// The arguments' names, each with its type; what needn't be given has a question mark.
+/// Lists the arguments with their types; optional ones have a question mark.
 fn arguments(schema: &Value) -> String {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
@@ -73,7 +73,7 @@ fn kind(property: &Value) -> String {
     }
 }
 
-/// The schema of an answer.
+/// Builds the schema of an answer.
 fn schema(tools: &[ToolDefinition]) -> Value {
     let object = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
     let say = object(json!({"say": {"type": "string"}}), json!(["say"]));
@@ -86,12 +86,12 @@ fn schema(tools: &[ToolDefinition]) -> Value {
     json!({"anyOf": forms})
 }
 
-/// A schema without what a grammar has no use for. Texts have an end: a small model may not find it.
+/// Strips a schema for use as a grammar and limits the length of texts, since a small model may never end one.
 fn bound(schema: Value) -> Value {
     match schema {
         Value::Object(fields) => {
             let is_named = fields.contains_key("type") || fields.contains_key("anyOf") || fields.contains_key("oneOf");
-            // What stands below `properties` are names, not keys of a schema.
+            // Keys below `properties` are names of arguments, so all of them stay.
             let kept = |name: &String| !is_named || !LEFT_OUT.contains(&name.as_str());
             let mut fields: Map<String, Value> =
                 fields.into_iter().filter(|(name, _)| kept(name)).map(|(name, value)| (name, bound(value))).collect();
@@ -105,7 +105,7 @@ fn bound(schema: Value) -> Value {
     }
 }
 
-/// A message in the form of this module. Small models see no pictures.
+/// Encodes a message in this module's form, without pictures.
 fn message_of(message: &SpokenMessage<'_>) -> Value {
     let block = |block: &ContentBlock<'_>| match block {
         ContentBlock::Text(text) if message.is_models => Some(json!({"say": text}).to_string()),
@@ -122,11 +122,12 @@ fn message_of(message: &SpokenMessage<'_>) -> Value {
     json!({"role": if message.is_models { "assistant" } else { "user" }, "content": texts.join("\n\n")})
 }
 
-/// Reads an answer of that form. One that isn't is said: a server may not bind answers. `is_cut`: the output limit ended it.
+/// Parses an answer in this form. `is_cut`: the output limit ended it. `None` for any other text, since not every server enforces the
+/// schema.
 pub(super) fn read(text: &str, offered: &[String], is_cut: bool) -> Option<ReadAnswer> {
     let inner = text.trim().trim_start_matches("```json").trim_matches('`').trim();
     let whole = serde_json::from_str::<Map<String, Value>>(inner);
-    // Words that were cut off are words.
+    // Text that was cut off still counts as text.
     let whole = whole.or_else(|error| if is_cut { serde_json::from_str(&format!("{inner}\"}}")) } else { Err(error) });
     let answer = whole.ok()?;
     if let Some(said) = answer.get("say").and_then(Value::as_str) {

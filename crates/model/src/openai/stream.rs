@@ -1,4 +1,5 @@
-//! From the bytes of an answer to a [`Turn`], without any I/O: streamed or whole, and whatever of the protocol a server leaves out.
+//! Assembles the bytes of an answer into a [`Turn`] without any I/O. Accepts streamed and whole answers, with parts of the protocol
+//! missing.
 
 mod arguments;
 mod chunk;
@@ -27,17 +28,17 @@ use crate::{
     conversation,
 };
 
-/// The longest answer that is read, in bytes.
+/// Maximum bytes read of an answer.
 const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
-/// Calls of one turn that are looked at.
+/// Maximum calls read of a turn.
 const MAX_CALLS: usize = 128;
-/// The end of a stream.
+/// The event that ends a stream.
 const DONE: &str = "[DONE]";
-/// Fields of thinking: a server that sends one wants it back beside the calls that followed.
+/// Fields of thinking. A server that sends one wants it back beside the calls that followed.
 const THINKING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
-/// What some proxies send to keep a stream open, as if it were an event.
+/// Keep-alive texts that some proxies send as events.
 const KEEP_ALIVE: [&str; 6] = ["ping", "pong", "keepalive", "keep-alive", "heartbeat", "null"];
-/// Reasons of an end that is none: the server gave up, or couldn't read what its model wrote.
+/// Finish reasons of a failed answer: the server gave up, or couldn't parse the model's output.
 const BROKEN: [&str; 13] = [
     "error",
     "abort",
@@ -54,15 +55,15 @@ const BROKEN: [&str; 13] = [
     "unexpected_tool_call",
 ];
 
-/// Assembles one answer.
+/// Assembles an answer.
 pub(super) struct ChatStream {
     server: String,
-    /// As `MODEL` has it.
+    /// The name in `MODEL`.
     model: String,
     prompt_bytes: usize,
     body: AnswerBody,
     received_bytes: usize,
-    /// The index of the one choice that is read; `None` before any has come.
+    /// The index of the choice being read. `None` before the first choice.
     choice: Option<u64>,
     text: String,
     refusal: String,
@@ -70,7 +71,7 @@ pub(super) struct ChatStream {
     calls: Vec<PartialCall>,
     finish_reason: Option<String>,
     usage: Option<Usage>,
-    /// Whether the last event was nothing but the count of its tokens.
+    /// The last event contained just the token count.
     is_counted: bool,
     is_over: bool,
 }
@@ -82,37 +83,37 @@ struct PartialCall {
     id: String,
     name: String,
     arguments: String,
-    /// What belongs to the call and has to go back with it.
+    /// Extra fields to send back with the call.
     more: Option<Value>,
 }
 
-/// What a finished answer is read with.
+/// The context for finishing an answer.
 pub(super) struct Finishing<'a> {
-    /// Ids for its calls.
+    /// Generator of the calls' ids.
     pub(super) ids: CallIds,
-    /// Names of the tools that were offered.
+    /// Names of the offered tools.
     pub(super) offered: &'a [String],
-    /// Whether a text may be taken for a call.
+    /// Text may be parsed as a call.
     pub(super) reads_text: bool,
-    /// Whether the answer was asked for in `small`'s form.
+    /// The answer was requested in the form of `small`.
     pub(super) is_small: bool,
-    /// Whether it was bound to that form's schema: then none of it is quoted.
+    /// The server enforced that form's schema, so nothing in the answer is a quotation.
     pub(super) is_bound: bool,
-    /// The server's id of the request.
+    /// The server's request id.
     pub(super) request_id: Option<String>,
 }
 
-/// What is in an answer, before it becomes a turn.
+/// The content of an answer before it becomes a turn.
 #[derive(Debug, Default)]
 pub(super) struct ReadAnswer {
-    /// Words.
+    /// The text.
     pub(super) text: String,
-    /// Calls: a tool, and arguments as text.
+    /// Calls: a tool's name, and arguments as text.
     pub(super) calls: Vec<(String, String)>,
 }
 
 impl ChatStream {
-    /// For an answer by this model of this server to a prompt of so many bytes.
+    /// Starts an answer to a prompt of `prompt_bytes` by this server's model.
     pub(super) fn new(server: String, model: &str, prompt_bytes: usize) -> Self {
         Self {
             server,
@@ -132,10 +133,10 @@ impl ChatStream {
         }
     }
 
-    /// Takes the next bytes of an answer, streamed or whole. `true` once it says that it is over.
+    /// Accepts the next bytes of an answer, streamed or whole. Returns `true` once the answer is over.
     ///
     /// # Errors
-    /// What has come isn't a turn: the server complains in its place, or sends something else.
+    /// A complaint by the server, or anything else that isn't a turn.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
         self.received_bytes = self.received_bytes.saturating_add(bytes.len());
         if self.received_bytes > MAX_ANSWER_BYTES {
@@ -147,16 +148,16 @@ impl ChatStream {
         Ok(self.is_over)
     }
 
-    /// Takes what the end of the body leaves: all of an answer that isn't a stream.
+    /// Handles the rest at the body's end: everything, if the answer isn't a stream.
     ///
     /// # Errors
-    /// As [`ChatStream::push`].
+    /// Same as [`ChatStream::push`].
     pub(super) fn end(&mut self) -> Result<(), ModelError> {
         let rest = self.body.end().map_err(|fault| self.unreadable(fault))?;
         let is_whole = self.body.is_whole();
         for data in rest {
             match self.event(&data) {
-                // The last event of a stream may be cut off in its middle, which its end tells.
+                // A stream may end in the middle of its last event, which `finish` detects.
                 Err(ModelError::Transient { .. }) if !is_whole && !is_json(&data) => {}
                 read => read?,
             }
@@ -164,7 +165,7 @@ impl ChatStream {
         Ok(())
     }
 
-    /// Whether the turn is complete, even if the stream goes on.
+    /// True once the turn is complete, even if the stream continues.
     pub(super) fn has_ended(&self) -> bool {
         self.is_over || self.finish_reason.is_some()
     }
@@ -182,7 +183,7 @@ impl ChatStream {
         if let Some(chunk) = chunk::read_leniently::<ChatChunk>(data) {
             return self.chunk(chunk, data);
         }
-        // Events that nothing parts.
+        // Events without separators.
         let parts: Vec<&str> = data.lines().flat_map(documents).collect();
         if parts.len() > 1 && parts.iter().all(|part| *part == DONE || is_json(part)) {
             return parts.into_iter().try_for_each(|part| self.event(part));
@@ -201,13 +202,13 @@ impl ChatStream {
         })
     }
 
-    /// An error for an answer that broke off, with the tokens that it cost so far.
+    /// Builds the error for an interrupted answer, with the tokens spent so far.
     pub(super) fn broken(&self, why: &str) -> ModelError {
         let why = format!("{}: {why}", self.server);
         ModelError::Transient { why, retry_after: None, spent: self.usage() }
     }
 
-    /// Its tokens so far, by the server's count or by an estimate; none before anything has come.
+    /// Tokens so far, counted by the server or estimated. Zero before the first byte.
     pub(super) fn usage(&self) -> Usage {
         match self.usage {
             Some(usage) => usage,
@@ -227,7 +228,7 @@ impl ChatStream {
 
     fn chunk(&mut self, chunk: ChatChunk, data: &str) -> Result<(), ModelError> {
         let choices: Vec<_> = chunk.choices.into_iter().flatten().filter_map(|choice| choice.0).collect();
-        // Whatever else it holds: one that says what is wrong holds no answer.
+        // A chunk that reports an error has no usable answer, even with choices in it.
         let is_complaint =
             |error: &Value| !matches!(error, Value::Null | Value::Bool(false)) && error != "" && error != &json!({});
         if choices.is_empty() || chunk.error.as_ref().is_some_and(is_complaint) {
@@ -239,19 +240,19 @@ impl ChatStream {
         let counts = [chunk.usage, chunk.x_groq.and_then(|groq| groq.usage)];
         let counted = counts.iter().flatten().find_map(Counts::usage);
         self.usage = counted.or(self.usage);
-        // Some servers say nothing else of a stream's end.
+        // Some servers mark the end of a stream by this event alone.
         self.is_counted = choices.is_empty() && counted.is_some_and(|usage| usage.output > 0);
         for mut choice in choices {
             if let Some(error) = choice.error.take().filter(is_complaint) {
                 return Err(error::from_event(&json!({"error": error}), &self.server, &self.model, self.usage()));
             }
-            // One answer is asked for.
+            // Only one answer was requested.
             if *self.choice.get_or_insert(choice.index.unwrap_or(0)) != choice.index.unwrap_or(0) {
                 continue;
             }
             let delta = choice.delta.take().filter(|delta| !delta.is_empty());
             let whole = choice.message.take().filter(|_| delta.is_none() && self.is_empty());
-            // One that came whole needs no reason to be at its end.
+            // A whole answer is at its end even without a finish reason.
             self.is_over |= whole.is_some() && self.body.is_whole();
             let is_whole_message = whole.is_some();
             if let Some(said) = delta.or(whole) {
@@ -264,7 +265,7 @@ impl ChatStream {
         Ok(())
     }
 
-    /// The error for an event that holds no turn; `None` if it doesn't complain.
+    /// Builds the error for an event without a turn. `None` if the event isn't a complaint.
     fn complain(&self, value: &Value) -> Option<ModelError> {
         Complaint::instead_of_turn(value).map(|_| error::from_event(value, &self.server, &self.model, self.usage()))
     }
@@ -286,8 +287,8 @@ impl ChatStream {
         calls.into_iter().for_each(|call| self.call(call, is_whole_message));
     }
 
-    /// Takes a call, or a piece of one. Servers number pieces and calls in their own ways: all calls 0, or none at all; an id that is new, or a
-    /// name behind whole arguments, begins another call.
+    /// Adds a call or a piece of one. Servers number pieces in different ways: every call is 0, or has no number. A new id begins another
+    /// call; so does a name after complete arguments.
     fn call(&mut self, piece: RawCall, is_whole_call: bool) {
         let function = piece.function.unwrap_or_default();
         let id = piece.id.map(chunk::CallName::into_text).unwrap_or_default();
@@ -319,7 +320,7 @@ impl ChatStream {
         known.more = piece.extra_content.or(known.more.take());
     }
 
-    /// The finished turn.
+    /// Returns the finished turn.
     ///
     /// # Errors
     /// The answer ended before the turn did.
@@ -352,7 +353,7 @@ impl ChatStream {
         } else {
             let read = match (finishing.is_small, finishing.reads_text) {
                 (true, reads_text) if reads_text || finishing.is_bound => small::read(&text, finishing.offered, is_cut),
-                // Words alone: what looks like a call may be a page's.
+                // Text only: an apparent call may be quoted from a page.
                 (true, _) => small::read(&text, &[], is_cut),
                 (false, true) => written::read(&text, finishing.offered),
                 (false, false) => None,
@@ -366,7 +367,7 @@ impl ChatStream {
         Ok(Turn { content, stop, usage, cost_usd: None, request_id: finishing.request_id })
     }
 
-    /// The raw JSON array of blocks. Thinking goes back beside calls alone.
+    /// Builds the raw JSON array of blocks. Thinking is kept only beside calls.
     fn content(&mut self, text: &str, calls: Vec<(String, String, Option<Value>)>, ids: &mut CallIds) -> String {
         let mut blocks = Vec::new();
         let mut own = std::mem::take(&mut self.thinking);
@@ -378,7 +379,7 @@ impl ChatStream {
         for (name, arguments, more) in calls {
             let id = ids.next();
             let input: Option<Box<RawValue>> = serde_json::from_str(&input_of(&arguments)).ok();
-            // Its own bytes are kept.
+            // The arguments keep their own bytes.
             let input = input.as_ref().map_or("{}", |input| input.get());
             blocks.push(format!(
                 r#"{{"type":"tool_use","id":{},"name":{},"input":{input}}}"#,
@@ -398,7 +399,7 @@ impl ChatStream {
         format!("[{}]", blocks.join(","))
     }
 
-    /// Why it ended. What it holds counts more than what it says: many servers say `stop` of calls.
+    /// Returns the reason for the end. Content outweighs the stated reason, since many servers say `stop` after calls.
     fn stop(&self, has_calls: bool) -> Stop {
         match self.finish_reason.as_deref().map(str::to_ascii_lowercase).as_deref() {
             Some("length" | "max_tokens" | "model_length" | "max_output_tokens" | "max_length" | "token_limit") => {
@@ -430,7 +431,7 @@ impl ChatStream {
     }
 }
 
-/// A text, or the texts among an answer's parts. Parts of thinking aren't said.
+/// Returns a text, or the texts among an answer's parts, without thinking.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -453,7 +454,7 @@ fn is_broken(reason: &str) -> bool {
     BROKEN.contains(&&*reason.trim().to_ascii_lowercase())
 }
 
-/// Adds to a text or to a list; anything else replaces it.
+/// Appends to a text or a list; replaces any other value.
 fn grow(known: &mut Value, more: Value) {
     match (known, more) {
         (Value::String(text), Value::String(more)) => text.push_str(&more),
@@ -462,7 +463,7 @@ fn grow(known: &mut Value, more: Value) {
     }
 }
 
-/// Arguments as text: a JSON string holds them, or they stand there as an object.
+/// Returns arguments as text, from a JSON string or a plain object.
 fn arguments_of(raw: &RawValue) -> String {
     let text = serde_json::from_str::<String>(raw.get());
     text.unwrap_or_else(|_| if raw.get() == "null" { String::new() } else { raw.get().to_owned() })

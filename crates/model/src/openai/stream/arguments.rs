@@ -1,17 +1,17 @@
-//! A call's arguments, put right where a server and not the model is at fault. Pure.
+//! Repairs a call's arguments where the fault is the server's rather than the model's. Pure.
 
 use serde_json::value::RawValue;
 
-/// Arguments that mean that there are none.
+/// Ways to write empty arguments.
 const NONE: [&str; 4] = ["", "null", "[]", "None"];
 
-/// Whether arguments are complete.
+/// True for complete JSON.
 pub(super) fn is_whole(arguments: &str) -> bool {
     serde_json::from_str::<&RawValue>(arguments).is_ok()
 }
 
-/// Arguments without a server's additions: a second layer of quotes, an empty object before them, all of them once more. Others stay
-/// byte for byte.
+/// Removes a server's additions from arguments: a second layer of quotes, an empty object in front, or a repetition of the whole. Other
+/// arguments stay byte for byte.
 pub(super) fn repaired(arguments: String) -> String {
     let quoted = serde_json::from_str::<String>(&arguments).ok();
     let arguments = quoted.unwrap_or(arguments);

@@ -1,14 +1,14 @@
-//! What a chunk holds, read as leniently as it can be: a field of the wrong kind counts as missing, and spoils none of the others.
+//! The fields of a chunk, parsed leniently: a field of the wrong type counts as missing and leaves the others intact.
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use reveille_base::types::Usage;
 
-/// More tokens than any answer has: what a server says beyond that is taken for that.
+/// Upper limit for a token count; larger counts are clamped to it.
 const MOST_TOKENS: u64 = 1 << 40;
 
-/// One event of a stream, or all of an answer that comes whole.
+/// An event of a stream, or an entire answer.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct ChatChunk {
@@ -18,7 +18,7 @@ pub(super) struct ChatChunk {
     pub(super) usage: Option<Counts>,
     #[serde(deserialize_with = "lenient")]
     pub(super) error: Option<Value>,
-    /// Where Groq counts.
+    /// Groq's place for token counts.
     #[serde(deserialize_with = "lenient")]
     pub(super) x_groq: Option<Groq>,
 }
@@ -41,10 +41,10 @@ pub(super) struct ChatChoice {
     pub(super) message: Option<ChatSaid>,
     #[serde(deserialize_with = "lenient")]
     pub(super) finish_reason: Option<String>,
-    /// Where Moonshot counts.
+    /// Moonshot's place for token counts.
     #[serde(deserialize_with = "lenient")]
     pub(super) usage: Option<Counts>,
-    /// Where OpenRouter tells of a fault of one choice.
+    /// OpenRouter's place for the error of a choice.
     #[serde(deserialize_with = "lenient")]
     pub(super) error: Option<Value>,
 }
@@ -63,13 +63,13 @@ pub(super) struct ChatSaid {
     #[serde(deserialize_with = "lenient")]
     pub(super) reasoning_details: Option<Value>,
     tool_calls: Option<Box<RawValue>>,
-    /// The form of a call before there could be several.
+    /// The older form, from before several calls were possible.
     #[serde(deserialize_with = "lenient")]
     function_call: Option<RawFunction>,
 }
 
 impl ChatSaid {
-    /// Its pieces of calls.
+    /// Takes the calls, or pieces of calls.
     pub(super) fn take_calls(&mut self) -> Vec<RawCall> {
         let raw = self.tool_calls.take();
         let raw = raw.as_ref().map_or("", |raw| raw.get());
@@ -82,7 +82,7 @@ impl ChatSaid {
         old.map_or(calls, |function| vec![RawCall { function: Some(function), ..RawCall::default() }])
     }
 
-    /// Whether it says anything but whose turn it is.
+    /// True if there is no content besides the role.
     pub(super) fn is_empty(&self) -> bool {
         let is_blank = |value: &Option<Value>| value.as_ref().is_none_or(|value| value.is_null() || value == "");
         let Self { content, refusal, reasoning_content, reasoning, reasoning_details, tool_calls, function_call } =
@@ -103,7 +103,7 @@ pub(super) struct RawCall {
     pub(super) id: Option<CallName>,
     #[serde(deserialize_with = "lenient")]
     pub(super) function: Option<RawFunction>,
-    /// What Gemini's server wants back with a call.
+    /// Extra data that Gemini's server wants back with a call.
     #[serde(deserialize_with = "lenient")]
     pub(super) extra_content: Option<Value>,
 }
@@ -140,14 +140,14 @@ pub(super) struct Counts {
     prompt_tokens: Option<f64>,
     #[serde(deserialize_with = "lenient")]
     completion_tokens: Option<f64>,
-    /// The same in the words of the Responses API.
+    /// The names of the Responses API.
     #[serde(deserialize_with = "lenient")]
     input_tokens: Option<f64>,
     #[serde(deserialize_with = "lenient")]
     output_tokens: Option<f64>,
     #[serde(deserialize_with = "lenient")]
     prompt_tokens_details: Option<PromptCounts>,
-    /// DeepSeek's word for cached tokens.
+    /// DeepSeek's name for cached tokens.
     #[serde(deserialize_with = "lenient")]
     prompt_cache_hit_tokens: Option<f64>,
 }
@@ -160,7 +160,7 @@ struct PromptCounts {
 }
 
 impl Counts {
-    /// None where nothing was counted: some servers send zeros.
+    /// Returns the token counts. `None` if the prompt's count is missing or zero, as some servers send.
     pub(super) fn usage(&self) -> Option<Usage> {
         let prompt = count(self.prompt_tokens.or(self.input_tokens)).filter(|tokens| *tokens > 0)?;
         let details = self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
@@ -175,7 +175,7 @@ fn count(tokens: Option<f64>) -> Option<u64> {
     tokens.filter(|tokens| tokens.is_finite()).map(|tokens| tokens.clamp(0.0, MOST_TOKENS as f64) as u64)
 }
 
-/// An item of a list that may be of another kind than its neighbours.
+/// A list item that may have a different type from its neighbours.
 pub(super) struct Lenient<T>(pub(super) Option<T>);
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
@@ -184,13 +184,13 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
     }
 }
 
-/// Reads a field; one of another kind counts as missing.
+/// Deserializes a field; a wrong type counts as missing.
 fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(read_leniently(raw.get()))
 }
 
-/// Reads JSON, of a key that stands twice the last; `None` if it is of another kind.
+/// Parses JSON; of a duplicate key the last value counts. `None` for a wrong type.
 pub(super) fn read_leniently<T: DeserializeOwned>(raw: &str) -> Option<T> {
     let read = serde_json::from_str(raw).ok();
     read.or_else(|| serde_json::from_str(&serde_json::from_str::<Value>(raw).ok()?.to_string()).ok())

@@ -1,6 +1,6 @@
-//! Thinking that stands in a model's text, since its server doesn't know that model's marks. Pure.
+//! Strips thinking from a model's text, for servers that don't know the model's tags. Pure.
 
-/// Marks around it, each pair as some models write it.
+/// Opening and closing tags of thinking.
 const MARKS: [(&str, &str); 6] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -9,11 +9,11 @@ const MARKS: [(&str, &str); 6] = [
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
 ];
-/// What stands before the words of a model that writes in channels, and what may stand behind them.
+/// The opening mark of the final channel, and its possible closing marks, for a model that writes in channels.
 const FINAL: (&str, [&str; 2]) = ("<|channel|>final<|message|>", ["<|return|>", "<|end|>"]);
 
-/// The text without the thinking at its beginning. A prompt may have begun that itself: then only its end stands there. Where the text
-/// was cut off within it, all of it is thinking.
+/// Removes thinking at the beginning of a text. The prompt may have opened the thinking, so a closing tag alone is enough. A text that was
+/// cut off inside thinking becomes empty.
 pub(super) fn without_thought(text: String, is_cut: bool) -> String {
     let (channel, ends) = FINAL;
     if let Some((_, said)) = text.rsplit_once(channel) {
@@ -24,7 +24,7 @@ pub(super) fn without_thought(text: String, is_cut: bool) -> String {
         Some((begin, end)) => match text.split_once(end) {
             Some((_, said)) => said.trim_start().to_owned(),
             None if is_cut => String::new(),
-            // It may have forgotten to end it: its words are better than none.
+            // The model may have forgotten the closing tag: keep the words.
             None => text.trim_start().strip_prefix(begin).unwrap_or(&text).trim_start().to_owned(),
         },
         None => match MARKS.first().and_then(|(begin, end)| Some((begin, text.split_once(end)?))) {

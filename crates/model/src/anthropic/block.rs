@@ -1,7 +1,6 @@
-//! One content block of a streamed turn, put together from raw JSON so that nothing is re-ordered or re-formatted.
+//! Assembles a content block of a streamed turn from raw JSON, with the order and format of its fields unchanged.
 //!
-//! Strings are joined in their escaped form, as the server wrote them: decoding and encoding again could change the
-//! bytes, and an escape may be split between two deltas.
+//! Strings are joined in their escaped form: decoding and encoding again could change bytes, and an escape may be split between two deltas.
 
 use std::fmt;
 
@@ -17,20 +16,20 @@ use crate::content::input_of;
 #[derive(Debug)]
 pub(super) struct Block {
     fields: Vec<(String, String)>,
-    /// The block as it began, for as long as no delta has changed it.
+    /// The original block, until a delta changes it.
     untouched: Option<String>,
-    /// A tool call's arguments so far: the escaped form of a JSON string that holds JSON.
+    /// A tool call's partial arguments: the escaped form of a JSON string that contains JSON.
     partial_input: Option<String>,
 }
 
 impl Block {
-    /// Begins with the raw JSON object of `content_block_start`.
+    /// Starts a block from the raw JSON object of `content_block_start`.
     pub(super) fn start(raw: &str) -> serde_json::Result<Self> {
         Ok(Self { fields: object_fields(raw)?, untouched: Some(raw.to_owned()), partial_input: None })
     }
 
-    /// Adds the raw JSON object of a `content_block_delta`. Of a kind that we don't know, strings are appended to the
-    /// field of the same name and other values replace it.
+    /// Applies the raw JSON object of a `content_block_delta`. In an unknown kind of delta, strings are appended to the field of the same
+    /// name and other values replace it.
     pub(super) fn apply(&mut self, delta: &str) -> serde_json::Result<()> {
         let fields = object_fields(delta)?;
         let kind = fields.iter().find(|(name, _)| name == "type").map_or("", |(_, raw)| raw.trim_matches('"'));
@@ -45,7 +44,7 @@ impl Block {
         for (name, value) in &fields {
             match (known, name.as_str()) {
                 (_, "type") => {}
-                // Only what the delta is about: other fields beside it belong to the stream, not to the block.
+                // Other fields beside the delta's own belong to the stream.
                 (Some(about), name) if about != name => {}
                 (Some(_), "partial_json") => append_string(self.partial_input.get_or_insert_with(empty_string), value),
                 (Some(_), "citation") => append_item(self.field("citations"), value),
@@ -56,20 +55,20 @@ impl Block {
         Ok(())
     }
 
-    /// How long what the model has written of it is so far, in bytes, and some more.
+    /// Returns slightly more than the bytes that the model has written for the block so far.
     pub(super) fn bytes(&self) -> usize {
         let partial = self.partial_input.as_ref().map_or(0, String::len);
         self.fields.iter().map(|(_, value)| value.len()).sum::<usize>() + partial
     }
 
-    /// The finished block as raw JSON.
+    /// Returns the finished block as raw JSON.
     pub(super) fn finish(mut self) -> String {
         if let Some(raw) = self.untouched {
             return raw;
         }
         if let Some(partial) = self.partial_input.take() {
             let joined: String = serde_json::from_str(&partial).unwrap_or(partial);
-            // What came with the block's beginning holds where no piece of it followed.
+            // Arguments from the block's start stand if the deltas added nothing.
             if !joined.trim().is_empty() || !self.field("input").starts_with('{') {
                 *self.field("input") = input_of(&joined);
             }
@@ -78,7 +77,7 @@ impl Block {
         format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
     }
 
-    /// The raw value of a field, made `null` at the end if it isn't there.
+    /// Returns the raw value of a field, appended as `null` if missing.
     fn field(&mut self, name: &str) -> &mut String {
         let at = self.fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
             self.fields.push((name.to_owned(), "null".to_owned()));
@@ -89,7 +88,7 @@ impl Block {
     }
 }
 
-/// Appends the raw string `more` to the raw string `value`; anything else replaces it.
+/// Appends the raw string `more` to the raw string `value`. Any other value is replaced.
 fn append_string(value: &mut String, more: &str) {
     match (value.strip_suffix('"').map(str::len), more.strip_prefix('"')) {
         (Some(kept), Some(more)) if value.len() > 1 => {
@@ -100,7 +99,7 @@ fn append_string(value: &mut String, more: &str) {
     }
 }
 
-/// Appends the raw `item` to the raw array `list`; a list that isn't there yet begins with it.
+/// Appends the raw `item` to the raw array `list`, creating the array if needed.
 fn append_item(list: &mut String, item: &str) {
     match list.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::trim_end) {
         Some(items) if !items.trim().is_empty() => *list = format!("[{items},{item}]"),
@@ -116,7 +115,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The fields of a raw JSON object, in order, each value as raw JSON.
+/// Parses the fields of a raw JSON object in order, each value as raw JSON.
 pub(crate) fn object_fields(raw: &str) -> serde_json::Result<Vec<(String, String)>> {
     serde_json::from_str::<Fields>(raw).map(|fields| fields.0)
 }

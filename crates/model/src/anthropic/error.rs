@@ -1,6 +1,6 @@
-//! From what the server answers instead of a turn to what the caller should do about it.
+//! Turns a server's refusal or complaint into an error for the caller.
 //!
-//! Only the server's own short message goes into an error: no URL, no header, no request body.
+//! Errors contain only the server's own short message: no URL, no header, no request body.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use reveille_memory::outside::{Origin, Outside};
 use super::route::{API_WORDS, RouteWords};
 use crate::{ModelError, TOO_LONG, complaint::Complaint};
 
-/// How much of an error's body is read, in bytes.
+/// Bytes read of an error's body.
 pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// The shortest limit of an answer that is worth obeying, in tokens.
+/// Smallest plausible answer limit, in tokens.
 const SHORTEST_ANSWER: u64 = 256;
 
-/// An answer with another status than 200.
+/// An answer with a status other than 200.
 #[derive(Debug, Default)]
 pub(super) struct ErrorAnswer<'a> {
     pub(super) words: RouteWords,
     pub(super) status: u16,
-    /// The headers `retry-after`, `date` and `request-id`, if they were sent.
+    /// The headers `retry-after`, `date` and `request-id`, if present.
     pub(super) retry_after: Option<&'a str>,
     pub(super) date: Option<&'a str>,
     pub(super) request_id: Option<&'a str>,
@@ -43,7 +43,7 @@ struct ErrorObject {
     kind: String,
     message: String,
     details: Value,
-    /// How Google calls a kind. It isn't the API's own word.
+    /// Google's name for the kind of error, used in place of `kind`.
     status: String,
 }
 
@@ -62,12 +62,12 @@ struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// Google's servers put what they stream into a list.
+    /// Parses a body. Google's servers wrap streamed errors in a list.
     fn read(body: &[u8], complaint: &Complaint) -> Self {
         let value: Value = serde_json::from_slice(body).unwrap_or_default();
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(&value);
         let mut error = value.get("error").map(ErrorObject::of).unwrap_or_default();
-        // The clouds have words of their own, from before the API is reached.
+        // A cloud's own front end words errors differently from the API.
         if error.message.is_empty() {
             error.message = complaint.said.clone().unwrap_or_default();
         }
@@ -75,7 +75,7 @@ impl ErrorBody {
     }
 }
 
-/// What the caller should do.
+/// The caller's next act.
 #[derive(Clone, Copy)]
 enum Remedy {
     Wait,
@@ -84,7 +84,7 @@ enum Remedy {
 }
 
 impl ErrorAnswer<'_> {
-    /// The longest answer that the server allows, in tokens, where it complains that `asked` are too many.
+    /// Returns the answer length that the server allows, in tokens, if it complains that `asked` is too much.
     pub(super) fn longest_answer(&self, asked: u64) -> Option<u64> {
         let complaint = Complaint::of_body(self.body);
         let said = complaint.said.as_deref().filter(|said| said.contains("max_tokens") && !complaint.is_too_long())?;
@@ -92,7 +92,7 @@ impl ErrorAnswer<'_> {
         numbers.filter(|number| (SHORTEST_ANSWER..asked).contains(number)).min()
     }
 
-    /// The error for this answer.
+    /// Builds the error for this answer.
     pub(super) fn into_error(self) -> ModelError {
         let complaint = Complaint::of_body(self.body);
         let body = ErrorBody::read(self.body, &complaint);
@@ -107,12 +107,12 @@ impl ErrorAnswer<'_> {
             429 if is_spending_limit(&body.error) => Remedy::AskPerson,
             413 => Remedy::GiveUp(TOO_LONG),
             400 | 404 | 422 | 429 | 500..=599 if complaint.is_too_long() => Remedy::GiveUp(TOO_LONG),
-            // An exhausted prepaid balance has been reported as a bad request, too.
+            // An exhausted prepaid balance may be reported as a bad request, too.
             400 if body.error.message.contains("credit balance is too low") => Remedy::AskPerson,
             400 if complaint.is_of_key() => Remedy::AskPerson,
             408 | 409 | 424 | 425 | 429 | 499 | 500..=599 => Remedy::Wait,
             401..=403 => Remedy::AskPerson,
-            // Not the API's own words: a proxy or a sign-in page stands between, and the conversation is as good as before.
+            // The words aren't the API's: a proxy or a sign-in page stands between, and the conversation is still valid.
             _ if body.error.kind.is_empty() => Remedy::AskPerson,
             other => Remedy::GiveUp(other),
         };
@@ -122,7 +122,7 @@ impl ErrorAnswer<'_> {
     }
 }
 
-/// The error for an event that complains in place of a turn, after `spent` tokens; `None` if it doesn't complain.
+/// Builds the error of a complaint within a stream, after `spent` tokens. `None` if the event isn't a complaint.
 pub(super) fn from_event(event: &Value, spent: Usage) -> Option<ModelError> {
     let complaint = Complaint::instead_of_turn(event)?;
     let mut said = event.get("error").map(ErrorObject::of).unwrap_or_default();
@@ -177,23 +177,22 @@ fn told(words: &RouteWords, said: &ErrorObject, status: u16) -> String {
     }
 }
 
-/// The server's kind and message.
+/// Quotes the server's kind and message.
 fn said_by(said: &ErrorObject) -> Outside {
     let kind = if said.kind.is_empty() { &said.status } else { &said.kind };
-    // Some servers give the kind as the message.
+    // Some servers repeat the kind in the message.
     let said =
         if said.message.starts_with(kind.as_str()) { said.message.clone() } else { format!("{kind} {}", said.message) };
     Outside::new(Origin::Model, said.trim_start())
 }
 
-/// As a sentence begins.
+/// Capitalizes the first letter.
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Reads `retry-after`: seconds, or a date. A date is measured against the answer's own `date`, so that no clock is
-/// needed and a wrong one does no harm.
+/// Parses `retry-after`, in seconds or as a date. A date is compared with the answer's own `date`, so our clock doesn't matter.
 pub(crate) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {

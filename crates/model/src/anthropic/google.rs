@@ -1,8 +1,8 @@
-//! Access tokens of Google's, for Claude on Google Cloud: made of a service account's key or of a person's own login, kept while
-//! they hold, and made anew shortly before they end.
+//! Access tokens for Claude on Google Cloud, created from a service account's key or a person's login. Tokens are cached and renewed
+//! shortly before they expire.
 //!
-//! The file is one that Google's tools write. A service account's key signs a statement of ours (a JSON web token), and the
-//! token server gives an access token for it. A person's login holds a refresh token, which does the same.
+//! The login file is written by Google's tools. A service account's key signs a statement (a JSON web token), which the token server
+//! exchanges for an access token. A person's login contains a refresh token for the same purpose.
 
 use std::{
     path::{Path, PathBuf},
@@ -29,22 +29,22 @@ use reveille_memory::outside::{Origin, Outside};
 use super::{connection_fault, read_bounded, transient};
 use crate::ModelError;
 
-/// Where tokens are had when the file doesn't say.
+/// The token server if the file names none.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
-/// What a token is asked for: Google Cloud. What it may do there is decided by the account's roles.
+/// The scope of a token: all of Google Cloud, limited by the account's roles.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// How we present a signed statement, as RFC 7523 names it.
+/// The grant type of a signed statement, named in RFC 7523.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// How long a statement holds; Google takes no longer ones.
+/// Lifetime of a statement, the longest that Google accepts.
 const STATEMENT_LIFE: TimeDelta = TimeDelta::hours(1);
-/// A token is made anew when no more than so much of its life is left.
+/// Remaining lifetime at which a token is renewed.
 const RENEWED_BEFORE_END: TimeDelta = TimeDelta::minutes(2);
-/// The largest answer of the token server that is read, in bytes.
+/// Maximum bytes read of the token server's answer.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// The tokens of one login.
+/// The access tokens of one login.
 pub(super) struct GoogleTokens {
-    /// The file with the login. It is read when a token is first needed.
+    /// The login file, read at the first request for a token.
     path: PathBuf,
     clock: Arc<dyn Clock>,
     kept: Mutex<Option<Kept>>,
@@ -61,7 +61,7 @@ impl GoogleTokens {
         Self { path, clock, kept: Mutex::new(None) }
     }
 
-    /// An access token that holds for a while yet.
+    /// Returns an access token that stays valid for at least [`RENEWED_BEFORE_END`].
     pub(super) async fn token(&self, client: &Client) -> Result<Secret, ModelError> {
         let now = self.clock.now();
         if let Some(kept) = self.kept().filter(|kept| now + RENEWED_BEFORE_END < kept.until) {
@@ -73,12 +73,12 @@ impl GoogleTokens {
         Ok(kept.token)
     }
 
-    /// Lets go of a token that was refused. Whether there was one.
+    /// Discards a refused token. Returns true if there was a token.
     pub(super) fn forget(&self) -> bool {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
     }
 
-    /// The token that is kept, for masking it.
+    /// Returns the cached token, for masking.
     pub(super) fn secret(&self) -> Option<Secret> {
         self.kept().map(|kept| kept.token)
     }
@@ -88,14 +88,13 @@ impl GoogleTokens {
     }
 }
 
-/// What is secret in the login at this path, for masking it; nothing where it can't be used. The tokens that are had with it are masked by
-/// their shape.
+/// Returns the secrets in the login file for masking, or nothing if the file is unusable. Access tokens are masked by their shape.
 pub fn login_secrets(path: &Path) -> Vec<Secret> {
     let login = GoogleLogin::read(path).ok();
     login.iter().flat_map(GoogleLogin::secrets).cloned().collect()
 }
 
-/// Who asks for a token.
+/// The account that requests tokens.
 struct GoogleLogin {
     token_uri: String,
     who: Who,
@@ -106,7 +105,7 @@ enum Who {
     Person { client_id: String, client_secret: Secret, refresh_token: Secret },
 }
 
-/// The file, as Google's tools write it.
+/// The file format of Google's tools.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum LoginFile {
@@ -124,7 +123,7 @@ enum LoginFile {
     },
 }
 
-/// What the token server answers.
+/// The token server's answer.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct TokenAnswer {
@@ -144,7 +143,7 @@ impl GoogleLogin {
         Self::parse(&private.text).map_err(|why| format!("the Google login {shown} can't be used: {why}"))
     }
 
-    /// What is wrong is told without a word of the file: it is full of secrets.
+    /// Parses the login file. Errors never quote the file, since it is full of secrets.
     fn parse(text: &str) -> Result<Self, String> {
         let file: LoginFile = serde_json::from_str(text).map_err(|_| {
             "it is neither a service account's key nor what `gcloud auth application-default login` writes".to_owned()
@@ -174,7 +173,7 @@ impl GoogleLogin {
         }
     }
 
-    /// What is sent to the token server.
+    /// Builds the form for the token server.
     fn form(&self, now: DateTime<Utc>) -> Result<Vec<(&'static str, String)>, String> {
         Ok(match &self.who {
             Who::ServiceAccount { email, key_id, private_key } => {
@@ -190,7 +189,7 @@ impl GoogleLogin {
         })
     }
 
-    /// A signed JSON web token (RS256).
+    /// Signs a JSON web token (RS256).
     fn statement(&self, email: &str, key_id: Option<&str>, key: &Secret, now: DateTime<Utc>) -> Result<String, String> {
         let mut header = serde_json::json!({"alg": "RS256", "typ": "JWT"});
         if let (Some(id), Some(header)) = (key_id, header.as_object_mut()) {
@@ -242,7 +241,7 @@ impl GoogleLogin {
     }
 }
 
-/// The bytes of a key in PEM (`-----BEGIN PRIVATE KEY-----`).
+/// Decodes a key in PEM (`-----BEGIN PRIVATE KEY-----`).
 fn pkcs8(pem: &Secret) -> Option<Vec<u8>> {
     let (_, rest) = pem.expose().split_once("-----BEGIN PRIVATE KEY-----")?;
     let (body, _) = rest.split_once("-----END PRIVATE KEY-----")?;

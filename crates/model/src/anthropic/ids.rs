@@ -1,5 +1,5 @@
-//! Ids of calls where a server gives none, or one that an earlier call has: a proxy for other models. Claude's own are never touched, and
-//! no other byte is.
+//! Replaces missing or repeated ids of calls, which occur with proxies for other models. Claude's own ids and all other bytes stay
+//! unchanged.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
     openai::CallIds,
 };
 
-/// The content of the turn that follows this conversation, with an id of its own for each call.
+/// Gives each call in a turn's content an id that is unique in the conversation.
 pub(super) fn with_own_ids(content: String, conversation: &Conversation) -> String {
     let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(&content) else { return content };
     let calls: Vec<Option<String>> = blocks.iter().map(|block| id_of_call(block.get())).collect();
@@ -34,7 +34,7 @@ pub(super) fn with_own_ids(content: String, conversation: &Conversation) -> Stri
     format!("[{}]", blocks.collect::<Vec<_>>().join(","))
 }
 
-/// The id of a call, empty if it has none; `None` if the block isn't a call.
+/// Returns the id of a call, empty if missing. `None` if the block isn't a call.
 fn id_of_call(block: &str) -> Option<String> {
     let fields = object_fields(block).ok()?;
     let text = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, raw)| raw.as_str());

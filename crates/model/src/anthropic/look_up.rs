@@ -1,17 +1,17 @@
-//! Whether the key is good and the model is there: one request that costs nothing.
+//! Checks the key and the model with one free request.
 
 use super::{Anthropic, transient};
 use crate::ModelError;
 
 impl Anthropic {
-    /// Asks the server about the model. Only Anthropic's own API has an answer.
+    /// Asks the server about the model. Works only with Anthropic's own API.
     ///
     /// # Errors
-    /// As a turn's: a key or a model that the server doesn't know, a server that can't be reached.
+    /// Same as for a turn: an unknown key or model, or an unreachable server.
     pub async fn look_up(&self) -> Result<(), ModelError> {
         let client = self.client()?;
         let mut url = self.route.url.clone();
-        // It ends in `/v1/messages`.
+        // The path ends in `/v1/messages`.
         url.path_segments_mut()
             .map_err(|()| transient("ANTHROPIC_BASE_URL can't be used".to_owned()))?
             .pop()

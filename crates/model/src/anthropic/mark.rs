@@ -1,26 +1,26 @@
-//! Marks of what is worth caching. Not every server knows all that ours say: those of what we wrote are put in words that it knows.
+//! Marks for the prompt cache. Marks in our own blocks are rewritten for servers that support only the plain form.
 
 use std::borrow::Cow;
 
-/// What says, in a block, that the conversation up to it is worth caching.
+/// The field that marks the end of a cacheable prefix in a block.
 pub(super) const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
-/// The mark of what is kept for an hour, as our blocks have it, and the one that every server knows.
+/// The mark of our blocks, cached for an hour, and the plain mark that every server supports.
 const HOUR_MARK: &str = r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#;
 const SHORT_MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
-/// How a message of the model's begins, as `assistant_message` writes it.
+/// Beginning of a model's message, as written by `assistant_message`.
 const MODELS_MESSAGE: &str = r#"{"role":"assistant""#;
 
-/// What we wrote, for a server that keeps nothing for an hour. Within a text the mark's quotes would be escaped: only marks change.
+/// Rewrites our blocks for a server without an hour's cache. A mark quoted in text would have escaped quotes, so only real marks change.
 pub(super) fn known(ours: &str) -> Cow<'_, str> {
     if ours.contains(HOUR_MARK) { Cow::from(ours.replace(HOUR_MARK, SHORT_MARK)) } else { Cow::from(ours) }
 }
 
-/// The same of a message. The model's own go back byte for byte: what a call was given may look like a mark.
+/// Rewrites a message of ours. The model's messages stay byte for byte, since a call's arguments may look like a mark.
 pub(super) fn known_in(message: &str) -> Cow<'_, str> {
     if message.starts_with(MODELS_MESSAGE) { Cow::from(message) } else { known(message) }
 }
 
-/// Marks the last block of the last message, which is ours: how far the conversation is to be cached.
+/// Marks the last block of the last message, which is ours, as the end of the cacheable conversation.
 pub(super) fn last_block(body: &mut String) {
     const END: &str = "}]}";
     if body.ends_with(END) {

@@ -1,7 +1,8 @@
 //! The model behind the Claude Messages API: one streamed HTTP request per turn.
 //!
-//! The request is the conversation's raw JSON between a few constant fields: the bytes of earlier turns can't change on
-//! the way. Signed thinking is bound to them, and the prompt cache finds its prefix by them. Retries, budgets and the journal are the caller's; [`retry`] and [`price`] help with them.
+//! A request is the conversation's raw JSON between a few constant fields, so that the bytes of earlier turns never change. Signed thinking
+//! and the prompt cache's prefix depend on these bytes. Retries, budgets and the journal are the caller's, with help from [`retry`] and
+//! [`price`].
 
 mod block;
 mod error;
@@ -44,14 +45,13 @@ pub use sigv4::AwsKeys;
 
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 
-/// How long making a connection may take.
+/// Longest time for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait, after a complete turn, for the end of the HTTP body: only a body read to its end leaves the
-/// connection free for the next turn.
+/// Longest wait for the end of the HTTP body after a complete turn. Reading a body to its end keeps the connection reusable.
 const END_OF_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How hard the model thinks before it answers.
+/// The model's thinking effort before an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the API's own words, from least to most")]
 pub enum Effort {
@@ -72,39 +72,39 @@ impl Effort {
     }
 }
 
-/// What [`Anthropic`] needs to know. It can't be printed: the address may hold a password.
+/// The settings of [`Anthropic`]. Without `Debug`, since the address may contain a password.
 #[derive(Clone)]
 pub struct AnthropicOptions {
-    /// Where it is asked, and by whom.
+    /// The server and the credentials.
     pub route: ClaudeRoute,
-    /// The model as `MODEL` names it: its id, with `bedrock:` or `vertex:` before it where the route is theirs.
+    /// The name in `MODEL`: the model's id, prefixed by `bedrock:` or `vertex:` on those routes.
     pub model: String,
-    /// The longest answer, in tokens, thinking included.
+    /// Maximum tokens of an answer, thinking included.
     pub max_tokens: u64,
-    /// How long the server may be silent, before and within an answer.
+    /// Longest silence of the server, before and during an answer.
     pub idle_timeout: Duration,
-    /// How long one turn may take in all.
+    /// Longest duration of a turn.
     pub total_timeout: Duration,
-    /// How hard to think; `None` leaves it to the model's default.
+    /// Thinking effort. `None` for the model's default.
     pub effort: Option<Effort>,
 }
 
-/// Why a model can't be made of these options: each names what to correct.
+/// An unusable option; the message names the setting to correct.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// The address is no http(s) URL.
+    /// The address isn't an http(s) URL.
     #[error("{setting} must be a URL that begins with https:// (or http://), such as https://api.anthropic.com")]
     BaseUrl {
-        /// The setting with it.
+        /// The setting of the address.
         setting: &'static str,
     },
-    /// The key can't be sent in a header.
+    /// The key has characters that a header can't carry.
     #[error("{setting} is empty or has characters that a key can't have; copy it again")]
     ApiKey {
-        /// The setting with it.
+        /// The setting of the key.
         setting: &'static str,
     },
-    /// The model has no name.
+    /// The model's name is empty.
     #[error("MODEL is empty; name a Claude model such as claude-sonnet-5-5")]
     Model,
 }
@@ -113,12 +113,12 @@ pub enum OptionsError {
 pub struct Anthropic {
     route: Route,
     model: String,
-    /// Lowered where the server allows less.
+    /// Lowered if the server allows less.
     max_tokens: Cell<u64>,
     idle_timeout: Duration,
     total_timeout: Duration,
     effort: Option<Effort>,
-    /// Made when first needed: a wake that asks nothing pays for no TLS set-up.
+    /// Created at the first request, so that a wake without requests is spared the TLS set-up.
     client: OnceLock<Client>,
 }
 
@@ -129,10 +129,10 @@ impl fmt::Debug for Anthropic {
 }
 
 impl Anthropic {
-    /// Checks the options. Nothing is connected yet.
+    /// Checks the options and connects to nothing yet.
     ///
     /// # Errors
-    /// An option that can't work.
+    /// An unusable option.
     pub fn new(options: AnthropicOptions) -> Result<Self, OptionsError> {
         let id = match &options.route {
             ClaudeRoute::Api { .. } => options.model.as_str(),
@@ -157,7 +157,7 @@ impl Anthropic {
     async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         let body = Bytes::from(self.body(conversation, self.max_tokens.get()));
         let mut response = self.send(body.clone(), conversation, progress).await?;
-        // A token can be taken back before its time; what is refused for it costs nothing.
+        // A token may be revoked early; a refused request costs nothing.
         if response.status().as_u16() == 401 && self.route.renew() {
             progress.leaving().store(false, Ordering::Release);
             response = self.send(body, conversation, progress).await?;
@@ -168,7 +168,7 @@ impl Anthropic {
             tracing::info!(model = %self.model, longest, "the server takes shorter answers only; it is asked for one");
             progress.leaving().store(false, Ordering::Release);
             response = self.send(Bytes::from(self.body(conversation, longest)), conversation, progress).await?;
-            // A number that another complaint names would cut off every later answer.
+            // Kept only after success: a number from an unrelated complaint would cut off every later answer.
             if response.status().as_u16() == 200 {
                 self.max_tokens.set(longest);
             }
@@ -176,7 +176,7 @@ impl Anthropic {
         if response.status().as_u16() != 200 {
             return Err(self.refused(response).await.0);
         }
-        // A page is neither a turn nor a complaint. What else comes is told by its bytes: proxies are wrong about its type.
+        // A page is neither a turn nor a complaint. Other content is detected from its bytes, since proxies send wrong types.
         if header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/html")) {
             return Err(transient(format!(
                 "Something other than {} answered (a page): a proxy or a sign-in page, perhaps",
@@ -195,7 +195,7 @@ impl Anthropic {
         let client = self.client()?;
         let (length, leaving) = (body.len(), progress.leaving());
         let head = self.route.head(&body, client).await?;
-        // Asked for once a connection is there to send it on.
+        // The frame is requested once a connection is ready for it.
         let body = Full::new(body).map_frame(move |frame| {
             leaving.store(true, Ordering::Release);
             frame
@@ -208,7 +208,7 @@ impl Anthropic {
             .body(reqwest::Body::wrap(body));
         let sent = self.unless_silent(request.send()).await;
         sent.map_err(|error| match error {
-            // It has left, and whoever got it may have worked on it.
+            // The request was sent, so the server may have worked on it.
             ModelError::Transient { why, retry_after, .. } if progress.leaving().load(Ordering::Acquire) => {
                 let spent = price::estimated_prompt(price::prompt_bytes(conversation));
                 ModelError::Transient { why, retry_after, spent }
@@ -217,9 +217,9 @@ impl Anthropic {
         })
     }
 
-    /// The request's body: the conversation's own bytes between constant fields. The top-level `cache_control` lets the
-    /// server cache the growing conversation by itself. Where it doesn't know that field, the last block is marked: no byte of
-    /// what is signed, nor of what stands before it, changes by that.
+    /// Builds the request body: the conversation's own bytes between constant fields. The top-level `cache_control` lets the server cache
+    /// the growing conversation by itself. For servers without that field, the last block is marked instead, which leaves signed blocks and
+    /// everything before them unchanged.
     fn body(&self, conversation: &Conversation, max_tokens: u64) -> String {
         let size: usize = conversation.messages.iter().map(|message| message.len() + 1).sum();
         let mut body = String::with_capacity(size + conversation.system.len() + conversation.tools.len() + 256);
@@ -259,7 +259,7 @@ impl Anthropic {
         loop {
             let piece = if stream.has_ended() {
                 let end_by = *end_by.get_or_insert_with(|| Instant::now() + END_OF_BODY_TIMEOUT);
-                // Nothing that goes wrong now takes anything from the turn.
+                // The turn is complete, so later faults are harmless.
                 timeout_at(end_by, response.chunk()).await.ok().and_then(Result::ok).flatten()
             } else {
                 self.unless_silent(response.chunk()).await.map_err(|fault| stream.broken(&fault.to_string()))?
@@ -269,7 +269,7 @@ impl Anthropic {
             progress.tell(stream.usage());
             if is_whole {
                 let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-                // Whether the body ended in time makes no difference to the turn.
+                // The turn doesn't depend on the outcome.
                 drop(tokio::time::timeout(END_OF_BODY_TIMEOUT, rest).await);
                 break;
             }
@@ -282,8 +282,8 @@ impl Anthropic {
         Ok(Turn { cost_usd: (hour_tokens > 0).then(priced), ..turn })
     }
 
-    /// The error of an answer other than 200, from as much of its body as can be had; and the longest answer that the server
-    /// allows, in tokens, where it complains of ours.
+    /// Reads a refusal (any status but 200) with as much of its body as arrives. Also returns the maximum answer length in tokens if the
+    /// server states one in its complaint.
     async fn refused(&self, mut response: Response) -> (ModelError, Option<u64>) {
         let read = read_bounded(&mut response, error::MAX_ERROR_BODY_BYTES);
         let body = tokio::time::timeout(self.idle_timeout, read).await.unwrap_or_default();
@@ -299,7 +299,7 @@ impl Anthropic {
         (self.redacted(refused.into_error()), longest)
     }
 
-    /// Waits for the server, at most for the idle time-out.
+    /// Waits for the server, up to the idle time-out.
     async fn unless_silent<T>(&self, answer: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
         match tokio::time::timeout(self.idle_timeout, answer).await {
             Ok(Ok(answer)) => Ok(answer),
@@ -321,7 +321,7 @@ impl Anthropic {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// The last gate: a server or a proxy may have quoted the key.
+    /// Masks the key, which a server or a proxy may have quoted.
     fn redacted(&self, error: ModelError) -> ModelError {
         error.redacted(&Redactor::new(&self.route.secrets()))
     }
@@ -349,7 +349,7 @@ impl Model for Anthropic {
     }
 }
 
-/// As much of an answer's body as can be had within a bound.
+/// Reads as much of a body as arrives, up to `max_bytes`.
 async fn read_bounded(response: &mut Response, max_bytes: usize) -> Vec<u8> {
     let mut body = Vec::new();
     while let Ok(Some(bytes)) = response.chunk().await {
@@ -370,7 +370,7 @@ fn transient(why: String) -> ModelError {
     ModelError::Transient { why, retry_after: None, spent: Usage::default() }
 }
 
-/// What went wrong with the connection: our words and the deepest cause. The error itself would print its URL.
+/// Describes a connection error by our words and the deepest cause. The error's own text would print its URL.
 fn connection_fault(server: &str, error: &reqwest::Error) -> String {
     let what = match (error.is_connect(), error.is_timeout()) {
         (true, _) => format!("No connection to {server}"),

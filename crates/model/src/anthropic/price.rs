@@ -1,7 +1,7 @@
-//! What a turn costs, for the day's budget and the commit trailers.
+//! The cost of a turn, for the daily budget and the commit trailers.
 //!
-//! The table is the provider's public price list for direct use of its API, read on [`PRICES_READ_ON`]. Cache writes are
-//! those that live five minutes; those that live an hour cost twice the input.
+//! The table is the provider's public price list for direct use of its API, read on [`PRICES_READ_ON`]. Its cache writes are those with a
+//! lifetime of five minutes; a lifetime of an hour costs twice the input price.
 
 use reveille_base::types::Usage;
 
@@ -10,32 +10,31 @@ use crate::Conversation;
 /// The day on which the prices were read.
 pub const PRICES_READ_ON: &str = "2026-11-21";
 
-/// Bytes of text that make one token, at the least: dense text and other scripts than Latin come near it.
+/// Minimum bytes per token: dense text and non-Latin scripts come near it.
 const FEWEST_BYTES_PER_TOKEN: u64 = 2;
 
-/// Bytes that are taken for a token where nobody has counted.
+/// Bytes per token for estimates of uncounted text.
 const BYTES_PER_TOKEN: usize = 3;
 
-/// Tokens that a picture makes, at the most.
+/// Maximum tokens of a picture.
 const MOST_TOKENS_PER_IMAGE: u64 = 5_000;
 
-/// Tokens that a PDF makes, at the most: no more than ten pages of one are shown (`cycle/run/attached`), each as its text and as a
-/// picture.
+/// Maximum tokens of a PDF: at most ten pages are shown (`cycle/run/attached`), each as text and as a picture.
 const MOST_TOKENS_PER_PDF: u64 = 80_000;
 
-/// How the source of a picture begins, in the blocks that we make.
+/// The beginning of a picture's data in our blocks.
 const IMAGE_DATA: &str = r#""data":""#;
 
-/// What stands before it where the source is a PDF's.
+/// The text before [`IMAGE_DATA`] in a PDF's block.
 const PDF_TYPE: &str = r#""media_type":"application/pdf","#;
 
-/// What a token written to the cache for an hour costs, in input tokens.
+/// The price of a token cached for an hour, in input tokens.
 const HOUR_WRITE: f64 = 2.0;
 
-/// The context window that is assumed of a model not in the table, in tokens.
+/// Assumed context window of a model outside the table, in tokens.
 const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
 
-/// The output limit that is assumed of a model not in the table, in tokens.
+/// Assumed output limit of a model outside the table, in tokens.
 const UNKNOWN_MAX_OUTPUT: u64 = 32_000;
 
 /// USD per million tokens.
@@ -52,7 +51,7 @@ struct Rates {
 struct Entry {
     model: &'static str,
     rates: Rates,
-    /// Prompts above this many tokens are charged at these rates instead, output included.
+    /// Rates for prompts above this many tokens, output included.
     long_prompt: Option<(u64, Rates)>,
     context_window: u64,
     max_output: u64,
@@ -74,39 +73,38 @@ const fn entry(model: &'static str, rates: Rates, long_prompt: Option<(u64, Rate
     Entry { model, rates, long_prompt, context_window: 1_000_000, max_output: 128_000 }
 }
 
-/// The dearest model comes first: an unknown one is priced like it.
+/// The most expensive model comes first.
 const PRICES: &[Entry] = &[
     entry("claude-fable-5", rates(10.0, 12.5, 1.0, 50.0), None),
     entry("claude-fable-5-1", rates(10.0, 12.5, 0.25, 50.0), None),
     entry("claude-opus-5", rates(5.0, 6.25, 0.5, 25.0), None),
     entry("claude-opus-5-5", rates(4.0, 5.0, 0.2, 20.0), None),
     entry("claude-sonnet-5", rates(2.0, 2.5, 0.2, 10.0), None),
-    // Reading its cache became half as dear on 2026-10-07.
+    // The price of cache reads was halved on 2026-10-07.
     entry("claude-sonnet-5-5", rates(2.0, 2.5, 0.1, 10.0), None),
     entry("claude-haiku-5-5", rates(0.1, 0.125, 0.01, 0.5), Some((100_000, rates(0.5, 0.625, 0.05, 2.5)))),
 ];
 
-/// The prices' dearest: what a model that isn't in the table is charged at, so that a budget errs on the safe side.
+/// The highest prices, charged for a model outside the table so that a budget errs on the safe side.
 const DEAREST: Rates = rates(10.0, 12.5, 1.0, 50.0);
 
-/// In the clouds a model costs as much where it may be served anywhere, and a tenth more where a region is chosen. The dearer
-/// counts.
+/// The surcharge of the clouds: the list price if a model may be served anywhere, a tenth more in a chosen region. The higher price counts.
 const CLOUD_FACTOR: f64 = 1.1;
 
-/// The same for people: US dollars for a million tokens, in and out.
+/// The highest prices for display: US dollars for a million input and output tokens.
 pub const DEAREST_USD: (f64, f64) = (DEAREST.input, DEAREST.output);
 
-/// The models of the table, each with its US dollars for a million tokens, in and out.
+/// Lists the table's models with US dollars for a million input and output tokens.
 pub fn listed() -> impl Iterator<Item = (&'static str, (f64, f64))> {
     PRICES.iter().map(|entry| (entry.model, (entry.rates.input, entry.rates.output)))
 }
 
-/// The price of a model that is in the table, a snapshot among them.
+/// Returns the price of a model in the table, by its name or a snapshot's.
 pub fn listed_price(model: &str) -> Option<(f64, f64)> {
     find(model).map(|_| rates_for(model, 0)).map(|rates| (rates.input, rates.output))
 }
 
-/// The table's entry for a model id, with or without a snapshot's date (`-20261007`), or for its name in a cloud.
+/// Finds the table's entry for a model id, with or without a snapshot's date (`-20261007`), or for its name in a cloud.
 fn find(model: &str) -> Option<&'static Entry> {
     let is_date = |rest: &str| {
         let rest = rest.strip_prefix(['-', '@']).unwrap_or_default();
@@ -116,7 +114,7 @@ fn find(model: &str) -> Option<&'static Entry> {
     PRICES.iter().find(|entry| id.strip_prefix(entry.model).is_some_and(|rest| rest.is_empty() || is_date(rest)))
 }
 
-/// What a cloud's name of a model is without the cloud's own additions: `bedrock:eu.anthropic.claude-…-v1:0`.
+/// Strips a cloud's additions from a model's name: `bedrock:eu.anthropic.claude-…-v1:0`. `None` outside the clouds.
 fn in_a_cloud(model: &str) -> Option<&str> {
     let id = model.strip_prefix("bedrock:").or_else(|| model.strip_prefix("vertex:"))?;
     let id = id.rsplit_once("anthropic.").map_or(id, |(_, id)| id);
@@ -132,8 +130,8 @@ fn rates_for(model: &str, prompt_tokens: u64) -> Rates {
     if in_a_cloud(model).is_some() { rates.times(CLOUD_FACTOR) } else { rates }
 }
 
-/// What one request cost, in USD. `usage` must be of one request, not a sum: some models charge long prompts
-/// differently. A model that isn't in the table is priced as the dearest that is.
+/// Returns the cost of one request in US dollars. `usage` must be that of a single request, since some models charge long prompts
+/// differently. A model outside the table costs the highest known price.
 pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
     let rates = rates_for(model, usage.input + usage.cache_read + usage.cache_write);
     let cost = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
@@ -143,65 +141,65 @@ pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
         + cost(usage.output, rates.output)
 }
 
-/// The same where so many of the tokens that were written to the cache are kept there for an hour.
+/// Returns the cost of a request with `hour_tokens` of its cache writes kept for an hour.
 pub fn cost_with_hour_usd(model: &str, usage: &Usage, hour_tokens: u64) -> f64 {
     let rates = rates_for(model, usage.input + usage.cache_read + usage.cache_write);
     let more = (HOUR_WRITE * rates.input - rates.cache_write).max(0.0);
     cost_usd(model, usage) + hour_tokens.min(usage.cache_write) as f64 * more / 1e6
 }
 
-/// The most that a request is likely to cost, in USD, for the budget check before it: nothing of the prompt cached yet,
-/// all of it written to the cache for an hour, and the output as long as allowed.
+/// Estimates the maximum cost of a request in US dollars, for the budget check before it. Assumes that the whole prompt is written to the
+/// cache for an hour and the output has the maximum length.
 pub fn estimate_max_cost(model: &str, prompt_bytes: usize, max_tokens: u64) -> f64 {
     let cache_write = most_tokens(prompt_bytes);
     cost_with_hour_usd(model, &Usage { cache_write, output: max_tokens, ..Usage::default() }, cache_write)
 }
 
-/// The most tokens that so many bytes of text are likely to be.
+/// Estimates the maximum tokens of a text of so many bytes.
 pub fn most_tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(FEWEST_BYTES_PER_TOKEN)
 }
 
-/// The tokens of a prompt that nobody has counted.
+/// Estimates the tokens of an uncounted prompt.
 pub fn estimated_prompt(bytes: usize) -> Usage {
     Usage { input: estimated_tokens(bytes), ..Usage::default() }
 }
 
-/// The tokens of a text that nobody has counted.
+/// Estimates the tokens of an uncounted text.
 pub fn estimated_tokens(bytes: usize) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
-/// A prompt's size for [`estimate_max_cost`], in bytes. A picture isn't paid for by the bytes that it is written in.
+/// Returns a prompt's size in bytes for [`estimate_max_cost`]. A picture counts by its maximum tokens, unless its bytes are fewer.
 pub fn prompt_bytes(conversation: &Conversation) -> usize {
     let Conversation { system, tools, messages, .. } = conversation;
     system.len() + tools.len() + messages.iter().map(|message| message_bytes(message)).sum::<usize>()
 }
 
-/// The same of one message.
+/// Returns a message's size in the same way.
 pub fn message_bytes(message: &str) -> usize {
     let most_bytes = |tokens: u64| usize::try_from(tokens * FEWEST_BYTES_PER_TOKEN).unwrap_or(usize::MAX);
     let (image_bytes, pdf_bytes) = (most_bytes(MOST_TOKENS_PER_IMAGE), most_bytes(MOST_TOKENS_PER_PDF));
     let mut pieces = message.split(IMAGE_DATA);
     let mut before = pieces.next().unwrap_or_default();
     let first = before.len();
-    // Base64 ends at the next quotation mark. In anything else of that name the text counts in full.
+    // Base64 ends at the next quotation mark. Any other field of that name counts in full.
     pieces.fold(first, |sum, piece| {
         let data = piece.find('"').unwrap_or(piece.len());
         let is_base64 = piece.bytes().take(data).all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
-        // A PDF may be small and have many letters: it always counts as one that is full of them.
+        // A small PDF may contain much text, so every PDF counts as the maximum.
         let counted = if before.ends_with(PDF_TYPE) { pdf_bytes } else { data.min(image_bytes) };
         before = piece;
         sum + if is_base64 { piece.len() - data + counted } else { piece.len() }
     })
 }
 
-/// How many tokens the model can take, prompt and answer together.
+/// Returns the model's context window in tokens, prompt and answer together.
 pub fn context_window(model: &str) -> u64 {
     find(model).map_or(UNKNOWN_CONTEXT_WINDOW, |entry| entry.context_window)
 }
 
-/// The largest `max_tokens` that the model accepts.
+/// Returns the largest `max_tokens` that the model accepts.
 pub fn max_output(model: &str) -> u64 {
     find(model).map_or(UNKNOWN_MAX_OUTPUT, |entry| entry.max_output)
 }

@@ -1,27 +1,27 @@
-//! How long to wait before asking again: pure, so that the cycle can write each try down and do the waiting itself.
+//! Computes the wait before a retry. Pure, so that the cycle can journal each attempt and wait by itself.
 
 use std::time::Duration;
 
 use crate::ModelError;
 
-/// How often one turn is asked for in a wake, the first try included.
+/// Maximum attempts at a turn in a wake, the first included.
 pub const MAX_TRIES: u32 = 5;
 
-/// The longest wait that a server may ask for within a wake. Beyond it the wake ends and a later one goes on.
+/// Longest wait on a server's request within a wake. Beyond it the wake ends and a later wake resumes.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// The wait after the first failure; it doubles with each further one.
+/// The wait after the first failure, doubled after each further failure.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest wait of our own choosing.
+/// Longest wait of our own choice.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// The wait before the next try, after `attempt` tries (1 is the first) of which the last ended in `error`. `None`: don't
-/// try again in this wake, because trying can't help, the tries are used up, or the server asked for more than
-/// [`MAX_RETRY_AFTER`].
+/// Returns the wait before the next attempt. `attempt` counts the attempts so far, from 1, and `error` ended the last one. `jitter` is a
+/// random number from 0 to 1.
 ///
-/// `jitter` is a random number from 0 to 1. A wait of our own is between half and all of the doubled one; one that the
-/// server asked for is never shortened, only lengthened by up to a second.
+/// Our own wait is half to all of the doubled wait. A wait that the server asked for is lengthened by up to a second, never shortened.
+/// `None` if a retry in this wake is useless: the error is permanent, the attempts are used up, or the server asked for more than
+/// [`MAX_RETRY_AFTER`].
 pub fn backoff(error: &ModelError, attempt: u32, jitter: f64) -> Option<Duration> {
     let ModelError::Transient { retry_after, .. } = error else {
         return None;

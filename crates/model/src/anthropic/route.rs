@@ -1,7 +1,7 @@
-//! Where Claude is asked, and how we show who asks: Anthropic's own API, Amazon Bedrock, or Google Cloud.
+//! The routes to Claude with their authentication: Anthropic's own API, Amazon Bedrock, and Google Cloud.
 //!
-//! All three take the same conversation. They differ in the address, in what authorises a request, and in a few fields around the
-//! conversation: `Route` holds these, and [`super::Anthropic`] does the asking.
+//! All three accept the same conversation. They differ in the address, the authentication and a few fields around the conversation, which
+//! `Route` holds. [`super::Anthropic`] sends the requests.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -19,79 +19,79 @@ use super::{
 };
 use crate::ModelError;
 
-/// The version of the API that this program speaks, as a header says it.
+/// The API version in the header.
 const API_VERSION: &str = "2023-06-01";
-/// The same where Google runs the models: a field of the body.
+/// The API version on Google's servers, a field of the body.
 const VERTEX_VERSION: &str = "vertex-2023-10-16";
-/// What requests to Bedrock's Messages API are signed for.
+/// The signed service name of Bedrock's Messages API.
 const MANTLE_SERVICE: &str = "bedrock-mantle";
-/// The same where they go to Bedrock's older servers.
+/// The signed service name of Bedrock's older servers.
 const RUNTIME_SERVICE: &str = "bedrock";
-/// How the names of those begin.
+/// Beginning of the older servers' host names.
 const RUNTIME_HOST: &str = "bedrock-runtime";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Where Claude is asked, and by whom. It can't be printed: an address may hold a password.
+/// A server with credentials. Without `Debug`, since an address may contain a password.
 #[derive(Clone)]
 pub enum ClaudeRoute {
     /// Anthropic's own API.
     Api {
-        /// Such as `https://api.anthropic.com`.
+        /// The server's address, such as `https://api.anthropic.com`.
         base_url: String,
         /// The account's key.
         api_key: Secret,
     },
     /// The Messages API of Amazon Bedrock.
     Bedrock {
-        /// Such as `us-east-1`.
+        /// The AWS region, such as `us-east-1`.
         region: String,
-        /// In place of the region's own server.
+        /// Replaces the region's own server.
         base_url: Option<String>,
-        /// Who asks.
+        /// The credentials.
         login: BedrockLogin,
-        /// A signature tells its time.
+        /// The clock for the time in signatures.
         clock: Arc<dyn Clock>,
     },
     /// Claude on Google Cloud.
     Vertex {
         /// The project that pays.
         project: String,
-        /// Such as `global` or `europe-west1`.
+        /// The location, such as `global` or `europe-west1`.
         location: String,
-        /// The workspace, where Anthropic runs the models; none: Google does.
+        /// The workspace of models that Anthropic runs. `None` for models that Google runs.
         workspace: Option<String>,
-        /// In place of the location's own server.
+        /// Replaces the location's own server.
         base_url: Option<String>,
-        /// The file with a service account's key or a person's own login.
+        /// The file with a service account's key or a person's login.
         login: PathBuf,
-        /// Tokens end.
+        /// The clock for expiring tokens.
         clock: Arc<dyn Clock>,
     },
 }
 
-/// How AWS knows us.
+/// Credentials for AWS.
 #[derive(Debug, Clone)]
 pub enum BedrockLogin {
-    /// By a key for Bedrock alone.
+    /// A key for Bedrock alone.
     Bearer(Secret),
-    /// By signatures with an access key.
+    /// An access key that signs requests.
     Keys(AwsKeys),
 }
 
-/// What people are told of whoever answers.
+/// The wording of error messages on a route.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RouteWords {
-    /// Who answers, in the middle of a sentence.
+    /// The server's name in the middle of a sentence.
     pub(super) server: &'static str,
-    /// The setting with the address.
+    /// The setting of the address.
     pub(super) address: &'static str,
-    /// The setting with the key.
+    /// The setting of the key.
     pub(super) key: &'static str,
-    /// What HTTP 401 means.
+    /// The meaning of HTTP 401.
     pub(super) unknown: &'static str,
-    /// What HTTP 402 means.
+    /// The meaning of HTTP 402.
     pub(super) unpaid: &'static str,
-    /// What HTTP 403 means.
+    /// The meaning of HTTP 403.
     pub(super) forbidden: &'static str,
 }
 
@@ -135,18 +135,18 @@ const VERTEX_WORDS: RouteWords = RouteWords {
 pub(super) struct Route {
     pub(super) url: Url,
     pub(super) words: RouteWords,
-    /// What stands in each request's head, whatever it asks.
+    /// The constant headers of every request.
     headers: HeaderMap,
     proof: Proof,
     /// The first fields of the body.
     pub(super) first_fields: String,
-    /// Whether the server finds by itself how far a conversation can be cached. Else the end of the last message is marked.
+    /// The server caches conversations by itself. Otherwise the end of the last message is marked.
     pub(super) caches_by_itself: bool,
-    /// What must be masked in whatever comes back.
+    /// The secrets to mask in answers.
     pub(super) secrets: Vec<Secret>,
 }
 
-/// What authorises a request besides its constant headers.
+/// The authentication of a request besides its constant headers.
 enum Proof {
     None,
     Signature { keys: AwsKeys, region: String, service: &'static str, clock: Arc<dyn Clock> },
@@ -154,7 +154,7 @@ enum Proof {
 }
 
 impl Route {
-    /// The way to the model with this id.
+    /// Checks a route to the model with this id.
     pub(super) fn new(route: ClaudeRoute, model: &str) -> Result<Self, OptionsError> {
         match route {
             ClaudeRoute::Api { base_url, api_key } => Self::api(&base_url, &api_key, model),
@@ -172,7 +172,7 @@ impl Route {
                 };
                 let proof = Proof::Token(GoogleTokens::new(login, clock));
                 let secrets = password(&url);
-                // Anthropic's own servers are behind it: they take what its own API takes.
+                // Anthropic's own servers support everything that its API does.
                 let caches_by_itself = is_anthropics;
                 Ok(Self { url, words: VERTEX_WORDS, headers, proof, first_fields, caches_by_itself, secrets })
             }
@@ -215,7 +215,7 @@ impl Route {
         Ok(Self { url, words, headers, proof, first_fields: named(model), caches_by_itself: false, secrets })
     }
 
-    /// The head of a request with this body.
+    /// Builds the headers of a request with this body, signed if needed.
     pub(super) async fn head(&self, body: &[u8], client: &Client) -> Result<HeaderMap, ModelError> {
         let mut headers = self.headers.clone();
         match &self.proof {
@@ -255,12 +255,12 @@ impl Route {
         Ok(())
     }
 
-    /// Lets go of a token that was refused. Whether another one is worth a try.
+    /// Discards a refused token. Returns true if another attempt is worthwhile.
     pub(super) fn renew(&self) -> bool {
         matches!(&self.proof, Proof::Token(tokens) if tokens.forget())
     }
 
-    /// What must be masked in whatever comes back, a token that is in use among it.
+    /// Returns the secrets to mask in answers, with the token in use.
     pub(super) fn secrets(&self) -> Vec<Secret> {
         let token = if let Proof::Token(tokens) = &self.proof { tokens.secret() } else { None };
         self.secrets.iter().cloned().chain(token).collect()
@@ -292,7 +292,7 @@ fn password(url: &Url) -> Vec<Secret> {
     url.password().map(Secret::new).into_iter().collect()
 }
 
-/// The host as the request names it.
+/// Returns the host as written in the request.
 fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -307,7 +307,7 @@ fn http_url(url: &str, setting: &'static str) -> Result<Url, OptionsError> {
     url.ok_or(OptionsError::BaseUrl { setting })
 }
 
-/// Where Google is asked for a model: it stands in the path, unless Anthropic runs it.
+/// Builds Google's URL for a model. The path names the model unless Anthropic runs it.
 fn vertex_url(
     base_url: Option<String>,
     project: &str,
@@ -319,7 +319,7 @@ fn vertex_url(
     let base = base_url.unwrap_or_else(|| match (workspace, location) {
         (Some(_), _) => "https://claude.googleapis.com/v1".to_owned(),
         (None, "global") => "https://aiplatform.googleapis.com/v1".to_owned(),
-        // Several countries at once.
+        // Locations of several countries.
         (None, "us" | "eu") => format!("https://aiplatform.{location}.rep.googleapis.com/v1"),
         (None, _) => format!("https://{location}-aiplatform.googleapis.com/v1"),
     });

@@ -1,28 +1,28 @@
-//! AWS Signature Version 4: a request shows by a secret key who asks, and the key itself isn't sent. Values in, values out.
+//! AWS Signature Version 4: authenticates a request by a secret key without sending the key. Pure.
 //!
-//! What is signed is the canonical form of the request: its method, path, query, some headers and the hash of its body. The
-//! signing key is derived from the secret key for one day, region and service.
+//! The signature covers the canonical form of a request: method, path, query, some headers and the hash of the body. The signing key is
+//! derived from the secret key for a day, a region and a service.
 
 use chrono::{DateTime, Utc};
 use ring::{digest, hmac};
 
 use reveille_base::{random::hex, redact::Secret, words};
 
-/// The name of the method, in headers and in what is signed.
+/// The algorithm's name in headers and in the signed text.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// An access key of AWS's.
+/// An access key of AWS.
 #[derive(Debug, Clone)]
 pub struct AwsKeys {
-    /// Which key it is; it is sent with each request.
+    /// The key's id, sent with each request.
     pub access_key_id: String,
-    /// The key itself.
+    /// The secret key.
     pub secret_access_key: Secret,
-    /// What temporary keys are accompanied by.
+    /// The session token of temporary keys.
     pub session_token: Option<Secret>,
 }
 
-/// What a signature holds for.
+/// The time, region and service of a signature.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SigningScope<'a> {
     pub(super) region: &'a str,
@@ -30,21 +30,21 @@ pub(super) struct SigningScope<'a> {
     pub(super) at: DateTime<Utc>,
 }
 
-/// A request to be signed.
+/// A request to sign.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unsigned<'a> {
     pub(super) method: &'a str,
-    /// Encoded as it is sent.
+    /// The encoded path.
     pub(super) path: &'a str,
-    /// Encoded as it is sent, without the question mark.
+    /// The encoded query, without the question mark.
     pub(super) query: &'a str,
-    /// What is signed of the headers, `host` among them.
+    /// The headers to sign, with `host`.
     pub(super) headers: &'a [(&'a str, &'a str)],
     pub(super) body: &'a [u8],
 }
 
 impl SigningScope<'_> {
-    /// The time as `x-amz-date` says it.
+    /// Returns the time in the format of `x-amz-date`.
     pub(super) fn date(&self) -> String {
         self.at.format("%Y%m%dT%H%M%SZ").to_string()
     }
@@ -57,7 +57,7 @@ impl SigningScope<'_> {
         format!("{}/{}/{}/aws4_request", self.day(), self.region, self.service)
     }
 
-    /// The `authorization` header. `x-amz-date`, as [`SigningScope::date`] says it, must be among the headers.
+    /// Builds the `authorization` header. The request's headers must include `x-amz-date`, from [`SigningScope::date`].
     pub(super) fn authorization(&self, keys: &AwsKeys, request: Unsigned<'_>) -> String {
         let (canonical, signed) = canonical(request);
         let hash = hex(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
@@ -70,7 +70,7 @@ impl SigningScope<'_> {
         )
     }
 
-    /// Bound to the day, the region and the service.
+    /// Derives the key for the day, the region and the service.
     fn signing_key(&self, keys: &AwsKeys) -> Vec<u8> {
         let first = format!("AWS4{}", keys.secret_access_key.expose()).into_bytes();
         let parts = [self.day().as_str(), self.region, self.service, "aws4_request"].map(str::to_owned);
@@ -82,7 +82,7 @@ fn mac(key: &[u8], text: &str) -> hmac::Tag {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
 }
 
-/// A request's canonical form, and the names of the headers in it.
+/// Returns a request's canonical form and the names of its headers.
 fn canonical(request: Unsigned<'_>) -> (String, String) {
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in request.headers {
@@ -100,7 +100,7 @@ fn canonical(request: Unsigned<'_>) -> (String, String) {
     (format!("{}\n{path}\n{query}\n{lines}\n{signed}\n{body}", request.method), signed)
 }
 
-/// A path as it is signed: encoded once more than it is sent.
+/// Encodes the path once more, as the signature requires.
 fn encoded(path: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     path.bytes()
@@ -108,7 +108,7 @@ fn encoded(path: &str) -> String {
         .collect()
 }
 
-/// A query as it is signed: by the names of its parameters.
+/// Sorts the query by parameter names.
 fn sorted(query: &str) -> String {
     let parameters = query.split('&').filter(|parameter| !parameter.is_empty());
     let mut parameters: Vec<(&str, &str)> =

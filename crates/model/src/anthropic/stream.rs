@@ -1,5 +1,4 @@
-//! From the bytes of a streamed answer to a [`Turn`], without any I/O: [`TurnStream`] assembles events into content blocks, usage
-//! and the reason for stopping.
+//! Assembles a streamed answer into a [`Turn`] without any I/O: content blocks, usage and the stop reason.
 
 use std::borrow::Cow;
 
@@ -14,30 +13,30 @@ use crate::{
     answer::{AnswerBody, BodyFault, documents},
 };
 
-/// The longest answer that is read, in bytes of the event stream. The longest real ones are some megabytes.
+/// Maximum bytes read of an event stream. The longest real answers are a few megabytes.
 pub const MAX_STREAM_BYTES: usize = 32 * 1024 * 1024;
 
-/// More blocks than any turn has.
+/// Maximum blocks of a turn, more than any has.
 const MAX_BLOCKS: usize = 10_000;
-/// More tokens than any turn has: what a server says beyond that is taken for that.
+/// Upper limit for a token count; larger counts are clamped to it.
 const MOST_TOKENS: u64 = 1 << 40;
-/// How a stream ends that some proxies pass on in the way of another API.
+/// The stream's end in another API, passed on by some proxies.
 const DONE: &str = "[DONE]";
-/// How a block of words begins.
+/// An empty text block.
 const NO_TEXT: &str = r#"{"type":"text","text":""}"#;
-/// Events that some proxies send to keep a stream open, though they are no JSON.
+/// Keep-alive texts that some proxies send as events.
 const KEEP_ALIVE: [&str; 5] = ["ping", "pong", "keepalive", "keep-alive", "heartbeat"];
 
-/// Assembles one turn, streamed or whole.
+/// Assembles a turn, streamed or whole.
 pub struct TurnStream {
     body: AnswerBody,
     received_bytes: usize,
-    /// Each with its index, in the order in which they began. Some proxies give them all the same one.
+    /// Blocks with their index, in order of arrival. Some proxies give all blocks the same index.
     blocks: Vec<(u64, Block)>,
     /// The message's id.
     id: Option<String>,
     usage: Usage,
-    /// Of what was written to the cache, what is kept there for an hour.
+    /// The cache writes kept for an hour, in tokens.
     hour_tokens: u64,
     stop_reason: Option<String>,
     refusal: Option<String>,
@@ -61,10 +60,10 @@ impl Default for TurnStream {
 }
 
 impl TurnStream {
-    /// Takes the next bytes of the answer. `true` once the turn is complete; what follows then is ignored.
+    /// Accepts the next bytes of the answer. Returns `true` once the turn is complete; later bytes are ignored.
     ///
     /// # Errors
-    /// An `error` event, an answer that isn't a stream of events as documented, or one beyond [`MAX_STREAM_BYTES`].
+    /// An `error` event, an answer other than a documented event stream, or one beyond [`MAX_STREAM_BYTES`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
         self.count_bytes(bytes.len())?;
         for data in self.body.push(bytes).map_err(|fault| self.unreadable(fault))? {
@@ -73,16 +72,16 @@ impl TurnStream {
         Ok(self.complete)
     }
 
-    /// Takes what the end of the body leaves: all of an answer that isn't a stream.
+    /// Handles the rest at the body's end: everything, if the answer isn't a stream.
     ///
     /// # Errors
-    /// As [`TurnStream::push`].
+    /// Same as [`TurnStream::push`].
     pub fn end(&mut self) -> Result<(), ModelError> {
         let rest = self.body.end().map_err(|fault| self.unreadable(fault))?;
         let is_whole = self.body.is_whole();
         for data in rest {
             match self.on_data(&data) {
-                // The last event of a stream may be cut off in its middle, which its end tells.
+                // A stream may end in the middle of its last event, which `finish` detects.
                 Err(ModelError::Transient { .. }) if !is_whole && !is_json(&data) => {}
                 read => read?,
             }
@@ -90,15 +89,15 @@ impl TurnStream {
         Ok(())
     }
 
-    /// Whether the server has said why the turn ended: what may follow is its end.
+    /// True once the server has given the stop reason, so that only the stream's end may follow.
     pub fn has_ended(&self) -> bool {
         self.complete || self.stop_reason.is_some()
     }
 
-    /// Takes the data of one event that somebody else has cut out of the stream. `true` once the turn is complete.
+    /// Accepts the data of one event that the caller has extracted from a stream. Returns `true` once the turn is complete.
     ///
     /// # Errors
-    /// As [`TurnStream::push`].
+    /// Same as [`TurnStream::push`].
     pub fn event(&mut self, data: &str) -> Result<bool, ModelError> {
         self.count_bytes(data.len())?;
         self.on_data(data)?;
@@ -120,7 +119,7 @@ impl TurnStream {
         })
     }
 
-    /// The finished turn.
+    /// Returns the finished turn.
     ///
     /// # Errors
     /// The stream ended before the turn did.
@@ -140,8 +139,8 @@ impl TurnStream {
         Ok(Turn { content: content(self.blocks), stop, usage: self.usage, cost_usd: None, request_id })
     }
 
-    /// Its tokens so far; none before the server has told those of the prompt. A server counts output only at the end: until then
-    /// it is as much as the bytes that have come can be.
+    /// Tokens so far; zero until the server reports the prompt's tokens. A server reports output only at the end, so until then output is
+    /// the maximum that the received bytes can be.
     pub fn usage(&self) -> Usage {
         if self.usage == Usage::default() {
             return self.usage;
@@ -150,12 +149,12 @@ impl TurnStream {
         Usage { output: self.usage.output.max(price::most_tokens(streamed_bytes)), ..self.usage }
     }
 
-    /// Tokens that were written to the cache for an hour, which costs more.
+    /// Tokens written to the cache for an hour, at a higher price.
     pub fn hour_tokens(&self) -> u64 {
         self.hour_tokens
     }
 
-    /// An error for an answer that broke off, with the tokens it cost so far.
+    /// Builds the error for an interrupted answer, with the tokens spent so far.
     pub fn broken(&self, why: &str) -> ModelError {
         ModelError::Transient { why: why.to_owned(), retry_after: None, spent: self.usage() }
     }
@@ -172,7 +171,7 @@ impl TurnStream {
         if is_json(data) {
             return self.on_event(data);
         }
-        // Events that nothing parts.
+        // Events without separators.
         let parts: Vec<&str> = data.lines().flat_map(documents).collect();
         if parts.len() > 1 && parts.iter().all(|part| *part == DONE || is_json(part)) {
             return parts.into_iter().try_for_each(|part| self.on_data(part));
@@ -188,7 +187,7 @@ impl TurnStream {
             "message_start" => {
                 if let Some(message) = event.message {
                     let start: MessageStart = serde_json::from_str(message.get()).map_err(|_| self.malformed())?;
-                    // Another message: its server began anew.
+                    // Another message: the server started over.
                     if self.id.is_some() && start.id.is_some() && self.id != start.id {
                         self.blocks.clear();
                     }
@@ -203,7 +202,7 @@ impl TurnStream {
             }
             "content_block_delta" => {
                 let (index, delta) = event.index().zip(event.delta).ok_or_else(|| self.malformed())?;
-                // Words need no beginning to be words.
+                // Text is accepted without a start event.
                 if !self.blocks.iter().any(|(known, _)| *known == index) && delta.get().contains("\"text_delta\"") {
                     self.begin(index, Block::start(NO_TEXT).map_err(|_| self.malformed())?)?;
                 }
@@ -214,16 +213,16 @@ impl TurnStream {
             "message_delta" => self.on_message_delta(event.delta, event.usage)?,
             "message_stop" => self.complete = true,
             "message" => self.on_whole(data)?,
-            // Some proxies keep a stream open with an object that says nothing.
+            // Some proxies keep a stream open with an empty object.
             "" => return complaint(data, self.usage()).map_or(Ok(()), Err),
             "error" => return Err(complaint(data, self.usage()).unwrap_or_else(|| self.malformed())),
-            // `content_block_stop` says nothing new, `ping` nothing at all, and new kinds must not break us.
+            // `content_block_stop` and `ping` add nothing, and unknown kinds must be harmless.
             _ => {}
         }
         Ok(())
     }
 
-    /// Takes a turn that comes in one piece.
+    /// Handles an unstreamed turn.
     fn on_whole(&mut self, data: &str) -> Result<(), ModelError> {
         let whole: WholeMessage<'_> = serde_json::from_str(data).map_err(|_| self.malformed())?;
         self.blocks.clear();
@@ -262,7 +261,7 @@ impl TurnStream {
         self.stop_reason = reason.map(str::to_owned).or_else(|| self.stop_reason.take());
     }
 
-    /// Later values replace earlier ones: the server's counts are totals. A proxy may tell a prompt's tokens once, and later none.
+    /// Records token counts. Later totals replace earlier ones, except zeros: some proxies report the prompt's tokens just once.
     fn count(&mut self, seen: &UsageCounts) {
         let usage = &mut self.usage;
         let later = |known: u64, seen: &Value| match tokens(seen) {
@@ -282,17 +281,17 @@ impl TurnStream {
     }
 }
 
-/// The error for an event that complains.
+/// Builds the error for an event that complains.
 fn complaint(data: &str, spent: Usage) -> Option<ModelError> {
     serde_json::from_str::<Value>(data).ok().and_then(|value| error::from_event(&value, spent))
 }
 
-/// The raw JSON array of the blocks, in the order of their index.
+/// Joins the blocks in order of their index into a raw JSON array.
 ///
-/// An empty text block is left out unless thinking follows it: the server refuses it when it is sent back, and only
-/// thinking is signed over what stands before it.
+/// Drops an empty text block unless thinking follows. The server refuses empty text when sent back, but the signature of thinking covers
+/// everything before it.
 fn content(mut blocks: Vec<(u64, Block)>) -> String {
-    // Those of one index stay in their order.
+    // A stable sort: blocks with the same index keep their order.
     blocks.sort_by_key(|(index, _)| *index);
     let mut kept = Vec::with_capacity(blocks.len());
     let mut thinking_follows = false;
@@ -310,7 +309,7 @@ fn content(mut blocks: Vec<(u64, Block)>) -> String {
 
 fn stop(reason: Option<&str>, refusal: Option<String>) -> Stop {
     match reason {
-        // Behind them the words of another API, which some proxies leave.
+        // The second words belong to another API, and some proxies pass them on.
         Some("end_turn" | "stop") => Stop::EndTurn,
         Some("tool_use" | "tool_calls") => Stop::ToolUse,
         Some("max_tokens" | "length") => Stop::MaxTokens,
@@ -353,7 +352,7 @@ struct MessageStart {
     usage: Option<UsageCounts>,
 }
 
-/// A turn that isn't streamed.
+/// An unstreamed turn.
 #[derive(Deserialize)]
 struct WholeMessage<'a> {
     #[serde(borrow)]
@@ -369,7 +368,7 @@ struct UsageCounts {
     output_tokens: Value,
     cache_read_input_tokens: Value,
     cache_creation_input_tokens: Value,
-    /// How long what was written to the cache is kept there.
+    /// Cache writes by lifetime.
     cache_creation: Value,
 }
 
@@ -392,7 +391,7 @@ struct MessageDelta {
 }
 
 impl MessageDelta {
-    /// What the server says of a refusal's reason.
+    /// Returns the stated reason for a refusal.
     fn refusal(&self) -> Option<String> {
         let said = ["category", "explanation"].into_iter().filter_map(|key| self.stop_details.get(key)?.as_str());
         let said: Vec<&str> = said.collect();

@@ -1,7 +1,7 @@
-//! Where a run's calls wait for their results: our MCP server's handler, which carries nothing out itself.
+//! The handler of our MCP server, where a run's calls wait for their results. It executes nothing.
 //!
-//! The cycle knows of a call from the turn that makes it, and has it judged, journalled and run like any other. What the run asks of
-//! the server is only its result, by the id of the call, and gets it once the cycle goes on.
+//! The cycle reads each call from the turn and has it judged, journalled and executed as usual. The run requests only the result, by the
+//! call's id, and gets it when the cycle continues.
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -9,10 +9,10 @@ use tokio::sync::Notify;
 
 use reveille_tools::mcp::server::{Answer, Answering, Call, Handler};
 
-/// Where Claude Code says which call of a turn it makes.
+/// The field with the call's id in a request by Claude Code.
 const CALL_ID: &str = "claudecode/toolUseId";
 
-/// The results of the last turn's calls, by their ids.
+/// The results of the last turn's calls, by id.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     told: RefCell<BTreeMap<String, Answer>>,
@@ -20,14 +20,13 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Hands out what the calls of a turn have come to.
+    /// Publishes the results of a turn's calls.
     pub(super) fn tell(&self, results: BTreeMap<String, Answer>) {
         self.told.replace(results);
         self.are_told.notify_waiters();
     }
 
-    /// The result of a call, as soon as there is one. A call may be asked about before we have read the end of the turn that makes it:
-    /// what has no result yet waits, whatever else was told.
+    /// Waits for the result of a call. The request may arrive before we have read the end of the turn, so unknown ids wait too.
     async fn of(&self, id: &str) -> Answer {
         loop {
             let told = self.are_told.notified();

@@ -1,4 +1,4 @@
-//! From how a run ended to what the cycle should do about it. Only the command's own short words go into an error.
+//! Turns the end of a run into an error for the cycle. Errors contain only the command's own short words.
 
 use std::{path::Path, time::Duration};
 
@@ -11,10 +11,10 @@ use reveille_memory::outside::{Origin, Outside};
 use super::relay::Ended;
 use crate::{ModelError, TOO_LONG, complaint::Complaint};
 
-/// How much of the command's words is passed on, in characters.
+/// Maximum characters quoted from the command.
 const MAX_SAID_CHARS: usize = 500;
 
-/// A fault that may be over at the next try.
+/// Builds an error that may be gone at the next try.
 pub(super) fn transient(why: impl Into<String>, spent: Usage) -> ModelError {
     ModelError::Transient { why: why.into(), retry_after: None, spent }
 }
@@ -33,7 +33,7 @@ pub(super) fn not_found(program: &Path) -> ModelError {
     }
 }
 
-/// It ended without a result. One that never began is set up wrongly, or is too old to know our arguments.
+/// Builds the error for an end without a result. A run that never began is misconfigured, or too old for our arguments.
 pub(super) fn gone(complaint: &str, has_begun: bool, spent: Usage) -> ModelError {
     let said = shortened(&one_line(complaint), MAX_SAID_CHARS);
     let said = if said.is_empty() { "it said nothing".to_owned() } else { quoted(&said) };
@@ -43,7 +43,7 @@ pub(super) fn gone(complaint: &str, has_begun: bool, spent: Usage) -> ModelError
     ModelError::Account { why: format!("Claude Code can't be started ({said}); `claude update` brings a newer one") }
 }
 
-/// It ended with a result that isn't the turn that was asked for. `kind` is its own word for the fault.
+/// Builds the error for an end with an unusable result. `kind` is the command's own name for the fault.
 pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelError {
     let said = shortened(&one_line(&ended.said), MAX_SAID_CHARS);
     let why = if said.is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelErr
     }
 }
 
-/// Its words as they are told: the server's may be among them.
+/// Quotes the command's words, which may include the server's.
 fn quoted(said: &str) -> String {
     Outside::new(Origin::Model, said).to_string()
 }

@@ -1,10 +1,10 @@
-//! The model behind the Claude Code command: one run of `claude -p` takes the turns of a cycle, and our tools are the only ones it has.
+//! The Claude Code command as a model: one run of `claude -p` takes the turns of a cycle, with our tools as its only ones.
 //!
-//! It is a [`Model`] like the others, so that journal, policy, approvals, limits and budgets are the cycle's as ever: a turn is what
-//! the run relays of the Messages API's stream (`relay`); its calls come back to us by MCP on a loopback port (`desk`), where they
-//! wait until the cycle asks for the next turn with their results. So no request of the run leaves before the cycle has agreed to it.
-//! A run that is gone (a question to a person, a kill, news from the chat) is followed by a new one that is told what was said and
-//! done (`prompt`). Whatever would let the run go on by itself ends it.
+//! As a [`Model`] like the others, it leaves the journal, policy, approvals, limits and budgets to the cycle. A turn is relayed from the
+//! run's Messages API stream (`relay`). The run sends its calls to our MCP server on a loopback port (`desk`), where they wait until the
+//! cycle requests the next turn with their results. Thus every request of the run has the cycle's consent. A run that has ended (a question
+//! to a person, a kill, a new chat message) is followed by a new one, with a record of the conversation so far (`prompt`). A run that would
+//! continue by itself is ended.
 
 mod desk;
 mod error;
@@ -24,17 +24,17 @@ use reveille_config::CLAUDE_CODE;
 use self::run::Run;
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, anthropic::price};
 
-/// What Claude Code adds to a prompt of ours: its own opening words, and longer names of tools, in bytes.
+/// Bytes that Claude Code adds to our prompt: its own opening words, and longer names of tools.
 const OVERHEAD_BYTES: usize = 8_192;
 
-/// How Claude Code proves who it works for.
+/// Credentials for Claude Code.
 #[derive(Debug, Clone)]
 pub enum Login {
-    /// The account's key to the API.
+    /// The account's API key.
     Key(Secret),
     /// The long-lived token of a subscription.
     Token(Secret),
-    /// Whatever it finds in the person's home directory, if that is known.
+    /// Any login found in the person's home directory, if that is known.
     Own(Option<PathBuf>),
 }
 
@@ -47,24 +47,24 @@ impl Login {
     }
 }
 
-/// What [`ClaudeCode`] needs to know.
+/// The settings of [`ClaudeCode`].
 #[derive(Debug, Clone)]
 pub struct ClaudeCodeOptions {
-    /// The command, by its path or its name.
+    /// The command's path or name.
     pub program: PathBuf,
-    /// The model that it asks.
+    /// The model to use.
     pub model: String,
-    /// Who it works for.
+    /// The credentials.
     pub login: Login,
-    /// Where the API is, such as `https://api.anthropic.com`.
+    /// Base URL of the API, such as `https://api.anthropic.com`.
     pub base_url: String,
-    /// A directory that is a run's own: made for it and removed after it.
+    /// A run's own directory, created before it and removed after it.
     pub dir: PathBuf,
-    /// The longest answer, in tokens, thinking included.
+    /// Maximum tokens of an answer, thinking included.
     pub max_tokens: u64,
-    /// How long one turn may take in all, the start of a run included.
+    /// Longest duration of a turn, including the start of a run.
     pub turn_timeout: Duration,
-    /// The most that one run may cost, in US dollars: a bound behind the budgets, which are looked at before each turn.
+    /// Maximum cost of a run in US dollars: a second limit behind the budgets, which are checked before each turn.
     pub most_usd: f64,
 }
 
@@ -72,7 +72,7 @@ pub struct ClaudeCodeOptions {
 pub struct ClaudeCode {
     options: ClaudeCodeOptions,
     redactor: Redactor,
-    /// The run that waits for the results of its last turn's calls.
+    /// The run that waits for the results of its last calls.
     waiting: RefCell<Option<Run>>,
 }
 
@@ -83,14 +83,13 @@ impl fmt::Debug for ClaudeCode {
 }
 
 impl ClaudeCode {
-    /// Nothing is started yet.
+    /// Creates the model without starting the command.
     pub fn new(options: ClaudeCodeOptions) -> Self {
         let redactor = Redactor::new(options.login.secret());
         Self { options, redactor, waiting: RefCell::default() }
     }
 
-    /// Goes on with the run that waits, where the conversation has just its results to tell; otherwise with a new one. Given up in
-    /// between, the run ends with its future.
+    /// Resumes the waiting run if its results are the only new messages, else starts a new run. A run is ended when this future is dropped.
     async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         let timeout = self.options.turn_timeout;
         let turn = tokio::time::timeout(timeout, async {
@@ -122,7 +121,7 @@ impl Model for ClaudeCode {
     }
 
     fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
-        // The last gate: the command may have quoted its key.
+        // Masks the key, which the command may have quoted.
         Box::pin(async { self.ask(conversation, progress).await.map_err(|error| error.redacted(&self.redactor)) })
     }
 

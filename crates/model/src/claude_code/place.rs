@@ -1,4 +1,4 @@
-//! A run's own directory: its orders, the way to our server, a home without anything of the person's. Made for it, gone after it.
+//! A run's own directory: standing orders, server settings, and an empty home. Created before the run and removed after it.
 
 use std::{
     io::{self, Write as _},
@@ -7,12 +7,12 @@ use std::{
 
 use reveille_base::file::{create_private, create_private_dir};
 
-/// The directory. Dropped, it is removed with all that is in it.
+/// The directory, removed with its content on drop.
 #[derive(Debug)]
 pub(super) struct RunDirectory(PathBuf);
 
 impl RunDirectory {
-    /// Makes it anew: what a killed run has left goes. Nobody else may look into it.
+    /// Creates the directory for our user alone, after removing the remains of a killed run.
     pub(super) fn make(dir: &Path) -> io::Result<Self> {
         match std::fs::remove_dir_all(dir) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -25,7 +25,7 @@ impl RunDirectory {
         Ok(place)
     }
 
-    /// Puts a file there that nobody else can read.
+    /// Writes a private file.
     pub(super) fn put(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.0.join(name);
         create_private(&path)?.write_all(text.as_bytes())?;
@@ -37,12 +37,12 @@ impl RunDirectory {
         self.0.join("home")
     }
 
-    /// An empty directory to run in.
+    /// An empty working directory.
     pub(super) fn work(&self) -> PathBuf {
         self.0.join("work")
     }
 
-    /// For temporary files.
+    /// The directory for temporary files.
     pub(super) fn scratch(&self) -> PathBuf {
         self.0.join("tmp")
     }

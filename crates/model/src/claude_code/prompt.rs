@@ -1,7 +1,7 @@
-//! What a run is told: a conversation as the one message that begins it. Values in, values out.
+//! Renders a conversation as the message that begins a run. Pure.
 //!
-//! A run can't be given turns that another one took. They are told as a record: a JSON object a line, so that nothing that stands in
-//! a result can pass for a line of its own.
+//! A run can't be given turns of an earlier run, so they become a record: a JSON object per line. Text within a result can't pass for a
+//! line of the record.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::{
     conversation::{ContentBlock, ResultBlock, SpokenMessage, ToolDefinition},
 };
 
-/// What stands above the record.
+/// The heading of the record.
 const RECORD: &str = "(You have begun to work on this already, in a session that has ended. This is its record, in order, a JSON object a line. \
      What has a result has happened: don't do it a second time. Go on from where it ends.)";
 
-/// The tools as the Model Context Protocol has them.
+/// Returns the tools in the form of the Model Context Protocol.
 pub(super) fn tools(conversation: &Conversation) -> Vec<Value> {
     let tools = conversation.tool_definitions();
     let tool = |tool: &ToolDefinition| json!({"name": tool.name, "description": tool.description, "inputSchema": value(&tool.schema)});
     tools.iter().map(tool).collect()
 }
 
-/// The line that begins a run: its first message as it stands, and the record of what came after.
+/// Builds the line that begins a run: the first message unchanged, then the record of later ones.
 pub(super) fn line(conversation: &Conversation) -> String {
     let mut messages = conversation.messages.iter();
     let opening = messages.next().and_then(|raw| serde_json::from_str::<Value>(raw).ok());
@@ -36,8 +36,7 @@ pub(super) fn line(conversation: &Conversation) -> String {
     json!({"type": "user", "message": {"role": "user", "content": content}}).to_string()
 }
 
-/// The opening's blocks as they stand, without our marks for the cache of prompts: the command sets its own, and there may be four in
-/// all.
+/// Returns the blocks of the first message without our prompt cache marks. The command sets its own, and four are the maximum.
 fn whole_blocks(mut message: Value) -> Vec<Value> {
     match message.get_mut("content").map(Value::take) {
         Some(Value::Array(mut blocks)) => {
@@ -57,11 +56,11 @@ fn value(raw: &RawValue) -> Value {
 
 /// The record under construction.
 struct Record {
-    /// Blocks that are done.
+    /// Finished blocks.
     content: Vec<Value>,
-    /// Lines of the text block that comes next.
+    /// Lines of the next text block.
     lines: Vec<String>,
-    /// What was called, by the ids of the calls.
+    /// Names of called tools, by the ids of the calls.
     names: BTreeMap<String, String>,
 }
 
@@ -77,7 +76,7 @@ impl Record {
                 }
                 (ContentBlock::Result(result), false) => self.result(result),
                 (ContentBlock::Image(image), false) => self.show(image),
-                // Thinking, and what we don't know, was for the session that has ended.
+                // Thinking and unknown blocks belonged to the earlier session.
                 _ => {}
             }
         }

@@ -1,5 +1,4 @@
-//! What the command says on its output, a JSON object a line: the Messages API's own events, and a little about the run. Values in,
-//! values out.
+//! Parses the command's output, a JSON object per line: the Messages API's events and some information on the run. Pure.
 
 use std::borrow::Cow;
 
@@ -14,50 +13,50 @@ use crate::{
     content::{INVALID_INPUT_KEY, tool_calls},
 };
 
-/// Our server's name, as it stands in the command's configuration.
+/// Our server's name in the command's configuration.
 pub(super) const SERVER: &str = "reveille";
-/// How the command calls a tool of ours.
+/// Prefix of our tools' names in the command.
 const PREFIX: &str = "mcp__reveille__";
-/// What stands behind the name of a tool that isn't ours: no tool of ours can have such a name.
+/// Appended to the name of a foreign tool. No tool of ours can have such a name.
 const FOREIGN: &str = " (not offered)";
 
-/// A line of the command's.
+/// A line of output.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RelayLine {
-    /// The run has begun, with these tools.
+    /// The run has started.
     Begun {
-        /// As the command calls them.
+        /// The tools' names in the command.
         tools: Vec<String>,
-        /// Whether our server was reached.
+        /// True if the command reached our server.
         is_connected: bool,
     },
-    /// An event of the Messages API's stream, raw JSON; with the model, where the event begins a message.
+    /// An event of the Messages API's stream.
     Event {
-        /// The event.
+        /// The event as raw JSON.
         raw: String,
-        /// The model that takes the turn, where the event begins a turn.
+        /// The model that takes the turn, if the event begins one.
         begins: Option<String>,
     },
-    /// A fault, by the command's own word for it.
+    /// A fault, by the command's own name for it.
     Fault(String),
-    /// The run is over.
+    /// The run has ended.
     Ended(Ended),
-    /// Anything else.
+    /// Any other line.
     Other,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Ended {
-    /// Whether it failed.
+    /// True if the run failed.
     pub(super) is_error: bool,
-    /// The API's HTTP status, where that was why.
+    /// The API's HTTP status, if that ended the run.
     pub(super) status: Option<u16>,
-    /// Its last words.
+    /// The last message.
     pub(super) said: String,
-    /// What all its turns cost, in US dollars.
+    /// Cost of all turns in US dollars.
     pub(super) cost_usd: Option<f64>,
-    /// The tokens of all its turns.
+    /// Tokens of all turns.
     pub(super) usage: Usage,
 }
 
@@ -67,7 +66,7 @@ struct Raw<'a> {
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
     subtype: Option<Cow<'a, str>>,
-    /// The call of a tool of its own within which something was said; ours have none.
+    /// The call of a tool with an agent of its own; our tools have none.
     #[serde(default, borrow)]
     parent_tool_use_id: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
@@ -115,7 +114,7 @@ struct Event<'a> {
 }
 
 impl RelayLine {
-    /// Reads a line. What can't be read, or isn't known, is [`RelayLine::Other`].
+    /// Parses a line. Unreadable and unknown lines become [`RelayLine::Other`].
     pub(super) fn parse(line: &str) -> Self {
         let Ok(raw) = serde_json::from_str::<Raw<'_>>(line) else { return Self::Other };
         match (&*raw.kind, raw.subtype.as_deref(), raw.event) {
@@ -156,7 +155,7 @@ impl From<Counts> for Usage {
     }
 }
 
-/// Tools that the command has besides the offered ones.
+/// Lists the command's tools besides the offered ones.
 pub(super) fn others<'a>(tools: &'a [String], offered: &[String]) -> Vec<&'a str> {
     let is_ours = |tool: &&String| own_name(tool).is_some_and(|name| offered.iter().any(|known| known == name));
     tools.iter().filter(|tool| !is_ours(tool)).map(String::as_str).collect()
@@ -166,7 +165,7 @@ fn own_name(tool: &str) -> Option<&str> {
     tool.strip_prefix(PREFIX)
 }
 
-/// The turn with the names by which we know our tools. A call of anything else keeps a name that no tool of ours can have.
+/// Restores our names of tools in a turn. A call of any other tool gets a name that no tool of ours can have.
 pub(super) fn with_own_names(turn: Turn, offered: &[String]) -> Turn {
     let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(&turn.content) else { return turn };
     let blocks: Vec<String> = blocks.into_iter().map(|block| with_own_name(block.get(), offered)).collect();
@@ -189,8 +188,8 @@ fn with_own_name(block: &str, offered: &[String]) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-/// The ids of a turn's calls if the command asks us for the result of each, and thus waits for us; none if there is one that it deals
-/// with itself: a tool that isn't ours, or arguments that it can't read.
+/// Returns the ids of a turn's calls if the command will request all their results from us. `None` if it handles some call by itself: a
+/// foreign tool, or unreadable arguments.
 pub(super) fn awaited(turn: &Turn) -> Option<Vec<String>> {
     let calls = tool_calls(&turn.content, &turn.stop);
     let is_ours = |name: &str| !name.ends_with(FOREIGN);

@@ -1,4 +1,4 @@
-//! One run of the command: started with our orders and our tools, listened to until a turn is whole, ended with its group.
+//! A run of the command: started with our standing orders and tools, read until a turn is complete, and ended with its process group.
 
 use std::{
     collections::BTreeMap, convert::Infallible, ffi::OsString, io, net::Ipv4Addr, path::Path, pin::Pin, rc::Rc,
@@ -33,18 +33,18 @@ use crate::{
     conversation::{ContentBlock, ResultBlock, SpokenMessage},
 };
 
-/// The longest line that is read of the command, in bytes: it repeats our results, pictures too.
+/// Longest line read from the command in bytes. Lines repeat our results with their pictures.
 const MAX_LINE_BYTES: usize = 64 << 20;
-/// How long a run that has said its last word may take to tell what it cost.
+/// Longest wait for the costs after a run's last turn.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a run waits for the results of its calls; then it is ended, and the next turn is another run's. Well before it would give
-/// up by itself, and go on without them.
+/// Longest wait of a run for the results of its calls. Then the run is ended and the next turn takes a new one, well before the command
+/// would continue without the results.
 const RESULTS_WITHIN: Duration = Duration::from_secs(120);
-/// How long the command would wait for a result, in milliseconds.
+/// The command's own limit on that wait, in milliseconds.
 const RESULT_TIMEOUT_MS: &str = "900000";
-/// The most that one result may have, in tokens as the command estimates them: ours are bounded long before.
+/// Maximum tokens of a result by the command's estimate; our own limits are far lower.
 const MAX_RESULT_TOKENS: u32 = 500_000;
-/// What the command may see of the environment. Nothing of ours is secret in it, and nothing in it changes what it may do.
+/// Variables that the command inherits: none has secrets or extends its permissions.
 const ENVIRONMENT: &[&str] = &[
     "PATH",
     "LANG",
@@ -62,8 +62,8 @@ const ENVIRONMENT: &[&str] = &[
     // fault: claude-code-given-variable
     "NODE_EXTRA_CA_CERTS",
 ];
-/// What it does of itself, switched off: retries and a second way of asking, which nobody has set money aside for; reading the files
-/// that a text mentions (`@path`); memories and updates of its own.
+/// Switches that turn off the command's own behaviour: retries and fallback requests, which no budget has reserved; reading files that a
+/// text mentions (`@path`); its own memory and updates.
 const SWITCHES: [(&str, &str); 16] = [
     ("CLAUDE_CODE_MAX_RETRIES", "0"),
     ("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"),
@@ -82,41 +82,41 @@ const SWITCHES: [(&str, &str); 16] = [
     ("MCP_CONNECTION_NONBLOCKING", "false"),
     ("NO_PROXY", "localhost,127.0.0.1"),
 ];
-/// A second lock on what the switches close: none of its own tools may be used, for whatever reason.
+/// A second safeguard behind the switches: the command's own tools are denied.
 const SETTINGS: &str = r#"{"disableAllHooks":true,"permissions":{"deny":["Read","Edit","Write","Bash","Glob","Grep","WebFetch","WebSearch"]}}"#;
 
 type Serving = Pin<Box<dyn Future<Output = io::Result<Infallible>>>>;
 
-/// A run under way. Dropped, the command is killed with its group first, then our server and its directory go.
+/// A run in progress. Dropping it first kills the command with its process group, then removes our server and the directory.
 pub(super) struct Run {
     lines: Lines,
     serving: Serving,
     results: Rc<Results>,
-    /// Names of the tools that it was offered, as we call them.
+    /// Our names of the offered tools.
     offered: Vec<String>,
     has_begun: bool,
-    /// The model that was asked for.
+    /// The requested model.
     model: String,
-    /// What its turns have come to so far.
+    /// Usage and cost of its turns so far.
     booked: (Usage, f64),
     waits: Option<Waits>,
     _place: RunDirectory,
 }
 
-/// What a run waits for.
+/// The calls whose results a run waits for.
 struct Waits {
-    /// The messages of the conversation before its turn.
+    /// Number of messages before its turn.
     messages: usize,
-    /// Its turn, as it has to stand in the conversation.
+    /// Its turn, as expected in the conversation.
     turn: Option<String>,
-    /// Its calls.
+    /// Ids of its calls.
     calls: Vec<String>,
-    /// Ends the run when it has waited too long.
+    /// Ends the run if it waits too long.
     fuse: Fuse,
 }
 
 impl Run {
-    /// Starts the command and tells it the conversation.
+    /// Starts the command and sends it the conversation.
     pub(super) async fn begin(
         options: &ClaudeCodeOptions,
         conversation: &Conversation,
@@ -152,10 +152,10 @@ impl Run {
         Ok(Self { lines, serving, results, offered, has_begun: false, model, booked, waits: None, _place: place })
     }
 
-    /// Tells the run what its calls have come to, if that is all that is new in the conversation; none if it can't go on with it.
+    /// Gives the run the results of its calls if the conversation contains nothing else new. `None` if the run can't continue from there.
     pub(super) fn told(mut self, conversation: &Conversation, progress: &Progress) -> Option<Self> {
         let Waits { messages, turn, calls, fuse } = self.waits.take()?;
-        // Whether it has burnt down is settled now.
+        // From here on the fuse can't end the run.
         drop(fuse);
         let (_, new) = conversation.messages.split_at_checked(messages)?;
         let [said, told] = new else { return None };
@@ -166,8 +166,8 @@ impl Run {
         Some(self)
     }
 
-    /// Listens until a turn is whole. With it comes the run itself, if it waits for the results of the turn's calls; one that would go
-    /// on without us ends here.
+    /// Reads until a turn is complete. Returns the run too if it waits for the results of the turn's calls. A run that would continue
+    /// without us is ended.
     pub(super) async fn turn(
         mut self,
         conversation: &Conversation,
@@ -193,7 +193,7 @@ impl Run {
         }
     }
 
-    /// The next turn as the API sends it, and the model that took it.
+    /// Reads the next turn as sent by the API, and the model that took it.
     async fn listen(&mut self, progress: &Progress) -> Result<(Turn, String), ModelError> {
         let mut stream = TurnStream::default();
         let mut model = None;
@@ -220,7 +220,7 @@ impl Run {
         }
     }
 
-    /// The next line, while our server works.
+    /// Reads the next line while our server works.
     async fn line(&mut self, stream: &TurnStream) -> Result<RelayLine, ModelError> {
         tokio::select! {
             line = self.lines.next() => match line {
@@ -232,7 +232,7 @@ impl Run {
         }
     }
 
-    /// A run that has tools of its own, or not ours, ends before it takes a turn with them.
+    /// Rejects a run that has tools of its own or lacks ours, before its first turn.
     fn check(&mut self, tools: &[String], is_connected: bool) -> Result<(), ModelError> {
         self.has_begun = true;
         let others = relay::others(tools, &self.offered);
@@ -252,7 +252,7 @@ impl Run {
         Ok(())
     }
 
-    /// How the run ends; none if that can't be known, or if it goes on by itself.
+    /// Waits for the end of the run. `None` if the end is unknown, or if the run continues by itself.
     async fn end(&mut self) -> Option<Ended> {
         let nothing = TurnStream::default();
         loop {
@@ -264,7 +264,7 @@ impl Run {
         }
     }
 
-    /// The last turn, with what the run says that all cost, less what was booked before.
+    /// Sets the last turn's usage and cost from the run's totals, minus the amounts already booked.
     fn settled(&self, turn: Turn, list_price: f64, ended: Option<&Ended>) -> Turn {
         let (tokens, usd) = &self.booked;
         let Some(ended) = ended else { return Turn { cost_usd: Some(list_price), ..turn } };
@@ -281,7 +281,7 @@ impl Run {
     }
 }
 
-/// Our server, for as long as this is polled.
+/// Serves our tools while polled.
 fn serving(listener: TcpListener, token: Secret, offer: Offer, results: Rc<Results>) -> Serving {
     Box::pin(async move { serve_http(listener, &token, offer, &mut RunHandler(results)).await })
 }
@@ -338,7 +338,7 @@ fn spec(options: &ClaudeCodeOptions, program: &Path, place: &RunDirectory, (orde
     }
 }
 
-/// What a message tells of these calls; none if it doesn't tell of each, or of anything else too.
+/// Parses the results of these calls from a message. `None` if a result is missing, or if the message contains anything else.
 fn results(message: &str, calls: &[String]) -> Option<BTreeMap<String, Answer>> {
     let message = SpokenMessage::read(message)?;
     let result = |block: &ContentBlock<'_>| {

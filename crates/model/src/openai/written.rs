@@ -1,19 +1,19 @@
-//! Calls that a model wrote as text, since its server doesn't know its format. Only those of offered tools are taken, and only what
-//! can't be meant otherwise. Never used where others may have written what the model repeats.
+//! Parses calls that a model wrote as text because its server doesn't know its format. Only unambiguous calls of offered tools count. Never
+//! used on tainted conversations, where the model may repeat untrusted text.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::stream::ReadAnswer;
 
-/// Qwen's and Hermes' marks.
+/// Tags of Qwen and Hermes.
 const TOOL_CALL: (&str, &str) = ("<tool_call>", "</tool_call>");
-/// Mistral's mark, and what stands between a name and its arguments in the newer form.
+/// Mistral's tag, and the separator between name and arguments in its newer form.
 const MISTRAL: (&str, &str) = ("[TOOL_CALLS]", "[ARGS]");
-/// A block of code.
+/// The fence of a code block.
 const FENCE: &str = "```";
 
-/// A call as models write it.
+/// A call in the forms that models write.
 #[derive(Deserialize)]
 struct WrittenCall<'a> {
     #[serde(alias = "tool", alias = "function")]
@@ -22,7 +22,7 @@ struct WrittenCall<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// The calls in a text, and the text before them; none: it holds no call, or one that can't be read.
+/// Parses the calls in a text, with the text before them. `None` if there are no calls or any is unreadable.
 pub(super) fn read(text: &str, offered: &[String]) -> Option<ReadAnswer> {
     let (before, calls) = marked(text)
         .or_else(|| mistral(text))
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str, offered: &[String]) -> Option<ReadAnswer> {
     (!calls.is_empty() && calls.iter().all(is_offered)).then_some(ReadAnswer { text: before, calls })
 }
 
-/// `<tool_call>{…}</tool_call>`, some of them; the last one's end may be missing.
+/// Parses a series of `<tool_call>{…}</tool_call>`; the last closing tag may be missing.
 fn marked(text: &str) -> Option<(String, Vec<(String, String)>)> {
     let (begin, end) = TOOL_CALL;
     let (before, rest) = text.split_once(begin)?;
@@ -43,7 +43,7 @@ fn marked(text: &str) -> Option<(String, Vec<(String, String)>)> {
     Some((before.trim().to_owned(), calls.collect::<Option<_>>()?))
 }
 
-/// `[TOOL_CALLS][{…},…]`, or `[TOOL_CALLS]name[ARGS]{…}`.
+/// Parses `[TOOL_CALLS][{…},…]` or `[TOOL_CALLS]name[ARGS]{…}`.
 fn mistral(text: &str) -> Option<(String, Vec<(String, String)>)> {
     let (mark, args) = MISTRAL;
     let (before, rest) = text.split_once(mark)?;
@@ -59,7 +59,7 @@ fn mistral(text: &str) -> Option<(String, Vec<(String, String)>)> {
     Some((before, calls.collect::<Option<_>>()?))
 }
 
-/// A block of code at the text's end that holds a call alone.
+/// Parses a code block at the text's end that contains just a call.
 fn fenced(text: &str) -> Option<(String, Vec<(String, String)>)> {
     let inner = text.trim().strip_suffix(FENCE)?;
     let (before, block) = inner.rsplit_once(FENCE)?;
@@ -67,7 +67,7 @@ fn fenced(text: &str) -> Option<(String, Vec<(String, String)>)> {
     Some((before.trim().to_owned(), vec![whole(code)?]))
 }
 
-/// A text that is a call and nothing else.
+/// Parses a text that consists of just a call.
 fn whole(text: &str) -> Option<(String, String)> {
     let text = text.trim();
     if !text.starts_with('{') {
@@ -79,7 +79,7 @@ fn whole(text: &str) -> Option<(String, String)> {
 impl WrittenCall<'_> {
     fn pair(self) -> (String, String) {
         let arguments = self.arguments.map(RawValue::get).filter(|raw| *raw != "null").unwrap_or_default();
-        // Arguments may stand there as a text, as the protocol has them.
+        // Arguments may be a JSON string, as in the protocol.
         let arguments = serde_json::from_str::<String>(arguments).unwrap_or_else(|_| arguments.to_owned());
         (self.name, arguments)
     }

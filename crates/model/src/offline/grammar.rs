@@ -1,11 +1,11 @@
-//! The command grammar of the offline model: a message in plain English becomes commands, a question, or nothing.
+//! The command grammar of the offline model: parses a message in plain English into commands, a question, or neither.
 //!
-//! The message is cut into tokens once and its sentences are read one by one. A command stands at a sentence's beginning (after a
-//! greeting, a "please", a time), never inside: "she reminded me", "if I say remind me" and "don't remind me" are no
-//! commands by construction. A message is carried out only if every sentence of it is understood.
+//! The message is split into tokens once and its sentences are parsed in turn. A command stands at a sentence's beginning, after a
+//! greeting, a "please" or a time. Thus "she reminded me", "if I say remind me" and "don't remind me" are never commands. A message is
+//! executed only if every sentence is understood.
 //!
-//! Each reader is a table of forms: `known` of whole sentences, `remind`, `tasks`, `store` and `change` of beginnings. What fits none
-//! may be near one (`nearest`): that is asked, never done.
+//! Each parser is a table of forms: `known` for whole sentences, `remind`, `tasks`, `store` and `change` for beginnings. For a message
+//! beyond all forms, `nearest` may find a similar one, which the model offers as a question.
 
 mod change;
 mod days;
@@ -44,64 +44,64 @@ pub use self::{
     tasks::due_day,
 };
 
-/// What a message is to the offline model.
+/// The meaning of a message to the offline model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParsedMessage {
-    /// All of it is commands, in the order in which they were given. Never empty.
+    /// Commands in their order, covering the whole message. Never empty.
     Commands(Vec<OfflineCommand>),
-    /// A question in the person's words, which stored facts can perhaps answer.
+    /// A question in the person's words, perhaps answered by stored facts.
     Question(String),
-    /// Nothing that it can do; to be kept for a better model.
+    /// Neither of these; to be kept for a better model.
     Unclear {
-        /// Why, as the end of the sentence "I can't carry this out by myself: …".
+        /// The reason, as the end of the sentence "I can't carry this out by myself: …".
         why: &'static str,
     },
 }
 
-/// Something to do. Texts are in the person's own words and case.
+/// A command. Texts are in the person's own words and case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OfflineCommand {
     /// Store a fact.
     Remember {
-        /// What is so.
+        /// The fact.
         fact: String,
-        /// The topic to keep it under, if the person named one.
+        /// The topic, if the person named one.
         topic: Option<String>,
     },
-    /// Store what the person states as a fact, unasked.
+    /// Store a fact that the person states in passing.
     Stated {
-        /// What is so.
+        /// The fact.
         fact: String,
     },
-    /// A person tells that they did something: a task or items of the shopping list, if there are such.
+    /// Finish a task, or take items off the shopping list, because the person reports having done so.
     Did {
-        /// The task as its title would be.
+        /// The task's probable title.
         task: String,
-        /// What was bought, if that was it.
+        /// The items bought, if any.
         items: Vec<String>,
         /// The sentence.
         fact: String,
     },
-    /// Put things on a list.
+    /// Put items on a list.
     ListAdd {
         /// The list's name, such as "Shopping list".
         list: String,
-        /// The things.
+        /// The items.
         items: Vec<String>,
     },
-    /// Say what is on a list.
+    /// Show a list.
     ListShow {
-        /// The list's name; none: the one that was spoken of last.
+        /// The list's name. `None` for the list mentioned last.
         list: Option<String>,
     },
-    /// Take things off a list.
+    /// Take items off a list.
     ListTake {
         /// The list's name.
         list: String,
-        /// The things.
+        /// The items.
         items: Vec<String>,
     },
-    /// Take all off a list.
+    /// Empty a list.
     ListClear {
         /// The list's name.
         list: String,
@@ -113,137 +113,137 @@ pub enum OfflineCommand {
     },
     /// Set a reminder.
     Remind {
-        /// What of.
+        /// The reminder's text.
         what: String,
-        /// When.
+        /// The time.
         when: When,
-        /// What to do when its time was missed.
+        /// The policy for a missed time.
         missed: Missed,
     },
-    /// Set a reminder by the time of another thing.
+    /// Set a reminder relative to another event.
     RemindNear {
-        /// What of.
+        /// The reminder's text.
         what: String,
-        /// When, in the person's words: "15 minutes before the meeting".
+        /// The time in the person's words: "15 minutes before the meeting".
         when: String,
-        /// What to do when its time was missed.
+        /// The policy for a missed time.
         missed: Missed,
     },
     /// End the reminder that was just sent.
     StopReminder,
-    /// Have all reminders come at the same hour in the present time zone.
+    /// Move all reminders to the same hour in the present time zone.
     RemindersHere,
-    /// Say which reminders are set.
+    /// List the reminders.
     ListReminders,
-    /// Take a reminder back.
+    /// Cancel a reminder.
     CancelReminder {
-        /// Which.
+        /// The reminder.
         which: Which,
     },
-    /// Write down a task.
+    /// Add a task.
     TaskAdd {
-        /// Its title.
+        /// The title.
         title: String,
-        /// Into the backlog and not among the active ones.
+        /// Into the backlog instead of the active tasks.
         backlog: bool,
-        /// The day until which it is to be done.
+        /// The task's last day.
         due: Option<NaiveDate>,
     },
-    /// A task is finished.
+    /// Finish a task.
     TaskDone {
-        /// Which.
+        /// The task.
         which: Which,
     },
-    /// A task is given up.
+    /// Drop a task.
     TaskDrop {
-        /// Which.
+        /// The task.
         which: Which,
     },
-    /// A task gets another title.
+    /// Rename a task.
     TaskRename {
-        /// Which.
+        /// The task.
         which: Which,
         /// The new title.
         to: String,
     },
-    /// A task goes to the backlog, or comes back.
+    /// Move a task to the backlog or back.
     TaskMove {
-        /// Which.
+        /// The task.
         which: Which,
         /// To the backlog.
         backlog: bool,
     },
-    /// A task or a reminder goes.
+    /// Delete a task or a reminder.
     Delete {
-        /// Which.
+        /// The task or reminder.
         which: Which,
     },
-    /// A task or a reminder gets another time.
+    /// Postpone a task or a reminder.
     Postpone {
-        /// Which.
+        /// The task or reminder.
         which: Which,
-        /// What it is, if that was said.
+        /// The kind, if stated.
         kind: Option<ThingKind>,
+        /// The new time.
+        when: Moment,
+    },
+    /// Repeat the reminder just sent.
+    Snooze {
         /// The time.
         when: Moment,
     },
-    /// What was just reminded of comes again.
-    Snooze {
-        /// When.
-        when: Moment,
-    },
-    /// Say which tasks there are.
+    /// List the tasks.
     TaskList {
-        /// Those of the backlog.
+        /// From the backlog.
         backlog: bool,
     },
-    /// Say what is stored about something.
+    /// Show stored facts.
     Know {
-        /// About what; none: everything.
+        /// The topic. `None` for everything.
         topic: Option<String>,
     },
-    /// Say what is due on a day.
+    /// Show a day's agenda.
     Agenda {
         /// `today`, `tomorrow` or a date.
         day: String,
     },
-    /// Say what time it is.
+    /// Tell the time.
     Time,
-    /// Say which day it is.
+    /// Tell the date.
     Date,
-    /// What can be worked out at once: a sum, a measure, a day, the time elsewhere.
+    /// Answer a calculation: a sum, a measure, a day, the time elsewhere.
     Sum {
-        /// With its result, to be sent as it stands.
+        /// The finished answer.
         text: String,
     },
-    /// Take another name.
+    /// Change the assistant's name.
     CallYourself {
         /// The name.
         name: String,
     },
-    /// Take back what was done last.
+    /// Undo the last change.
     Undo,
-    /// Say how things stand.
+    /// Show the present state.
     Status,
-    /// Say what can be said.
+    /// Show the help text.
     Help,
-    /// A greeting, and nothing else.
+    /// A mere greeting.
     Greeting,
-    /// Thanks, and nothing else.
+    /// Mere thanks.
     Thanks,
-    /// Small talk, and nothing else.
+    /// Mere small talk.
     Small(Small),
-    /// It is clear what is wanted but something is missing: ask, and do nothing.
+    /// Ask about a missing part of a clear command, without doing anything.
     AskBack {
-        /// The question, to be sent as it stands.
+        /// The finished question.
         question: String,
-        /// What an answer gives.
+        /// The missing part.
         missing: Missing,
     },
 }
 
 impl OfflineCommand {
-    /// Whether it says all by itself: nothing has to be asked, and it speaks of nothing that was said before.
+    /// True if the command is complete by itself, without questions or references to earlier messages.
     pub fn is_sure(&self) -> bool {
         match self {
             Self::Remember { fact: words, .. }
@@ -263,32 +263,32 @@ impl OfflineCommand {
     }
 }
 
-/// Whether words that would be kept as they stand may hold one more order, which only a model sees: "…, and tidy up my folder".
+/// True if text to be stored may contain another order that only a model would notice: "…, and tidy up my folder".
 fn may_order_more(words: &str) -> bool {
     words.contains(", and ") || words.contains(", then ")
 }
 
-/// What a question asks for.
+/// The missing part of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// A reminder's time.
     Time,
-    /// What to remind of.
+    /// A reminder's text.
     Thing,
     /// A task's title.
     Title,
-    /// Something that has to be said anew.
+    /// Anything that must be said anew.
     Other,
 }
 
-/// What is said for company's sake.
+/// Small talk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Small {
     /// "Ok", "cool".
     Ok,
-    /// "Yes": to what was asked last.
+    /// "Yes", to the last question.
     Yes,
-    /// "No": to what was asked last.
+    /// "No", to the last question.
     No,
     /// "Bye".
     Bye,
@@ -298,7 +298,7 @@ pub enum Small {
     Sorry,
     /// "Never mind".
     NeverMind,
-    /// A picture without words.
+    /// An emoji without words.
     Emoji,
     /// "Are you there?"
     Here,
@@ -330,7 +330,7 @@ pub enum Small {
     Repeat,
 }
 
-/// What a thing is.
+/// The kind of a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThingKind {
     /// A task.
@@ -339,48 +339,48 @@ pub enum ThingKind {
     Reminder,
 }
 
-/// A new time for what is there.
+/// A new time for a task or a reminder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     /// The time.
     pub when: When,
-    /// The day, where no time of day was said: then it stays as it was.
+    /// The day, if no time of day was stated: the time stays as before.
     pub day: Option<NaiveDate>,
-    /// The time of day, where no day was said.
+    /// The time of day, if no day was stated.
     pub time: Option<NaiveTime>,
-    /// How much later, where that was said: it counts from the thing's own time, or from now if that has passed.
+    /// The delay, if stated, counted from the thing's own time, or from now if that has passed.
     pub by: Option<String>,
 }
 
-/// One of a list.
+/// A reference to an item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// By its number, counted from 1.
+    /// The number, from 1.
     Number(u32),
-    /// By words of its text.
+    /// Words of the text.
     Text(String),
-    /// By its whole title: fewer words are no proof that it is meant.
+    /// The whole title: a partial match proves nothing.
     Title(String),
-    /// What was spoken of last.
+    /// The item mentioned last.
     It,
 }
 
-/// What one sentence is.
+/// The meaning of a sentence.
 enum Reading {
     Command(OfflineCommand),
-    /// Several of a kind, in one sentence: tasks in a row.
+    /// Several of a kind in one sentence, such as a series of tasks.
     Commands(Vec<OfflineCommand>),
     Question,
-    /// A statement that speaks of what went before: "It changes every month."
+    /// A statement that continues the sentence before: "It changes every month."
     GoesOn,
-    /// What to do when the reminder before it is missed.
+    /// The missed-time policy for the preceding reminder.
     IfMissed(Missed),
     Unclear,
 }
 
-/// Longer messages are letters, not commands.
+/// Maximum bytes of a command; longer messages are letters.
 const MAX_MESSAGE_BYTES: usize = 2000;
-/// More sentences than this are a text, not a list of commands.
+/// Maximum sentences of a list of commands.
 const MAX_SENTENCES: usize = 20;
 
 const NO_COMMAND: &str = "I find no command in it";
@@ -389,7 +389,7 @@ const FOREIGN: &str = "it isn't in English";
 const TOO_LONG: &str = "it is too long to be a command";
 const IN_PART: &str = "I understand only a part of it";
 
-/// Reads a message. `now` gives the present and the person's time zone.
+/// Parses a message. `now` supplies the present time and the person's time zone.
 pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     let unclear = |why| ParsedMessage::Unclear { why };
     if text.len() > MAX_MESSAGE_BYTES {
@@ -411,7 +411,7 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     let tokens = spelling::tokens_of(text);
     let sentences = sentence::split(text, &tokens);
     let whole = sentence::whole(text, &tokens).without_courtesy();
-    // A sum that a courtesy stands before; a mark before it is a part of it.
+    // A calculation after a courtesy. A leading mark is part of the calculation.
     let asked = if text.trim_start().starts_with(char::is_alphabetic) { whole.text() } else { text };
     if let Some(text) = [text, asked].iter().find_map(|text| sums::read(text).or_else(|| units::read(text))) {
         return ParsedMessage::Commands(vec![OfflineCommand::Sum { text }]);
@@ -422,7 +422,7 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     let mut said = Said::default();
     let is_alone = sentences.len() == 1;
     for sentence in sentences {
-        // "We set the date!! …": a cry tells nothing that is to be done.
+        // "We set the date!! …": an exclamation requires no action.
         let is_cry = !is_alone && sentence.is_cry();
         if !said.take(sentence, now) && !is_cry {
             return unclear(if said.commands.is_empty() { NO_COMMAND } else { IN_PART });
@@ -437,14 +437,14 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     }
 }
 
-/// A picture and no words.
+/// True for emoji without words.
 fn is_picture(text: &str) -> bool {
     let is_mark =
         |c: char| c.is_whitespace() || c.is_ascii_punctuation() || matches!(c, '…' | '–' | '—' | '“' | '”' | '’' | '‘');
     !text.chars().any(char::is_alphanumeric) && text.chars().any(|c| !is_mark(c))
 }
 
-/// What the sentences read so far amount to.
+/// The meaning of the sentences so far.
 #[derive(Default)]
 struct Said {
     commands: Vec<OfflineCommand>,
@@ -453,7 +453,7 @@ struct Said {
 }
 
 impl Said {
-    /// Adds a sentence, or says that it isn't understood.
+    /// Adds a sentence. Returns false for an unknown one.
     fn take(&mut self, sentence: Sentence<'_>, now: DateTime<Tz>) -> bool {
         if sentence.is_blank() {
             return true;
@@ -469,7 +469,7 @@ impl Said {
             self.commands.push(reminder);
             return true;
         }
-        // "Emil was born on 9 May 2019, how old is he?": a statement, and a question about it.
+        // "Emil was born on 9 May 2019, how old is he?": a statement and a question about it.
         if let Some((told, asked)) = sentence.told_and_asked() {
             return self.take(told, now) && self.take(asked, now);
         }
@@ -500,7 +500,7 @@ impl Said {
     }
 }
 
-/// "Setting off now, remind me to take a break at 10": what is told first, and the order behind it. A condition is no such context.
+/// Splits "Setting off now, remind me to take a break at 10" into context and order. A condition isn't mere context.
 fn after_context<'t>(sentence: Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, Sentence<'t>)> {
     const ORDERS: &str = "?ok ?so ?please ?can|could ?you ?please remind|wake me|us";
     const CONDITION: &str = "if|when|unless|once|until|till|before|after|as|whenever|in|should|while|because|don't|never|not|no|she|he|they";
@@ -515,7 +515,7 @@ fn after_context<'t>(sentence: Sentence<'t>, now: DateTime<Tz>) -> Option<(Sente
         order.cursor().phrase(ORDERS).is_some() || (is_joined && is_timer())
     })?;
     let context = sentence.part_until(at).body();
-    // Whoever naps doesn't mean the next morning.
+    // A nap ends long before the next morning.
     if context.has("nap|napping|siesta|snooze") && sentence.part_from(at).has("wake") {
         return None;
     }
@@ -534,7 +534,7 @@ fn after_context<'t>(sentence: Sentence<'t>, now: DateTime<Tz>) -> Option<(Sente
     (is_plain && is_order && is_unread).then_some((context, order))
 }
 
-/// "Remember that I like tea and remind me tomorrow to buy some": the first command, and the rest.
+/// Splits "Remember that I like tea and remind me tomorrow to buy some" into the first command and the rest.
 fn two_commands(sentence: Sentence<'_>, now: DateTime<Tz>) -> Option<(OfflineCommand, Sentence<'_>)> {
     (1..sentence.len()).find_map(|index| {
         let rest = sentence.part_from(index).after_conjunction()?;
@@ -548,7 +548,7 @@ fn two_commands(sentence: Sentence<'_>, now: DateTime<Tz>) -> Option<(OfflineCom
     })
 }
 
-/// Beginnings that are surely a second command after "and": in doubt the words belong to the first.
+/// Beginnings that certainly start a second command after "and". Any other words belong to the first.
 const SECOND_COMMANDS: &[(&str, ())] = &[
     ("remind me", ()),
     ("set a reminder", ()),
@@ -570,7 +570,7 @@ fn append(command: &mut OfflineCommand, more: &str) -> bool {
     true
 }
 
-/// Code, quotations and forwarded letters are someone else's words.
+/// True for code, quotations and forwarded letters, which are someone else's words.
 fn is_foreign(text: &str) -> bool {
     const HEADERS: &[&str] = &["fwd:", "fw:", "re:", "from:", "subject:", "forwarded", "begin forwarded", "-----"];
     let begins_foreign = |line: &str| {
@@ -582,7 +582,7 @@ fn is_foreign(text: &str) -> bool {
 
 type Reader = fn(&Sentence<'_>, DateTime<Tz>) -> Option<Reading>;
 
-/// Tried in this order; the first that knows the sentence's beginning decides.
+/// Parsers in order; the first that recognizes the sentence's beginning decides.
 const READERS: [Reader; 12] = [
     known::read,
     days::read,
@@ -605,7 +605,7 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if sentence.is_hypothetical() {
         return if sentence.is_question() { Reading::Question } else { Reading::Unclear };
     }
-    // The small words that courtesy takes off can be all of the message: "hi there", "perfect, thank you!".
+    // The courtesy words stripped below may be the whole message: "hi there", "perfect, thank you!".
     if let Some(reading) = known::read(&sentence, now) {
         return reading;
     }
@@ -648,7 +648,7 @@ fn ask_for(missing: Missing, question: impl Into<String>) -> Reading {
     Reading::Command(OfflineCommand::AskBack { question: question.into(), missing })
 }
 
-/// What a message that was asked about becomes with the answer: "remind me to call Bob" and "in 20 minutes".
+/// Combines a command that lacked a part with the answer: "remind me to call Bob" and "in 20 minutes".
 pub fn completed(asked: &str, missing: Missing, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
     const MAX_WORDS: usize = 12;
     let answer = answer.trim().trim_end_matches(['.', '!']);

@@ -1,7 +1,7 @@
-//! What was said before, as the conversation tells it: what "yes", "in 20 minutes" and "it" refer to.
+//! The history of the conversation, which resolves "yes", "in 20 minutes" and "it".
 //!
-//! Nothing is taken from the assistant's own words but that it asked: what is done is read from the person's words anew. What is
-//! withheld, as others may have had a hand in it, refers to nothing.
+//! The assistant's own words show only its questions and reminders; commands are parsed anew from the person's words. Withheld text,
+//! possibly from others, resolves nothing.
 
 use chrono::{DateTime, NaiveDateTime, TimeZone as _};
 use serde_json::Value;
@@ -14,41 +14,41 @@ use super::{
 };
 use crate::conversation::{ContentBlock, SpokenMessage};
 
-/// How far back "it" is looked for, in things said.
+/// Maximum statements searched for the referent of "it".
 const MAX_BACK: usize = 8;
-/// How a reminder's message begins.
+/// Beginning of a reminder's message.
 const REMINDED: &str = "⏰ ";
 
-/// One thing that was said.
+/// An earlier statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Said {
-    /// In the person's own plain words, and when.
+    /// The person's own words, and their time.
     Person(String, DateTime<Tz>),
-    /// By the assistant.
+    /// The assistant's words.
     Me(String),
-    /// By whomever, and not to be built on.
+    /// Withheld words of anyone, never used.
     Withheld,
 }
 
-/// What was said before a message, oldest first.
+/// The statements before a message, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History(Vec<Said>);
 
-/// The person's words that were answered, and when they were said; none where these are withheld.
+/// The person's words that the assistant answered, with their time. `None` if withheld.
 type Answered<'a> = Option<(&'a str, DateTime<Tz>)>;
 
-/// What "it" is.
+/// The referent of "it".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Referent {
-    /// What it is, where that was said.
+    /// The kind of thing, if stated.
     pub(super) kind: Option<ThingKind>,
-    /// Its words.
+    /// The thing's text.
     pub(super) text: String,
 }
 
 impl History {
-    /// Adds what a message of the conversation tells of earlier: the recent exchange, and the assistant's own words. Times are in the
-    /// zone of `now`; what has none was said then.
+    /// Adds the earlier statements in a conversation message: the recent exchange, and the assistant's own words. Times are in the zone of
+    /// `now`, which also stands in for missing times.
     pub(super) fn read(&mut self, raw: &str, now: DateTime<Tz>) {
         for earlier in transcript::exchanged(raw) {
             let at = earlier.at.as_deref().and_then(|at| read_time(at, now.timezone())).unwrap_or(now);
@@ -69,13 +69,13 @@ impl History {
         self.0.push(if is_own { Said::Person(full, at) } else { Said::Withheld });
     }
 
-    /// What was said before the words that a reply quotes, and these: the assistant's, or what the quote gives of them.
+    /// Returns the history up to the assistant's words that a reply quotes, or just the quotation if they aren't found.
     pub(super) fn up_to(&self, quoted: &str) -> Self {
         let quote = plain(quoted.trim_end_matches('…'));
         let position = |fits: &dyn Fn(&str) -> bool| {
             self.0.iter().rposition(|said| matches!(said, Said::Me(text) if fits(&plain(text))))
         };
-        // A part may be quoted, and another text may begin alike.
+        // Exact matches come first: the quotation may be partial, and another text may begin alike.
         let found = position(&|text| text == quote);
         let found = found.or_else(|| position(&|text| text.starts_with(&quote)));
         match found.or_else(|| position(&|text| text.contains(&quote))) {
@@ -84,13 +84,13 @@ impl History {
         }
     }
 
-    /// What a message says in full, where it leans on what the person said before it.
+    /// Completes a message from the person's earlier words. `None` if the message stands alone.
     pub(super) fn in_full(&self, text: &str, at: DateTime<Tz>) -> Option<String> {
-        // A reminder came in between: "no, 10 more minutes" is said to it, and not to what the person said before.
+        // After a reminder, "no, 10 more minutes" refers to the reminder rather than the person's earlier words.
         if self.reminded().is_some() {
             return None;
         }
-        // The message before was kept: it is that one which this leans on, and it isn't understood.
+        // The message refers to the kept one before it, whose meaning is unknown.
         if self.mine().is_some_and(|mine| mine.contains(phrase::KEPT_UNTIL) && !mine.starts_with(phrase::KEPT_QUESTION))
         {
             return None;
@@ -104,7 +104,7 @@ impl History {
         grammar::in_full(text, last, self.list().as_deref(), at)
     }
 
-    /// The assistant's last words, if nobody has said anything since; and what they answered.
+    /// The assistant's last words if nothing followed, and the words that they answered.
     fn last(&self) -> Option<(&str, Answered<'_>)> {
         let mut back = self.0.iter().rev();
         let Some(Said::Me(mine)) = back.next() else { return None };
@@ -116,7 +116,7 @@ impl History {
         Some((mine, answered))
     }
 
-    /// The command that was offered last, as the person's own words give it, and when these were said.
+    /// Returns the command offered last, derived from the person's words, and the time of these.
     pub(super) fn offered(&self) -> Option<(String, DateTime<Tz>)> {
         let (mine, answered) = self.last()?;
         let (theirs, at) = answered?;
@@ -124,12 +124,12 @@ impl History {
         mine.contains(&phrase::did_you_mean(&form)).then_some((form, at))
     }
 
-    /// Whether anything was asked last.
+    /// True if the assistant's last words ask a question.
     pub(super) fn was_asked(&self) -> bool {
         self.last().is_some_and(|(mine, _)| mine.contains('?'))
     }
 
-    /// The assistant's last words.
+    /// Returns the assistant's last words.
     pub(super) fn mine(&self) -> Option<&str> {
         self.0.iter().rev().take(MAX_BACK).find_map(|said| match said {
             Said::Me(text) => Some(text.as_str()),
@@ -137,7 +137,7 @@ impl History {
         })
     }
 
-    /// The list of things that the person spoke of last.
+    /// Returns the list that the person mentioned last.
     pub(super) fn list(&self) -> Option<String> {
         self.0.iter().rev().take(MAX_BACK).find_map(|said| {
             let Said::Person(text, at) = said else { return None };
@@ -150,7 +150,7 @@ impl History {
         })
     }
 
-    /// What an answer to what was asked last comes to.
+    /// Combines an answer with the question before it into commands.
     pub(super) fn completed(&self, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
         let (mine, answered) = self.last()?;
         let (theirs, at) = answered?;
@@ -162,13 +162,13 @@ impl History {
         grammar::completed(theirs, *missing, answer, now)
     }
 
-    /// The fact that an answer to the question which of two is right says is right.
+    /// Returns the fact chosen by an answer to a question about contradictory facts.
     pub(super) fn settled(&self, answer: &str) -> Option<String> {
         let (mine, _) = self.last()?;
         which::chosen(mine, answer)
     }
 
-    /// Words of the person's own that were kept for a model and hold what is asked: most of the words that count in the question.
+    /// Finds kept words of the person that contain most of the question's significant words.
     pub(super) fn kept(&self, question: &str) -> Option<&str> {
         let asked = counting_words(question);
         let needed = asked.len().div_ceil(2).max(if asked.len() > 1 { 2 } else { 1 });
@@ -187,13 +187,13 @@ impl History {
         Some(best.1)
     }
 
-    /// What was reminded of in the last message.
+    /// Returns the text of a reminder in the last message.
     pub(super) fn reminded(&self) -> Option<&str> {
         let (mine, _) = self.last()?;
         mine.strip_prefix(REMINDED)?.lines().next().map(str::trim).filter(|text| !text.is_empty())
     }
 
-    /// The task or reminder that was spoken of last, if that was one by name. What was said for company's sake is passed over.
+    /// Returns the task or reminder mentioned last by name. Small talk in between is skipped.
     pub(super) fn referent(&self) -> Option<Referent> {
         let back = self.0.iter().rev().take(MAX_BACK).take_while(|said| !matches!(said, Said::Withheld));
         let theirs: Vec<(&str, DateTime<Tz>)> = back
@@ -226,13 +226,13 @@ impl History {
     }
 }
 
-/// A text without the signs of Markdown and without breaks, as a quote in Telegram compares with what was sent.
+/// Strips Markdown and line breaks, so that a quotation from Telegram compares with the sent text.
 fn plain(text: &str) -> String {
     let bare: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '\\')).collect();
     words::one_line(&bare)
 }
 
-/// The words of a text that say what it is about, without their endings.
+/// Returns the significant words of a text without their endings.
 fn counting_words(text: &str) -> Vec<String> {
     const SMALL: &str = "the a an is are was were what whats when whens where wheres who whos which how hows do does did my our your i me we us you it its that \
                          this these those of on in at to for from with and or again now then please have has had got get be been much many long far any";
@@ -242,7 +242,7 @@ fn counting_words(text: &str) -> Vec<String> {
     counting.map(|word| if word.len() > 3 { word.trim_end_matches('s').to_owned() } else { word.to_owned() }).collect()
 }
 
-/// Whether a message says nothing but a word for company's sake.
+/// True if a message is nothing but courtesy.
 fn is_courtesy(text: &str, at: DateTime<Tz>) -> bool {
     let is = |one: &OfflineCommand| {
         matches!(one, OfflineCommand::Small(_) | OfflineCommand::Greeting | OfflineCommand::Thanks)
@@ -250,7 +250,7 @@ fn is_courtesy(text: &str, at: DateTime<Tz>) -> bool {
     matches!(grammar::parse(text, at), ParsedMessage::Commands(commands) if commands.iter().all(is))
 }
 
-/// Whether a command speaks of nothing.
+/// True for a command that leaves the referent of "it" unchanged.
 fn is_company(command: &OfflineCommand) -> bool {
     matches!(
         command,
@@ -263,7 +263,7 @@ fn is_company(command: &OfflineCommand) -> bool {
     )
 }
 
-/// The task or reminder that commands are about, if the last is about one by name.
+/// Returns the task or reminder named in the last command.
 fn spoken_of(commands: &[OfflineCommand]) -> Option<Referent> {
     let (kind, text) = match commands.last()? {
         OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. } => {
@@ -285,7 +285,7 @@ fn name(which: &Which) -> Option<String> {
     }
 }
 
-/// The command that is offered for a message, if one is.
+/// Returns the command to offer for a message.
 pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
     match grammar::parse(text, at) {
         ParsedMessage::Commands(commands) => commands.iter().find_map(|command| match command {
@@ -301,7 +301,7 @@ pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
     }
 }
 
-/// What the assistant says in a turn: the texts of its replies.
+/// Returns the assistant's words in a turn: the texts of its replies and notices.
 fn own_words(raw: &str) -> Vec<String> {
     let Some(message) = SpokenMessage::read(raw).filter(|message| message.is_models) else { return Vec::new() };
     let text = |block: &ContentBlock<'_>| {
@@ -317,7 +317,7 @@ fn own_words(raw: &str) -> Vec<String> {
     message.blocks.iter().filter_map(text).collect()
 }
 
-/// A time as the recent exchange shows it.
+/// Parses a time of the recent exchange.
 fn read_time(text: &str, tz: Tz) -> Option<DateTime<Tz>> {
     let civil = NaiveDateTime::parse_from_str(text, "%a %Y-%m-%d %H:%M").ok()?;
     tz.from_local_datetime(&civil).earliest()

@@ -1,8 +1,8 @@
-//! The model that needs no key and no network: a small command grammar, and quoting for questions.
+//! The model without a key or a network: a small command grammar, with quotations from memory for questions.
 //!
-//! It sits behind the same seam as Claude and takes its turns with the same tools, so that the whole cycle runs, and is
-//! tested, without a network. It knows only what stands in the conversation: which messages it was shown, and what its
-//! calls have come to. What it can't answer it keeps, by a tool, for a model that can.
+//! As a [`Model`] like Claude, it takes its turns with the same tools, so that the whole cycle runs, and is tested, without a network. Its
+//! only input is the conversation: the messages shown to it and the results of its calls. For messages beyond its grammar it calls a tool
+//! that keeps them for another model.
 
 pub mod grammar;
 mod history;
@@ -38,24 +38,24 @@ pub struct Offline {
     tz: Tz,
 }
 
-/// What a message came to when it was read: what is to be done and said about it, or that it has to be kept.
+/// A parsed message: the parts of its answer, or the reason for keeping it.
 struct Reading {
     id: i64,
     parts: Option<Vec<PhrasePart>>,
     kept: Kept,
 }
 
-/// Outcomes of calls by their ids: what was told, and whether it failed.
+/// Results of calls by id: the text, and true for a failure.
 type Outcomes = BTreeMap<String, (String, bool)>;
 
 impl Offline {
-    /// A model that understands times in a zone.
+    /// Creates a model for times in a zone.
     pub fn new(tz: Tz) -> Self {
         Self { tz }
     }
 
-    /// Whether this text, said at that time, is a plain command that leaves nothing to be asked or guessed: it may be carried out in
-    /// place of a model that can't be asked.
+    /// True if this text, received at that time, is a clear command that requires no question or guess. Such a command may be executed
+    /// while the preferred model is unavailable.
     pub fn surely_understands(self, text: &str, at: DateTime<Utc>) -> bool {
         match grammar::parse(without_mention(text), at.with_timezone(&self.tz)) {
             ParsedMessage::Commands(commands) => commands.iter().all(OfflineCommand::is_sure),
@@ -63,7 +63,7 @@ impl Offline {
         }
     }
 
-    /// The next turn, which follows from the conversation alone.
+    /// Returns the next turn, derived from the conversation alone.
     pub fn answer(self, conversation: &Conversation) -> Turn {
         let Some((opening, messages)) = latest_messages(conversation) else {
             return ended();
@@ -82,7 +82,7 @@ impl Offline {
         turn_of(if is_acting { calls } else { last_calls(&readings, &outcomes, calls) })
     }
 
-    /// What each of the newest messages comes to, with what was said before it in mind.
+    /// Parses the newest messages in the context of the earlier ones.
     fn readings(self, conversation: &Conversation, opening: usize, messages: &[ShownMessage]) -> Vec<Reading> {
         let told = conversation.messages.first().and_then(|raw| told_time(raw, self.tz));
         let said_at = |message: &ShownMessage| message.at.map(|at| at.with_timezone(&self.tz));
@@ -115,11 +115,11 @@ impl Offline {
         if message.is_correction {
             return Some(vec![PhrasePart::Say(phrase::CORRECTION.to_owned())]);
         }
-        // Somebody else's words, a reply to something, or no text: none of it is a command.
+        // Forwarded words, replies and empty texts are no commands.
         let at = message.at.filter(|_| message.is_own_text && !message.is_reply)?.with_timezone(&self.tz);
         let text = without_mention(&message.text);
         let settled = |fact| vec![OfflineCommand::Remember { fact, topic: None }];
-        // An answer to what was asked is that, and leans on nothing else.
+        // An answer to a question needs no other context.
         let answered = history.settled(text).map(settled).or_else(|| history.completed(text, at));
         let full = if answered.is_some() { None } else { history.in_full(text, at) };
         let text = full.as_deref().unwrap_or(text);
@@ -142,7 +142,7 @@ impl Offline {
             parsed => parsed,
         };
         let reminded = history.reminded();
-        // What was just reminded of is "it", whatever was spoken of before.
+        // After a reminder, "it" means the reminder rather than any earlier topic.
         let referent = if reminded.is_some() { None } else { history.referent() };
         let list = history.list();
         let around = Around {
@@ -177,26 +177,26 @@ impl Model for Offline {
     }
 }
 
-/// What follows a mention at a text's beginning: in a group it says whom the rest is for.
+/// Strips a mention at a text's beginning, which in a group names the addressee.
 fn without_mention(text: &str) -> &str {
     let is_mention = text.starts_with('@');
     text.split_once(char::is_whitespace).filter(|_| is_mention).map_or(text, |(_, rest)| rest.trim_start())
 }
 
-/// What time a conversation begins with, as its opening says.
+/// Parses the time in a conversation's opening.
 fn told_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
     let (_, rest) = raw.split_once("<situation ")?.1.split_once("It is ")?;
     let civil = NaiveDateTime::parse_from_str(rest.split_once(" in ")?.0, "%A %Y-%m-%d %H:%M").ok()?;
     tz.from_local_datetime(&civil).earliest()
 }
 
-/// The newest messages of the conversation, and which of its messages shows them.
+/// Returns the newest messages, and the index of the conversation message that shows them.
 fn latest_messages(conversation: &Conversation) -> Option<(usize, Vec<ShownMessage>)> {
     let shown = conversation.messages.iter().enumerate().rev();
     shown.map(|(at, raw)| (at, transcript::shown(raw))).find(|(_, messages)| !messages.is_empty())
 }
 
-/// The plan, and the calls that carry the messages out.
+/// Builds the plan and the calls that execute the messages.
 fn first_calls(readings: &[Reading]) -> Vec<Value> {
     let mut steps = Vec::new();
     let mut calls = Vec::new();
@@ -218,7 +218,7 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
     turn
 }
 
-/// The calls in the place of those that found nothing.
+/// Builds the calls that replace fruitless ones.
 fn next_calls(readings: &[Reading], outcomes: &Outcomes) -> Vec<Value> {
     let others = readings.iter().filter_map(|reading| reading.parts.as_ref()).flatten().filter_map(|part| match part {
         PhrasePart::Call(one) => one.open(outcomes),
@@ -227,7 +227,7 @@ fn next_calls(readings: &[Reading], outcomes: &Outcomes) -> Vec<Value> {
     others.map(|OfflineCall { id, tool, input, .. }| call(id, tool, input)).collect()
 }
 
-/// Keeps what can't be answered, says what came of the rest, and puts the plan right where a step failed.
+/// Builds the final calls: keep the unanswered messages, reply about the rest, and correct the plan if a step failed.
 fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) -> Vec<Value> {
     let mut said = Vec::new();
     let mut kept = Vec::new();
@@ -296,7 +296,7 @@ fn ended() -> Turn {
     turn_of(Vec::new())
 }
 
-/// What the calls since the newest messages have come to.
+/// Collects the results of the calls since the newest messages.
 fn outcomes(messages: &[String]) -> Outcomes {
     let messages = messages.iter().filter_map(|raw| SpokenMessage::read(raw));
     let mut outcomes = Outcomes::new();

@@ -1,4 +1,4 @@
-//! What the offline model does and says about a message that its grammar understood.
+//! Turns the parsed commands of a message into tool calls and words.
 
 use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::{
     small_talk::small_talk,
 };
 
-/// What can be said to it.
+/// The help text, listing everything that the grammar understands.
 pub const HELP: &str = "I work without an AI model right now, so I understand a few things, in plain words:\n\
 - my shoe size is 43 · **remember that** Anna takes oat milk · **what do you know about** Anna? · **forget** my shoe size\n\
 - **remind me** to call Anna **tomorrow at 9** · **list reminders** · **move it to** Friday · **cancel reminder** 2\n\
@@ -21,61 +21,61 @@ pub const HELP: &str = "I work without an AI model right now, so I understand a 
 - **what's on today?** · what time is it in Tokyo? · **set a timer for** 10 minutes · 15% of 80 · 5 miles in km · **undo that** · **status**\n\n\
 Anything else is kept, and answered when I have an AI model that can: `wake init` sets one up (`MODEL`).";
 
-/// How `quote` ends where it found only what comes near.
+/// The end of an approximate answer by `quote`.
 const NEAREST: &str = "this is the nearest.";
-/// How `quote` and `told_done` say that they found nothing at all.
+/// The texts of `quote` and `told_done` for an empty search.
 const NOTHING_FOUND: [&str; 2] = ["Nothing that is stored answers this.", "There's no task like that."];
 
-/// The answer to a message that was edited after it was taken up.
+/// The answer to an edit of a message that was already processed.
 pub(super) const CORRECTION: &str = "You edited an earlier message. I work without an AI model right now and can't tell what that changes, so \
 I have changed nothing. Please say it in a new message. To take back what I did, say **undo that**, or **list reminders** and \
 **cancel reminder** 2.";
 
-/// What each notice of a kept message says.
+/// A part of every notice of a kept message.
 pub(super) const KEPT_UNTIL: &str = "until you add one (`wake init`)";
-/// How the notice of a kept question begins.
+/// The beginning of the notice of a kept question.
 pub(super) const KEPT_QUESTION: &str = "You haven't told me that";
 
 const WHICH_ONE: &str = "Which one do you mean? I haven't changed anything: please say it with its name. “list tasks” and “list reminders” \
                          show what there is.";
-/// The answer to a question about what only the person could have told.
+/// The answer to a question about something that only the person could have told.
 const NOT_TOLD: &str = "You haven't told me that. When you do, I'll remember it.";
-/// How a tool says that there is nothing of that name, as it begins.
+/// Beginnings of the tools' texts for an unknown name.
 const NO_SUCH: [&str; 4] = ["there is no task", "There's no reminder", "There's no task", "There's no list item"];
 
-/// One thing to do or to say.
+/// A part of the answer to a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PhrasePart {
-    /// Text that needs no tool.
+    /// Text without a tool call.
     Say(String),
-    /// A tool call, and how its outcome is said.
+    /// A tool call with the wording of its result.
     Call(Box<OfflineCall>),
 }
 
-/// A tool call, and how its outcome is said.
+/// A tool call with the wording of its result.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OfflineCall {
     /// Unique in the conversation.
     pub(super) id: String,
-    /// The tool.
+    /// The tool's name.
     pub(super) tool: &'static str,
-    /// Its arguments.
+    /// The arguments.
     pub(super) input: Value,
-    /// What stands in the plan; none for looking something up.
+    /// The step in the plan. `None` for a mere search.
     pub(super) step: Option<String>,
-    /// What is said before its outcome.
+    /// Text before the result.
     lead: Option<String>,
-    /// What is said after it, when it went well.
+    /// Text after a successful result.
     after: Option<String>,
-    /// Whether a message is kept when this call finds nothing.
+    /// Keep the message if this call fails.
     keep_on_failure: bool,
-    /// What is said when this call finds nothing, in the place of its own words.
+    /// Replaces the tool's text for an empty search.
     otherwise: Option<String>,
-    /// Whether what only comes near answers nothing.
+    /// Reject approximate answers.
     is_exact: bool,
-    /// When it is, where the answer tells how far away the day is that the outcome names.
+    /// The present time, if the answer adds the distance to the day in the result.
     far_from: Option<DateTime<Tz>>,
-    /// What is called when there is nothing of that name.
+    /// The next call to try if the name is unknown.
     pub(super) or_else: Option<Box<OfflineCall>>,
 }
 
@@ -105,7 +105,7 @@ impl OfflineCall {
         Self { lead: Some(lead.to_owned()), ..self }
     }
 
-    /// The same, with another call where there is nothing of that name.
+    /// Adds a call for the case that the name is unknown.
     fn or_else(self, other: Self) -> Self {
         let other = Self { id: format!("{}-or", self.id), ..other };
         let other = match other.or_else.clone() {
@@ -115,56 +115,56 @@ impl OfflineCall {
         Self { or_else: Some(Box::new(other)), ..self }
     }
 
-    /// What is to be called now, as things stand: the first that wasn't of the ways behind those that found nothing.
+    /// Returns the next call to make: the first unmade one after calls that found nothing.
     pub(super) fn open(&self, outcomes: &Outcomes) -> Option<&Self> {
         let next = self.next(outcomes)?;
         if outcomes.contains_key(&next.id) { next.open(outcomes) } else { Some(next) }
     }
 
-    /// What is to be called after this one: it found nothing, and there is another way.
+    /// Returns the alternative to this call if it found nothing.
     fn next(&self, outcomes: &Outcomes) -> Option<&Self> {
         let (why, failed) = outcomes.get(&self.id)?;
         let found_nothing = *failed && is_nothing_found(why);
         self.or_else.as_deref().filter(|_| found_nothing)
     }
 
-    /// The call that counts in the end: this one, or the one in its place.
+    /// Returns the call that counts in the end: this one or its last alternative.
     pub(super) fn last(&self, outcomes: &Outcomes) -> &Self {
         self.next(outcomes).map_or(self, |next| next.last(outcomes))
     }
 }
 
-/// What the message's surroundings say.
+/// The context of a message.
 pub(super) struct Around<'a> {
-    /// What time it is.
+    /// The present time.
     pub(super) now: DateTime<Tz>,
-    /// The task or reminder that was spoken of last.
+    /// The task or reminder mentioned last.
     pub(super) referent: Option<&'a Referent>,
-    /// What was just reminded of.
+    /// The text of the reminder just sent.
     pub(super) reminded: Option<&'a str>,
-    /// Whether a question was asked last.
+    /// The assistant's last words ask a question.
     pub(super) was_asked: bool,
-    /// Whether the message replies to words of this chat's own.
+    /// The message replies to words of this chat's own.
     pub(super) is_reply: bool,
     /// The assistant's last words.
     pub(super) mine: Option<&'a str>,
-    /// The list that was spoken of last.
+    /// The list mentioned last.
     pub(super) list: Option<&'a str>,
-    /// Earlier words that are kept for a model and hold what is asked.
+    /// Earlier kept words that contain the answer.
     pub(super) kept: Option<&'a str>,
 }
 
-/// What is asked about a command that may be meant.
+/// Asks about a probable command.
 pub(super) fn did_you_mean(form: &str) -> String {
     format!("Did you mean: *{form}*?")
 }
 
-/// The whole of the question.
+/// Asks about a probable command and says that nothing has happened yet.
 pub(super) fn offer(form: &str) -> Vec<PhrasePart> {
     vec![PhrasePart::Say(format!("{} Nothing has been set or saved yet: “yes” does it.", did_you_mean(form)))]
 }
 
-/// What is to be done about a message; `None` when it has to be kept.
+/// Builds the parts of a message's answer. `None` if the message must be kept.
 pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> Option<Vec<PhrasePart>> {
     match parsed {
         ParsedMessage::Commands(commands) => {
@@ -227,7 +227,7 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         OfflineCommand::RemindersHere => one(call("reminder_move", json!({"reminder": "all", "when": "here"}))
             .step("move the reminders to the present time zone".to_owned())),
         OfflineCommand::StopReminder => {
-            // A reply names the reminder, whichever was sent last.
+            // A reply names the reminder, regardless of the last one sent.
             let named = around.reminded.filter(|text| around.is_reply && !text.ends_with(" reminders:"));
             let which = named.map_or_else(|| "last".to_owned(), |text| format!("“{text}”"));
             one(call("reminder_done", json!({"reminder": which}))
@@ -275,7 +275,7 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         OfflineCommand::Small(Small::Repeat) => say(around.mine.unwrap_or("I haven't said anything lately.")),
         OfflineCommand::Small(small) => say(small_talk(small, around)),
         OfflineCommand::AskBack { question, .. } => say(&question),
-        // It is what was just reminded of.
+        // "It" is the reminder just sent.
         OfflineCommand::TaskDone { which: Which::It } if around.reminded.is_some() => say("Well done!"),
         OfflineCommand::Snooze { when } | OfflineCommand::Postpone { which: Which::It, when, .. }
             if around.reminded.is_some() =>
@@ -303,14 +303,14 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
     }
 }
 
-/// The call for what a person tells in passing, and for lists; none for other commands.
+/// Builds the call for a statement or a list command. `None` for other commands.
 fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<OfflineCall> {
     let call = |tool, input| OfflineCall::new(id, tool, input);
     Some(match command {
         OfflineCommand::Stated { fact } => {
             let remember = call("remember_stated", json!({"fact": fact})).step(format!("remember: {fact}"));
             let remember = OfflineCall { keep_on_failure: true, ..remember };
-            // Of a task of that name it is the last day; else a fact as any other.
+            // A task's last day if there is a task of that name, else a fact.
             match grammar::due_day(&fact, around.now) {
                 Some((task, day)) => {
                     call("task_update", json!({"task": format!("“{task}”"), "key": "due", "value": day.to_string()}))
@@ -344,9 +344,9 @@ fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<Offlin
     })
 }
 
-/// The call that changes a task or a reminder; none where "it" refers to nothing of that kind.
+/// Builds the call that changes a task or a reminder. `None` if "it" has no referent of that kind.
 fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Option<OfflineCall> {
-    // What was spoken of is named in full: it is that one or none.
+    // The referent is named by its full text, to match nothing else.
     let of = |which: Which, wanted: Option<ThingKind>| match which {
         Which::It => {
             let fits = |found: &&Referent| wanted.is_none_or(|kind| found.kind.is_none_or(|is| is == kind));
@@ -406,7 +406,7 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
     })
 }
 
-/// "Cross off milk", where that is no task.
+/// Handles "cross off milk" without such a task.
 fn taken_off(id: &str, item: &str) -> OfflineCall {
     OfflineCall::new(id, "list_take", json!({"list": "Shopping list", "items": [item]}))
         .step(format!("take off the shopping list: {item}"))
@@ -420,7 +420,7 @@ fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) 
         Moment { when, .. } => json!({"reminder": query(which), "when": time(when)}),
     };
     let reminder = OfflineCall::new(id, "reminder_move", input).step(format!("move the reminder {}", query(which)));
-    // A day alone is until when it is to be done.
+    // A day alone becomes the task's last day.
     let (key, at, said) = match (moment.day, &moment.when) {
         (Some(day), _) => ("due", day.to_string(), String::new()),
         (None, When::At(slot)) => (
@@ -440,7 +440,7 @@ fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) 
     }
 }
 
-/// What is said about a message after its calls; `None` when it has to be kept.
+/// Composes the answer after the calls. `None` if the message must be kept.
 pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String> {
     let mut said = Vec::new();
     for part in parts {
@@ -467,18 +467,18 @@ pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String
     Some(said.join("\n\n"))
 }
 
-/// Whether a call's refusal says that there is nothing of that kind.
+/// True if a refusal says that the name is unknown.
 fn is_nothing_found(why: &str) -> bool {
     NO_SUCH.iter().any(|beginning| why.starts_with(beginning))
 }
 
-/// "shopping list", within a sentence.
+/// Lowers the first letter: "shopping list".
 fn lower_first(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars.clone()).collect()
 }
 
-/// What is said of a call that did nothing.
+/// Describes a failed call.
 fn not_done(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
     let last = call.last(outcomes);
     let found_nothing = is_nothing_found(why);
@@ -501,7 +501,7 @@ fn not_done(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
     if found_nothing { why } else { format!("That didn't work. {why}{choices}") }
 }
 
-/// What the person is told of messages that are kept, in the language of all of them.
+/// Tells the person about kept messages, in their language if they share one.
 pub(super) fn kept_notice(kept: &[Kept]) -> String {
     if let [Kept::Foreign(language), rest @ ..] = kept
         && rest.iter().all(|other| *other == Kept::Foreign(*language))
@@ -523,19 +523,19 @@ pub(super) fn kept_notice(kept: &[Kept]) -> String {
     )
 }
 
-/// Why a message is kept.
+/// The reason for keeping a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// It asks for a fact that isn't stored.
+    /// A question about a fact that isn't stored.
     Question,
-    /// It isn't in English.
+    /// A language other than English.
     Foreign(Language),
-    /// It isn't understood.
+    /// Beyond the grammar.
     Unclear,
 }
 
 impl Kept {
-    /// Why this message is kept.
+    /// Determines the reason for keeping a message.
     pub(super) fn of(text: &str) -> Self {
         match (grammar::language_of(text), grammar::asked(text).0) {
             (Some(language), _) => Self::Foreign(language),
@@ -554,7 +554,7 @@ fn query(which: &Which) -> String {
     }
 }
 
-/// A time as `reminder_set` takes it: an instant once, a rule in words.
+/// Formats a time for `reminder_set`: an instant for a single time, words for a rule.
 pub fn time(when: &When) -> String {
     match when {
         When::At(slot) => slot.at.to_rfc3339(),
@@ -562,7 +562,7 @@ pub fn time(when: &When) -> String {
     }
 }
 
-/// What a tool told, as a sentence: some of it is the end of one.
+/// Completes a tool's text to a sentence.
 fn sentence(told: &str) -> String {
     let mut chars = told.trim().chars();
     let first = chars.next().map(char::to_uppercase).into_iter().flatten();

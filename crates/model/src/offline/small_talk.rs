@@ -1,11 +1,11 @@
-//! What is said for company's sake, and about oneself.
+//! Answers to small talk and to questions about the assistant.
 
 use super::{grammar::Small, phrase::Around};
 
-/// The answer to a "yes" or "it" that refers to nothing.
+/// The answer to a "yes" or "it" without a referent.
 const YES_TO_WHAT: &str = "I'm not sure what you're saying yes to. Nothing has been set or saved.";
 
-/// The answer to small talk.
+/// Returns the answer to small talk.
 pub(super) fn small_talk(small: Small, around: &Around<'_>) -> &'static str {
     match small {
         Small::Ok => "Good.",

@@ -1,50 +1,50 @@
-//! Reads back what a conversation shows: the messages, and what was said before them. `cycle/decide/brief` writes the same elements.
+//! Parses the messages and the recent exchange from a conversation. `cycle/decide/brief` writes the same elements.
 
 use chrono::{DateTime, Utc};
 
 use crate::conversation::SpokenMessage;
 
-/// A message as it stands in a conversation.
+/// A message shown in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownMessage {
-    /// Its row.
+    /// The row in the queue.
     pub id: i64,
-    /// When it was said.
+    /// Time of the message.
     pub at: Option<DateTime<Utc>>,
-    /// Whether it is a person's own words: not forwarded, and text.
+    /// True for text that the sender wrote, as opposed to a forwarded message.
     pub is_own_text: bool,
-    /// Whether it replies to words that others may have had a hand in.
+    /// True for a reply to possibly untrusted words.
     pub is_reply: bool,
-    /// The words that it replies to, if they are the assistant's or the person's own.
+    /// The quoted words, if they are the assistant's or the person's own.
     pub replies_to: Option<String>,
-    /// Whether it says what an earlier message says now.
+    /// True for an edit of an earlier message.
     pub is_correction: bool,
-    /// The words.
+    /// The text.
     pub text: String,
 }
 
-/// Reads the messages back that a user message shows.
+/// Parses the messages shown in a user message.
 pub fn shown(raw: &str) -> Vec<ShownMessage> {
     texts_that_begin(raw, "<messages>").iter().flat_map(|text| shown_in(text)).collect()
 }
 
-/// What was said earlier, as an opening tells it.
+/// An earlier statement in a conversation's opening.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
-    /// Whether the assistant said it.
+    /// True for a statement of the assistant.
     pub is_mine: bool,
-    /// When, as people read it.
+    /// The displayed time.
     pub at: Option<String>,
-    /// The words; none where they are withheld.
+    /// The text. `None` if withheld.
     pub text: Option<String>,
 }
 
-/// Reads the recent exchange back that a user message tells of, oldest first.
+/// Parses the recent exchange in a user message, oldest first.
 pub fn exchanged(raw: &str) -> Vec<Earlier> {
     texts_that_begin(raw, "<recent_exchange>").iter().flat_map(|text| exchanged_in(text)).collect()
 }
 
-/// A message's texts that begin so.
+/// Returns the texts of a message that begin with `start`.
 fn texts_that_begin(raw: &str, start: &str) -> Vec<String> {
     let message = SpokenMessage::read(raw);
     message

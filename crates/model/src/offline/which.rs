@@ -1,25 +1,25 @@
-//! Which of two facts is right: an answer to the question about facts that contradict each other.
+//! Parses the answer to a question about facts that contradict each other.
 
 use std::collections::BTreeSet;
 
-/// How the question begins, and what comes behind its facts.
+/// The beginning of the question, and the text after its facts.
 const QUESTION: (&str, &str) = ("My notes contradict each other: ", ". Which is right?");
-/// Words of an answer that name neither fact. With any other word it says something else: "not 5678" chooses nothing.
+/// Words of an answer that name neither fact. Any other word changes the meaning: "not 5678" chooses nothing.
 const FILLER: &[&str] = &[
     "a", "an", "the", "it", "its", "it's", "is", "are", "was", "that", "that's", "this", "one", "right", "correct",
     "true", "now", "remember", "please", "yes", "i", "mean",
 ];
 const FIRST: &[&str] = &["first", "1st", "former"];
 const SECOND: &[&str] = &["second", "2nd", "latter", "last"];
-/// The fact that the answer says is right, if `mine` asked about two and the answer means one of them alone. Its own words decide before
-/// its place does: of the codes "1" and "2", "2" is a code.
+/// Returns the fact chosen by the answer, if `mine` asked about facts in pairs and the answer means exactly one of them. Words of a fact
+/// outweigh its position: of the codes "1" and "2", "2" is a code.
 pub(super) fn chosen(mine: &str, answer: &str) -> Option<String> {
     let (_, asked) = mine.split_once(QUESTION.0)?;
     let (pairs, _) = asked.split_once(QUESTION.1)?;
     let quoted = pairs.strip_prefix('“')?.strip_suffix('”')?;
     let pairs: Vec<(&str, &str)> =
         quoted.split("”; “").map(|pair| pair.split_once("” and “")).collect::<Option<_>>()?;
-    // Who asks back chooses nothing.
+    // A question in return chooses nothing.
     let said = if answer.contains('?') { Vec::new() } else { words(answer) };
     let mut meant: BTreeSet<&str> = BTreeSet::new();
     for (one, other) in &pairs {

@@ -1,5 +1,5 @@
-//! What becomes of tasks and reminders that are there: finished, dropped, renamed, moved, put off. A form is how it begins, what
-//! stands between the thing and the rest, and what is done; the thing is what is left in the middle.
+//! Parses changes to existing tasks and reminders: finish, drop, rename, move, postpone. A form consists of an opener, the words after the
+//! thing, and the act. The thing is the text in between.
 
 use chrono::{DateTime, NaiveTime, TimeDelta};
 
@@ -13,44 +13,44 @@ use reveille_base::{
 
 use super::{Moment, OfflineCommand, Reading, ThingKind, Which, ask, sentence::Sentence};
 
-/// What is done with the thing.
+/// The change to the thing.
 #[derive(Clone, Copy)]
 enum Act {
-    /// An order to finish a task, by any of its words.
+    /// An order to finish a task, named by any of its words.
     Finish,
-    /// It is told that something is finished: of a task only if its number, the word "task" or its whole title is said. "The work is
-    /// done" finishes no other work.
+    /// A statement that something is finished. Counts for a task only if the number, the word "task" or the whole title is said: "The work
+    /// is done" finishes no other work.
     Told,
-    /// The same where the word "task" must be said.
+    /// The same, with the word "task" required.
     ToldOfTask,
-    /// A task or a reminder goes.
+    /// Delete a task or a reminder.
     Delete,
-    /// The same where what it is must be said: "cancel my flight" is something else.
+    /// Delete, with the kind required: "cancel my flight" means something else.
     Cancel,
-    /// What follows is its new title.
+    /// Rename; the new title follows.
     Rename,
     ToBacklog,
     ToActive,
-    /// What follows is its new time.
+    /// Postpone; the new time follows.
     Postpone,
-    /// What follows is how long it waits; it may be missing.
+    /// Snooze; an optional delay follows.
     Snooze,
 }
 
-/// What follows the thing.
+/// The words after the thing.
 #[derive(Clone, Copy)]
 enum Then {
-    /// Nothing: the thing is all of the rest.
+    /// Nothing: the thing is the entire rest.
     Nothing,
-    /// These words, to the end.
+    /// These words, at the end.
     Closing(&'static str),
-    /// These words, and then what the act needs.
+    /// These words, and then the act's argument.
     Joint(&'static str),
 }
 
 use Then::{Closing, Joint, Nothing};
 
-/// Tried in this order: how it begins, what follows the thing, what is done.
+/// Forms in order: the opener, the words after the thing, and the act.
 const FORMS: &[(&str, Then, Act)] = &[
     ("mark|set|tick|check|cross|scratch|strike ?off", Closing("?as done|finished|complete|completed|off"), Act::Finish),
     ("tick|check|cross|scratch|strike off", Nothing, Act::Finish),
@@ -84,18 +84,18 @@ const FORMS: &[(&str, Then, Act)] = &[
 const MOVE: &str = "move|put|shift|push|bring|take ?back";
 const POSTPONE: &str = "move|shift|postpone|push|delay|reschedule|defer|put ?off|back";
 
-/// What no thing is, and half-said things.
+/// Words that name no thing, and incomplete phrases.
 const NO_THING: &str = "done|finished|complete|completed|force|list|lists|words|mind";
-/// What is said to be finished in more words than these is no title.
+/// Maximum tokens of a title in a statement.
 const MAX_TITLE_TOKENS: usize = 12;
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let reading = FORMS.iter().find_map(|form| fits(sentence, form, now)).or_else(|| made(sentence, now))?;
-    // "Task 2 done?" asks; "could you delete it?" doesn't.
+    // "Task 2 done?" is a question; "could you delete it?" is an order.
     Some(if sentence.is_bare_question() { Reading::Question } else { reading })
 }
 
-/// "Make the kids 3:30": the reminder of that name gets another time.
+/// Parses "make the kids 3:30", a new time for the reminder of that name.
 fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let rest = sentence.after("make|change the|my|that")?.body();
     let rest = if rest.len() > 2 && rest.part_from(rest.len() - 1).is_all_of("instead|please|then") {
@@ -115,7 +115,7 @@ fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     Some(Reading::Command(OfflineCommand::Postpone { which, kind: Some(ThingKind::Reminder), when }))
 }
 
-/// What a form makes of a sentence, if it fits.
+/// Matches a sentence against a form.
 fn fits(sentence: &Sentence<'_>, (opener, then, act): &(&str, Then, Act), now: DateTime<Tz>) -> Option<Reading> {
     let begun = match *opener {
         "" => *sentence,
@@ -128,7 +128,7 @@ fn fits(sentence: &Sentence<'_>, (opener, then, act): &(&str, Then, Act), now: D
             let end = (0..begun.len()).find(|index| begun.part_from(*index).is_all_of(closing))?;
             command(*act, &begun.part_until(end).body(), None, now)
         }
-        // The last one that fits: "rename write to Bob to call Bob".
+        // The last possible split: "rename write to Bob to call Bob".
         Joint(joint) => (0..begun.len()).rev().find_map(|index| {
             begun.part_from(index).cursor().phrase(joint)?;
             command(*act, &begun.part_until(index).body(), Some(&begun.part_from(index + 1).body()), now)
@@ -184,7 +184,7 @@ fn ask_which(number: u32, verb: &str) -> Reading {
     ))
 }
 
-/// "Snooze", "snooze 10 minutes", "snooze reminder 2 until tomorrow".
+/// Parses "snooze", "snooze 10 minutes", "snooze reminder 2 until tomorrow".
 fn snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) -> Option<Reading> {
     let usual = || Moment {
         when: When::At(Slot::of_instant(now.to_utc() + SNOOZE, now.timezone())),
@@ -207,10 +207,10 @@ fn snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) 
     })
 }
 
-/// How long a reminder sleeps when nobody says.
+/// The default delay of a snooze.
 const SNOOZE: TimeDelta = TimeDelta::minutes(10);
 
-/// The thing, or what was spoken of last; and what it is, where that is said before or after it.
+/// Parses a thing, or a pronoun for the last one, with its kind if stated before or after.
 fn named(thing: &Sentence<'_>) -> Option<(Which, Option<ThingKind>)> {
     const BEFORE: &[(&str, ThingKind)] =
         &[("task|todo|to-do", ThingKind::Task), ("reminder ?:|for|about|to|of|with|called", ThingKind::Reminder)];
@@ -240,7 +240,7 @@ fn named(thing: &Sentence<'_>) -> Option<(Which, Option<ThingKind>)> {
     Some((bare.which()?, kind))
 }
 
-/// A time that is all of these words, or why it can't be; none if they are no time.
+/// Parses words that are entirely a time. The inner error says what is wrong with the time; `None` if it isn't a time.
 fn moment(text: &str, now: DateTime<Tz>) -> Option<Result<Moment, String>> {
     // "For 10 minutes", "Friday", "tomorrow at 8".
     let candidates = [text.to_owned(), format!("in {text}")];
@@ -253,7 +253,7 @@ fn moment(text: &str, now: DateTime<Tz>) -> Option<Result<Moment, String>> {
             Err(format!("“{text}” {trouble}. I haven't changed anything: please say it again with another time."))
         }
         Ok(when) => {
-            // A day alone leaves the time of day as it was.
+            // A day alone leaves the time of day unchanged.
             let with_time = format!("{text} at 11:00");
             let takes_time = parse_when(&with_time, now)
                 .is_some_and(|found| found.when.is_ok() && found.span == (0..with_time.len()));
@@ -268,7 +268,7 @@ fn moment(text: &str, now: DateTime<Tz>) -> Option<Result<Moment, String>> {
     })
 }
 
-/// The time of day, where no day is said beside it.
+/// Parses a time of day without a day beside it.
 fn time_alone(text: &str, now: DateTime<Tz>) -> Option<NaiveTime> {
     let text = text.trim();
     let tomorrow = format!("tomorrow at {}", text.strip_prefix("at ").unwrap_or(text));
@@ -285,7 +285,7 @@ fn is_all(text: &str, span: &std::ops::Range<usize>) -> bool {
     span.start == 0 && Cursor::at(&tokens, 0).skip("?, ?please|instead|thanks").is_end()
 }
 
-/// Whether all of a text is a time: an answer to "when?".
+/// True if the whole text is a time, as in an answer to "when?".
 pub(super) fn is_time(text: &str, now: DateTime<Tz>) -> bool {
     let text = text.trim().trim_end_matches(['.', '!']);
     parse_when(text, now).is_some_and(|found| is_all(text, &found.span))

@@ -1,4 +1,4 @@
-//! Questions that a calendar and a clock answer: which day a date is, how far away it is, what time it is elsewhere; and timers.
+//! Answers questions by calendar and clock: dates, distances to days, the time elsewhere. Also parses timers.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta};
 
@@ -10,7 +10,7 @@ use reveille_base::{
 
 use super::{OfflineCommand, Reading, sentence::Sentence};
 
-/// Places that a person names though their zone has another name.
+/// Common place names that aren't names of time zones.
 const PLACES: &[(&str, &str)] = &[
     ("uk|england|britain|scotland|wales|the uk|manchester|edinburgh", "Europe/London"),
     ("germany|munich|hamburg|frankfurt|cologne", "Europe/Berlin"),
@@ -56,7 +56,7 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     })
 }
 
-/// Named so, a time elsewhere is asked for; the place follows.
+/// Questions for the time elsewhere; the place follows.
 const TIME_IN: &[&str] = &[
     "what time is it ?now ?right ?now in",
     "what's|what ?is the ?current ?local time ?now ?right ?now in",
@@ -79,7 +79,7 @@ fn elsewhere(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     Some(format!("It is {}{day} in {}.", there.format("%H:%M"), place.text()))
 }
 
-/// What a question asks the days until: "hanna's birthday" of "how many days till hanna's birthday?".
+/// Returns the event that a question counts the days to: "hanna's birthday" of "how many days till hanna's birthday?".
 pub fn awaited(question: &str) -> Option<String> {
     const ASKS: &[&str] = &[
         "how many days|weeks|sleeps|nights|months ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before|for ?we|i ?go ?the",
@@ -94,7 +94,7 @@ pub fn awaited(question: &str) -> Option<String> {
     (!event.is_blank() && !event.is_pronoun()).then(|| event.text().to_owned())
 }
 
-/// How far away the day is that a fact names, if it names one that is still to come.
+/// Describes the distance to the day that a fact names. `None` without a day, or if the day has passed.
 pub fn day_told(fact: &str, now: DateTime<Tz>) -> Option<String> {
     const SAID_ON: &str = " (said on ";
     let fact = fact.split_once(" (memory/").map_or(fact, |(fact, _)| fact);
@@ -118,7 +118,7 @@ pub fn day_told(fact: &str, now: DateTime<Tz>) -> Option<String> {
     }
 }
 
-/// The day that a text names, if it names one.
+/// Finds the day that a text names.
 pub(super) fn named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> {
     let tokens = super::spelling::tokens_of(text);
     let whole = super::sentence::whole(text, &tokens);
@@ -134,7 +134,7 @@ pub(super) fn named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> 
     })
 }
 
-/// Whether words name a month, a weekday or a day from now, and not a bare number.
+/// True if the words name a month, a weekday or a relative day, as opposed to a bare number.
 fn is_timed_word(part: &Sentence<'_>) -> bool {
     (0..part.len()).any(|at| {
         let word = part.part_from(at).cursor();
@@ -179,7 +179,7 @@ fn counted(n: i64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
-/// "How many nights from 19 July to 27 July?"
+/// Answers "How many nights from 19 July to 27 July?"
 fn between(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     const ASKS: &[(&str, &str)] =
         &[("how many days", "day"), ("how many nights", "night"), ("how many weeks", "week"), ("how long", "day")];
@@ -207,10 +207,10 @@ const DATE: &[&str] = &[
     "when is|was",
     "what|which weekday|day ?of ?the ?week",
 ];
-/// Words that end such a question.
+/// Words at the end of such a question.
 const DATE_END: &str = "?falls ?fall ?is ?it ?on ?a ?this ?year ?please";
 
-/// "What day is 24 December?", "what's the date next Friday?", "when is Easter?".
+/// Answers "What day is 24 December?", "what's the date next Friday?", "when is Easter?".
 fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     if sentence.is_all_of("what|what's|which ?is ?the week ?number ?is ?it ?this ?now") {
         return Some(format!("It is week {}.", now.iso_week().week()));
@@ -241,7 +241,7 @@ fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     })
 }
 
-/// "11 September is a Saturday, right?", "is the 3rd a Monday?": which day it is.
+/// Answers "11 September is a Saturday, right?" and "is the 3rd a Monday?" with the weekday.
 fn is_it(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     let body = sentence.body();
     let rest = body.skipping("is|was");
@@ -253,13 +253,13 @@ fn is_it(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     (is_asked && ends).then(|| format!("{}: {}.", rest.part_until(at).text(), day.format("%A, %-d %B %Y")))
 }
 
-/// The one day that is all of these words.
+/// Parses words that are entirely a day.
 fn day_of(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     if body.is_blank() {
         return None;
     }
     let text = body.text();
-    // A day with its year may lie behind.
+    // A date with its year may be in the past.
     if let Some(Err(TimeTrouble::Past)) = parse_only_day(text, now)
         && let Some(day) = past_day(text)
     {
@@ -273,7 +273,7 @@ fn day_of(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     })
 }
 
-/// "14 July 1989", "July 14, 1989", `1989-07-14`.
+/// Parses "14 July 1989", "July 14, 1989", `1989-07-14`.
 fn past_day(text: &str) -> Option<NaiveDate> {
     let text = words::one_line(&text.replace(',', " "));
     ["%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y", "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y"]
@@ -292,7 +292,7 @@ const AGENDA: &[&str] = &[
     "what does my day|schedule look like ?on",
 ];
 
-/// "What do I have on Friday?"
+/// Parses "What do I have on Friday?"
 fn agenda(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let days = AGENDA.iter().filter_map(|pattern| sentence.after(pattern));
     const LATER: &str = "?this later|morning|afternoon|evening|tonight";
@@ -316,7 +316,7 @@ const TIMER: &[&str] = &[
     "timer ?for|of|:",
 ];
 
-/// "Stop the oven timer, it's brown already".
+/// Parses "Stop the oven timer, it's brown already".
 fn stopped(sentence: &Sentence<'_>) -> Option<Reading> {
     let rest = sentence.after("stop|cancel|end|delete|kill|turn ?off the|my")?.body();
     let at = (1..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().phrase("timer|alarm").is_some())?;
@@ -329,7 +329,7 @@ fn stopped(sentence: &Sentence<'_>) -> Option<Reading> {
         .then_some(Reading::Command(OfflineCommand::CancelReminder { which: super::Which::Text(name) }))
 }
 
-/// "Set a timer for 10 minutes", "10 minute timer": nothing about it is open, so that it is set unasked.
+/// Parses "Set a timer for 10 minutes" and "10 minute timer". Such orders are unambiguous, so the timer is set without a question.
 fn timer(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let set = |time: &Sentence<'_>, of: &Sentence<'_>| {
         let when = match parse_only_time(&format!("in {}", time.text().replace('-', " ")), now)?.ok()? {

@@ -1,5 +1,5 @@
-//! What a person tells that they did: a task of that kind is finished by it, or things bought go off the shopping list. Which there
-//! are only the tool knows; where there is none nothing is claimed.
+//! Parses reports of finished work, which finish a task or take bought things off the shopping list. Only the tool knows the tasks and
+//! items; without a match nothing is claimed.
 
 use chrono::DateTime;
 
@@ -7,7 +7,7 @@ use reveille_base::zone::Tz;
 
 use super::{OfflineCommand, Reading, lists, sentence::Sentence};
 
-/// What was done, and the task that it was.
+/// Verbs of finished work, with the verb of the task.
 const DID: &[(&str, &str)] = &[
     ("called|rang|phoned", "call"),
     ("emailed|mailed", "email"),
@@ -95,13 +95,13 @@ const DID: &[(&str, &str)] = &[
     ("swept", "sweep"),
     ("polished", "polish"),
 ];
-/// With these things are bought.
+/// Verbs of buying.
 const BUYS: &[&str] = &["buy", "get", "pick"];
-/// What else such a sentence can hold; then it tells more than that something is done.
+/// Words by which a sentence says more than that something is done.
 const MORE: &str = "but|because|so|when|while|if|that|which|who|until|unless|not|never|didn't|nearly|almost|him|her|them|it|me|us|this|you|your|to|?";
-/// Tokens that what was done has at most.
+/// Maximum tokens of the object.
 const MAX_TOKENS: usize = 10;
-/// When it was: said at the end, and no part of the task.
+/// Times at the end, which aren't part of the task.
 const WHEN: &[&str] = &[
     "this morning|afternoon|evening|week",
     "last night",
@@ -111,10 +111,10 @@ const WHEN: &[&str] = &[
     "at last",
 ];
 
-/// What follows a thing of which it is told that it is done: "the room's booked".
+/// Words that declare a thing done: "the room's booked".
 const DONE: &[&str] = &["done", "finished", "sorted", "complete", "completed", "ready", "packed", "handled", "dealt"];
 
-/// The sentence with "is" in full, where it tells that something is done: "dry cleaning's done".
+/// Expands "is" in a sentence that declares a thing done: "dry cleaning's done".
 pub(super) fn uncontracted(text: &str) -> Option<String> {
     const SAYS_MORE: &[&str] = &[
         "it",
@@ -173,7 +173,7 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
     if object.is_blank() || object.len() > MAX_TOKENS || tells_more || object.is_pronoun() {
         return None;
     }
-    // "Got home", "got the flu", "done with it": only what is said in full is told of a thing bought.
+    // "Got home", "got the flu", "done with it": short forms count as purchases only with an article.
     let is_thing = object.cursor().phrase("the|some|my").is_some();
     let is_of_a_number = object.cursor().phrase("?the task|reminder|number|todo|#").is_some()
         || object.cursor().number().is_some()
@@ -191,11 +191,11 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
 }
 
 const IS_DONE: &[(&str, ())] = &[("is|are", ()), ("has|have been", ())];
-/// What is no task's thing.
+/// Subjects that can't be a task's object.
 const NO_THING: &str =
     "i|we|he|she|they|it|you|a|an|both|all|everything|nothing|who|what|which|this|that|nobody|some|your";
 
-/// "The rent is paid", "the milk has been bought".
+/// Parses "The rent is paid", "the milk has been bought".
 fn is_done(body: &Sentence<'_>) -> Option<Reading> {
     let at = (1..body.len()).find(|at| body.part_from(*at).cursor().lookup(IS_DONE).is_some())?;
     let said = without_time(&body.part_from(at).skipping("is|are|has|have ?been ?now ?already ?all"));
@@ -211,7 +211,7 @@ fn is_done(body: &Sentence<'_>) -> Option<Reading> {
     Some(Reading::Command(OfflineCommand::Did { task, items: items.unwrap_or_default(), fact: body.text().to_owned() }))
 }
 
-/// "Brandt invoice is out, tick it off": what it is of stands before the comma.
+/// Parses "Brandt invoice is out, tick it off": the thing stands before the comma.
 fn ticked_off(body: &Sentence<'_>) -> Option<Reading> {
     let at = (2..body.len()).find(|at| {
         let tail = body.part_from(*at);
@@ -233,7 +233,7 @@ fn ticked_off(body: &Sentence<'_>) -> Option<Reading> {
     })
 }
 
-/// "Chestnuts done, jus done": each by itself.
+/// Parses "Chestnuts done, jus done", item by item.
 fn several_done(body: &Sentence<'_>, sentence: &Sentence<'_>) -> Option<Reading> {
     let comma = (1..body.len()).find(|at| body.part_from(*at).cursor().phrase(",|and").is_some())?;
     let done = |part: &Sentence<'_>| match is_done(part).or_else(|| noted(part))? {
@@ -250,14 +250,14 @@ fn several_done(body: &Sentence<'_>, sentence: &Sentence<'_>) -> Option<Reading>
     (!sentence.is_bare_question()).then_some(Reading::Commands(commands))
 }
 
-/// What is done to things, and not by somebody: "invoice sent", "plants watered".
+/// Participles that apply to things rather than people: "invoice sent", "plants watered".
 const DONE_TO_THINGS: &str = "sent|paid|booked|posted|watered|ordered|returned|cleaned|washed|fixed|repaired|signed|submitted|packed|printed|filed|mowed|\
                               fed|ironed|hoovered|vacuumed|emptied|renewed|bought|picked|collected|delivered|written|made|baked|cooked|sorted|cancelled|\
                               canceled|wrapped|charged|filled|done|finished";
 
-/// "Invoice sent", "plants watered": a thing and what was done to it, in few words.
+/// Parses "Invoice sent", "plants watered": a thing with a participle, in few words.
 fn noted(body: &Sentence<'_>) -> Option<Reading> {
-    /// Tokens that it has at most.
+    /// Maximum tokens, plus one.
     const MAX_NOTE: usize = 6;
     let said = without_time(body);
     let last = said.len().checked_sub(1).filter(|last| (1..MAX_NOTE).contains(last))?;

@@ -1,6 +1,6 @@
-//! Messages that lean on the one before: "and in Lisbon?", "make that 8", "take the bananas off". Each is said again in full, in the
-//! words of both, and then read like any other; so it can do nothing that a whole sentence couldn't. A message that fits no form here
-//! stands for itself.
+//! Completes messages that depend on the one before: "and in Lisbon?", "make that 8", "take the bananas off". Each is rewritten as a full
+//! sentence from the words of both and then parsed as usual, so it can do no more than a full sentence could. Any other message stands
+//! alone.
 
 use chrono::{DateTime, Timelike as _};
 
@@ -10,12 +10,12 @@ use super::{
     OfflineCommand, ParsedMessage, Which, language_of, parse, sentence, sentence::Sentence, spelling::tokens_of,
 };
 
-/// Words of the longest message that leans on another.
+/// Maximum words of a dependent message.
 const MAX_WORDS: usize = 12;
-/// Words that a part has at most which is replaced by a new one.
+/// Maximum words of a replaced part.
 const MAX_PART: usize = 6;
 
-/// What a message says in full, where it leans on the person's last one or on the list that was spoken of last.
+/// Completes a message from the person's last one, or from the list mentioned last. `None` if the message stands alone.
 pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now: DateTime<Tz>) -> Option<String> {
     let text = text.trim();
     if text.contains('\n') || text.split_whitespace().count() > MAX_WORDS || language_of(text).is_some() {
@@ -43,7 +43,7 @@ pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now
     of_last(&said, before, &past, commands, now).or_else(|| of_list(&said, commands, list, now))
 }
 
-/// What leans on the message right before.
+/// Completes a message from the one right before.
 fn of_last(
     said: &Sentence<'_>,
     (earlier, at): (&str, DateTime<Tz>),
@@ -83,7 +83,7 @@ fn of_last(
     }
 }
 
-/// "No wait, 7:15", after "remind me at 6:45 …" was offered.
+/// Completes "No, wait, 7:15" after the offer of "remind me at 6:45 …".
 fn of_offered(said: &Sentence<'_>, form: &str, now: DateTime<Tz>) -> Option<String> {
     let part = corrected(said)?;
     let is_short = !part.is_blank() && part.len() <= 4 && part.text().contains(|c: char| c.is_ascii_digit());
@@ -91,9 +91,9 @@ fn of_offered(said: &Sentence<'_>, form: &str, now: DateTime<Tz>) -> Option<Stri
     if is_short { replaced(form, part.text(), is_reminder) } else { None }
 }
 
-/// What begins a message that puts something in the place of something said.
+/// Openers of a message that replaces an earlier part.
 const LEAD: &str = "?ok|okay|oh|hm|hmm|ah|right|cool|great|thanks|so ?, and|or|but|also|what|how|now|then ?what|how ?, ?about ?if ?it's|it ?is ?,";
-/// What follows the words that begin a correction: "no, sorry, make that …". At least one must stand there.
+/// Returns the words after the opener of a correction: "no, sorry, make that …". `None` without an opener.
 fn corrected<'t>(said: &Sentence<'t>) -> Option<Sentence<'t>> {
     const WORDS: &str = "oh|oops|ah|hm|hmm|wait|no|nope|sorry|hang|actually|make|change|meant|mean|that|it|it's|its|should|be|to|correction|rather|better|i|of|course";
     const OPENERS: &str =
@@ -108,7 +108,7 @@ fn corrected<'t>(said: &Sentence<'t>) -> Option<Sentence<'t>> {
     (start > 0 && is_meant && !rest.is_blank()).then_some(rest)
 }
 
-/// Whether a text is read as one command of a kind.
+/// True if a text is parsed as commands of one kind only.
 fn is(text: &str, now: DateTime<Tz>, kind: impl Fn(&OfflineCommand) -> bool) -> bool {
     match parse(text, now) {
         ParsedMessage::Commands(commands) => !commands.is_empty() && commands.iter().all(kind),
@@ -120,7 +120,7 @@ fn is_sum(text: &str, now: DateTime<Tz>) -> bool {
     is(text, now, |command| matches!(command, OfflineCommand::Sum { .. }))
 }
 
-/// Whether words say something of their own, so that they lean on nothing.
+/// True if words have a meaning of their own, so that they depend on nothing.
 fn stands_alone(text: &str, now: DateTime<Tz>) -> bool {
     match parse(text, now) {
         ParsedMessage::Commands(commands) => !commands.iter().all(|one| matches!(one, OfflineCommand::Small(_))),
@@ -129,7 +129,7 @@ fn stands_alone(text: &str, now: DateTime<Tz>) -> bool {
     }
 }
 
-/// "And in Lisbon?", "what about 20%?", "divide that by 2", "how many days till then?".
+/// Completes "And in Lisbon?", "what about 20%?", "divide that by 2", "how many days till then?".
 fn of_sum(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
     if let Some(full) = that_day(said, answer) {
         return Some(full);
@@ -148,7 +148,7 @@ fn of_sum(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -
     replaced(earlier, part.text(), |full| is_sum(full, now))
 }
 
-/// "Divide that by 2", "times 3", "half of that": the last result takes part.
+/// Completes "Divide that by 2", "times 3", "half of that" with the last result.
 fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<String> {
     let result = answer.rsplit_once("= ")?.1.split_whitespace().next()?;
     result.parse::<f64>().ok()?;
@@ -176,7 +176,7 @@ fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<S
     is_sum(&full, now).then_some(full)
 }
 
-/// "Remind me that day to check my account": the day that was worked out.
+/// Completes "Remind me that day to check my account" with the day just calculated.
 fn that_day(said: &Sentence<'_>, answer: &str) -> Option<String> {
     let (_, day) = answer.trim_end_matches('.').rsplit_once(", ")?;
     chrono::NaiveDate::parse_from_str(day, "%d %B %Y").ok()?;
@@ -186,7 +186,7 @@ fn that_day(said: &Sentence<'_>, answer: &str) -> Option<String> {
     Some(format!("{} on {day} {}", said.part_until(at).text(), after.text()))
 }
 
-/// "How many days till then?": the day that was spoken of.
+/// Completes "How many days till then?" with the day mentioned before.
 fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
     let at = (0..said.len()).rev().find(|at| said.part_from(*at).cursor().phrase("then|that|it").is_some())?;
     let asks = said.has("days|weeks|weekday|long|far|day|away");
@@ -212,7 +212,7 @@ fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz
     day_in(told).or_else(|| day_in(earlier))
 }
 
-/// What a word looks like: its letters and its digits, in one mark for each run.
+/// Returns a word's shape, with one mark for each run of letters or digits.
 fn shape(text: &str) -> String {
     let marks = text.chars().map(|c| {
         if c.is_alphabetic() {
@@ -235,12 +235,12 @@ fn shape(text: &str) -> String {
 const PREPOSITIONS: &[&str] =
     &["in", "on", "to", "for", "of", "at", "until", "till", "from", "into", "between", "by", "with", "about"];
 
-/// Words of the question itself, which stay.
+/// Question words, which are never replaced.
 const ASKING: &[&str] = &[
     "what", "what's", "whats", "is", "are", "was", "how", "many", "much", "when", "when's", "time", "day", "days", "it",
 ];
 
-/// A sentence with a part of it in other words: the part that is like them, where the whole is then read as it should be.
+/// Replaces the part of a sentence most similar to the new words, such that the result fits.
 fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     let words: Vec<&str> = earlier.trim_end_matches(['?', '!', '.', ' ']).split_whitespace().collect();
     let first = part.split_whitespace().next()?.to_lowercase();
@@ -268,7 +268,7 @@ fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<St
             Some((likeness, len, from))
         })
         .collect();
-    // Of what is equally like it: the longest part that begins so, else the last.
+    // Of equally similar parts: the longest, then the last.
     places.sort_by_key(|(likeness, len, from)| {
         (*likeness, if *likeness == 1 { 0 } else { usize::MAX - len }, usize::MAX - from)
     });
@@ -281,7 +281,7 @@ fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<St
     })
 }
 
-/// "And Tom's?" after a question for Anna's birthday.
+/// Completes "And Tom's?" after a question about Anna's birthday.
 fn of_question(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
     const ASKS: &[&str] = &["what's", "who's", "where's", "when's", "how's", "it's", "that's", "there's"];
     let part = said.after(LEAD)?.body();
@@ -304,7 +304,7 @@ fn of_question(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<
     matches!(parse(&full, now), ParsedMessage::Question(_)).then_some(full)
 }
 
-/// "She wears size 39", after "my sister Anna's birthday is in May": said of whom was spoken of.
+/// Completes "She wears size 39" after "my sister Anna's birthday is in May".
 fn of_subject(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
     const WHO: &[(&str, bool)] =
         &[("he|she|they|it", false), ("he's|she's|they're|it's", false), ("his|her|their|its", true)];
@@ -337,8 +337,7 @@ fn of_subject(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<S
     (is_statement || is_question).then_some(full)
 }
 
-/// Whom or what a sentence is about: "my sister Anna" of "my sister Anna's birthday is on 14 January", "Anna" of "when is Anna's
-/// birthday?".
+/// Finds the subject of a sentence: "my sister Anna" of "my sister Anna's birthday is on 14 January", "Anna" of "when is Anna's birthday?".
 fn subject_of(text: &str) -> Option<String> {
     const VERBS: &[&str] = &[
         "does", "do", "did", "should", "is", "are", "was", "were", "has", "have", "had", "likes", "lives", "works",
@@ -361,7 +360,7 @@ fn subject_of(text: &str) -> Option<String> {
         0
     };
     let rest = words.get(begin..)?;
-    // "When does Mirela come?": of her, by her name.
+    // "When does Mirela come?" has the subject "Mirela".
     if asks {
         let named: Vec<String> =
             rest.iter().take_while(|word| word.starts_with(char::is_uppercase)).map(|word| bare(word)).collect();
@@ -382,14 +381,14 @@ fn subject_of(text: &str) -> Option<String> {
     ((1..=4).contains(&subject.len()) && !NO_SUBJECT.contains(&first.as_str())).then(|| subject.join(" "))
 }
 
-/// "And call the bank", "post the parcel too".
+/// Completes "And call the bank", "post the parcel too".
 fn another_task(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     let title = added(said, now)?;
     let is_title = title.is_body() && !title.is_pronoun() && !title.is_statement() && title.len() >= 2;
     is_title.then(|| format!("add task {}", title.text()))
 }
 
-/// What is added to something: the words behind "and" or "also", or before "too".
+/// Returns the addition in a message: the words after "and" or "also", or before "too".
 fn added<'t>(said: &Sentence<'t>, now: DateTime<Tz>) -> Option<Sentence<'t>> {
     const MORE: &str = "?oh|ah|ok|okay|yes ?, and|also|plus|another|then ?also ?one|another ?: ?,";
     let begun = said.cursor().phrase(MORE).map(|end| said.rest_at(end).body());
@@ -402,7 +401,7 @@ fn added<'t>(said: &Sentence<'t>, now: DateTime<Tz>) -> Option<Sentence<'t>> {
     (!part.is_blank() && !part.has("remind|reminder|remember|and") && !stands_alone(part.text(), now)).then_some(part)
 }
 
-/// "And the last one", "3 as well".
+/// Completes "And the last one", "3 as well".
 fn another_done(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     const MORE: &str = "?oh|ah ?, and|also|plus ?also ?,";
     let begun = said.cursor().phrase(MORE).map(|end| said.rest_at(end).body());
@@ -419,7 +418,7 @@ fn another_done(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     is(&full, now, |command| matches!(command, OfflineCommand::TaskDone { .. })).then_some(full)
 }
 
-/// "Make that 8", "no, friday", "and again at 9", "and to feed the cat".
+/// Completes "Make that 8", "no, friday", "and again at 9", "and to feed the cat".
 fn of_reminder(
     said: &Sentence<'_>,
     earlier: &str,
@@ -465,7 +464,7 @@ fn of_reminder(
     if time.is_blank() || said.is_bare_question() {
         return None;
     }
-    // "Make it 7" of a reminder at 18:00 is 19:00: of the two hours of that name the one nearer to it.
+    // "Make it 7" for a reminder at 18:00 means 19:00: the nearer of the two hours.
     if let Some(OfflineCommand::Remind { when: When::At(slot), .. }) = commands.last()
         && let Some((hour @ 1..=12, end)) = time.skipping("at").cursor().number()
         && time.rest_at(end).is_blank()
@@ -480,7 +479,7 @@ fn of_reminder(
         .find(|full| is(full, now, is_moved))
 }
 
-/// "Dentist on the 24th at 9:40, remind me an hour before": all in one sentence.
+/// Parses "Dentist on the 24th at 9:40, remind me an hour before" in one sentence.
 pub(super) fn reminded_before(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
     let at = (2..sentence.len()).find(|at| {
         let order = sentence.part_from(*at);
@@ -498,11 +497,11 @@ pub(super) fn reminded_before(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Opt
     }
 }
 
-/// "Remind me of that tomorrow", "remind me the day before at 6": of what was just told, and by the day that it names.
+/// Completes "Remind me of that tomorrow", "remind me the day before at 6" with the fact just told and the day in it.
 fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<Tz>) -> Option<String> {
     let rest = said.without_courtesy().after("?and ?please ?can|could|will ?you ?please remind me|us")?.body();
     let what = what.split_once(" (said on ").map_or(what, |(fact, _)| fact);
-    // "At 10 their time" is at another hour here.
+    // "At 10 their time" is another hour here.
     if ["their time", "local time", "his time", "her time", "over there"]
         .iter()
         .any(|elsewhere| what.contains(elsewhere))
@@ -512,7 +511,7 @@ fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<
     let is_reminder = |full: &String| is(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
     let of = |rest: &Sentence<'_>| {
         (0..rest.len()).find(|at| {
-            // "That the Webers are coming" is another thing.
+            // "That the Webers are coming" is a text of its own.
             let after = rest.part_from(*at).after("?of|about|to ?do it|that|this").map(|after| after.body());
             after.is_some_and(|after| after.is_blank() || super::change::is_time(after.text(), now))
         })
@@ -553,7 +552,7 @@ fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<
     (is_of_it && is_reminder(&full)).then_some(full)
 }
 
-/// "30 minutes before": by the time that a fact names.
+/// Completes "30 minutes before" with the time that a fact names.
 fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> {
     let (distance, rest) = lower.split_once(" before")?;
     let mut words = distance.split_whitespace();
@@ -576,7 +575,7 @@ fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> 
     let found = reveille_base::schedule::parse_when(what, at)?;
     let named = what.get(found.span)?;
     let When::At(slot) = found.when.ok()? else { return None };
-    // A day alone has no time before which it could be.
+    // A day alone has no time to subtract from.
     let rest = rest.trim().trim_start_matches("that").trim_start_matches("it").trim();
     let to = ["so that i can ", "so i can ", "to "].iter().find_map(|lead| rest.strip_prefix(lead));
     let what = match to {
@@ -590,7 +589,7 @@ fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> 
     Some(format!("remind me {}: {what}", (slot.civil - before).format("on %-d %B %Y at %H:%M")))
 }
 
-/// "Sorry, 44", "I meant Zoe": the value of the fact that was just told.
+/// Completes "Sorry, 44", "I meant Zoe" with the fact just told.
 fn corrected_fact(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
     let value = corrected(said)?;
     let is_value = !value.is_blank() && value.len() <= 3 && !said.is_question();
@@ -612,7 +611,7 @@ fn corrected_fact(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Opti
     is_fact(&full).then_some(full)
 }
 
-/// What leans on the list that was spoken of last: "and some washing-up liquid", "take the bananas off", "clear it".
+/// Completes "and some washing-up liquid", "take the bananas off", "clear it" with the list mentioned last.
 fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>, now: DateTime<Tz>) -> Option<String> {
     let list = list?;
     let name = list.to_lowercase();

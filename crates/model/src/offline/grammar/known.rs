@@ -1,4 +1,4 @@
-//! Sentences that are known as a whole: lists, status, help, greetings and thanks.
+//! Parses sentences known as a whole: lists, status, help, greetings, thanks and small talk.
 
 use chrono::DateTime;
 
@@ -385,7 +385,7 @@ const WHOLE: &[(&str, Whole)] = &[
     ),
 ];
 
-/// Words for company's sake in a row, with commas between: "ok cheers, have a good weekend". The last says what is answered.
+/// Parses small talk in several parts, with commas between: "ok cheers, have a good weekend". The last part gets the answer.
 pub(super) fn small_talk(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
     let mut rest = *sentence;
     let mut last = None;

@@ -1,8 +1,9 @@
-//! Languages other than English, by their commonest words: a person is told in their own that only English is read here.
+//! Detects languages other than English by their most common words, to tell the person in their own language that only English is
+//! understood.
 
 use super::spelling::tokens_of;
 
-/// A language that is recognised, but not read.
+/// A language that is detected but not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// Deutsch.
@@ -18,7 +19,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The one line that a person who writes in it is told.
+    /// The notice to a person who writes in this language.
     pub const fn notice(self) -> &'static str {
         match self {
             Self::German => {
@@ -84,16 +85,16 @@ const WORDS: [(Language, &str); 5] = [
     ),
 ];
 
-/// Words that tell a language by themselves.
+/// Words that suffice alone to detect a language.
 const GREETINGS: &str = "danke hallo hilfe guten hola gracias buenos buenas bonjour merci salut bonsoir grazie buongiorno buonasera obrigado obrigada olá";
 
-/// Common English words, with which a sentence is English. Those that another language has as well count for both.
+/// Common English words. Words that also exist in another language count for both.
 const ENGLISH: &str = "i you he she it we they me my your his her our their the a an and or not is are was were be been am do does did have has had \
                        can could will would should must to of in on at for with from by about as that this what when where why how who which \
                        please thanks remind remember add task list today tomorrow yesterday call buy get tell know don't isn't it's i'm that's what's \
                        hello hi good so no if but all any new up out now";
 
-/// The language of a text that isn't English; `None` where it may be English.
+/// Detects the language of a text. `None` if it may be English.
 pub fn language_of(text: &str) -> Option<Language> {
     let tokens = tokens_of(text);
     let words: Vec<&str> = tokens.iter().filter(|token| !token.is_mark()).map(|token| token.text.as_str()).collect();

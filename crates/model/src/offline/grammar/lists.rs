@@ -1,4 +1,4 @@
-//! Lists of things: shopping, packing, films to see. Each is a section of its own in the semantic memory.
+//! Parses commands for lists: shopping, packing, films to see. Each list is a section of its own in the semantic memory.
 
 use chrono::DateTime;
 
@@ -6,16 +6,16 @@ use reveille_base::zone::Tz;
 
 use super::{OfflineCommand, Reading, sentence::Sentence};
 
-/// The list that is meant where a shop is.
+/// The list for anything bought.
 const SHOPPING: &str = "Shopping list";
-/// What is no name of a list of things: those of tasks and reminders, and words around a name.
+/// Words that name no list: those of tasks and reminders, and words around a name.
 const NO_NAME: &str = "task|tasks|todo|to-do|todos|reminder|reminders|my|the|our|a|an|this|that|your|on|to|from|of|off|for|and|is|long|whole|full|active|\
                        open|current|me|is|what|what's|check";
-/// What stands before an item without being of it.
+/// Words before an item that aren't part of its name.
 const JOINTS: &str = "?and ?also";
-/// The same of what is bought: "some milk".
+/// The same for purchases: "some milk".
 pub(super) const TO_BUY: &str = "?and ?also ?some|the|more ?of";
-/// Words that an item has at most.
+/// Maximum words of an item.
 const MAX_ITEM_WORDS: usize = 10;
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
@@ -26,7 +26,7 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
     Some(if sentence.is_bare_question() { Reading::Question } else { Reading::Command(command) })
 }
 
-/// A list's name that begins here, and where it ends: "my shopping list", "the list of films".
+/// Parses a list's name at the beginning: "my shopping list", "the list of films". Also returns the rest.
 fn list_at<'t>(sentence: &Sentence<'t>) -> Option<(String, Sentence<'t>)> {
     let bare = sentence.skipping("?my|the|our|a");
     if let Some(end) = bare.cursor().phrase("shopping|groceries|grocery") {
@@ -43,7 +43,7 @@ fn list_at<'t>(sentence: &Sentence<'t>) -> Option<(String, Sentence<'t>)> {
     is_long.then(|| (titled(named(2)), bare.part_from(3)))
 }
 
-/// "packing" is "Packing list".
+/// Builds a list's name: "packing" becomes "Packing list".
 fn titled(name: &str) -> String {
     let mut chars = name.chars();
     let first = chars.next().map(char::to_uppercase).into_iter().flatten();
@@ -51,14 +51,14 @@ fn titled(name: &str) -> String {
     format!("{name} list")
 }
 
-/// A list that is all of the rest.
+/// Parses a rest that is entirely a list's name.
 fn whole_list(sentence: &Sentence<'_>) -> Option<String> {
     let (list, rest) = list_at(&sentence.body())?;
     rest.is_all_of("?please ?now ?right ?now ?again ?so ?far ?today ?then ?too ?also ?as ?well ?, ?please|thanks")
         .then_some(list)
 }
 
-/// "We're out of pasta, put it on the shopping list".
+/// Parses "We're out of pasta, put it on the shopping list".
 fn run_out(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     const OUT: &str =
         "?i'm|we're|i|we|i've|we've ?am|are|have ?ran|run|nearly|almost ?completely ?running out|low of|on";
@@ -93,7 +93,7 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     {
         return added(titled(rest.part_until(colon).text()), &rest.part_from(colon + 1));
     }
-    // "New list: things for the allotment": a name, and nothing on it yet.
+    // "New list: things for the allotment": a name, and no items yet.
     if let Some(name) = sentence.after("start|make|create|begin|new ?a|an|another ?new list :|called|named") {
         let is_name = !name.text().contains(',') && name.body().is_body() && name.body().len() <= 5;
         let name = name.body().skipping("things|stuff for|to ?the|my").skipping("the|my");
@@ -120,7 +120,7 @@ fn added(list: String, items: &Sentence<'_>) -> Option<OfflineCommand> {
     let colon = (1..items.len().min(5)).find(|at| items.part_from(*at).cursor().text() == ":");
     let items = &match colon {
         Some(at) if items.cursor().phrase("for|of").is_some() => items.part_from(at + 1),
-        // "Start a packing list for Lisbon": nothing is on it yet.
+        // "Start a packing list for Lisbon": no items yet.
         None if items.cursor().phrase("for|of").is_some() => {
             return Some(OfflineCommand::ListShow { list: Some(list) });
         }
@@ -130,7 +130,7 @@ fn added(list: String, items: &Sentence<'_>) -> Option<OfflineCommand> {
     Some(OfflineCommand::ListAdd { list, items })
 }
 
-/// The things that are named, one by one: "milk, eggs and a loaf of bread".
+/// Splits an enumeration into items: "milk, eggs and a loaf of bread".
 pub(super) fn items_of(sentence: &Sentence<'_>, lead: &str) -> Option<Vec<String>> {
     let body = sentence.body();
     let mut items = Vec::new();
@@ -165,7 +165,7 @@ const SHOW: &[&str] = &[
     "",
 ];
 
-/// "What's on the shopping list?", "what do we need to buy?", "what's on it?".
+/// Parses "What's on the shopping list?", "what do we need to buy?", "what's on it?".
 fn show(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     const BUY: &[&str] = &[
         "what ?else do|should i|we ?still need|have|want|got ?to ?buy|get ?from ?at ?the ?shop|store|supermarket|shops|market",
@@ -187,7 +187,7 @@ fn show(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     if is_any(IT) {
         return Some(OfflineCommand::ListShow { list: None });
     }
-    // "Is milk on the shopping list?" is answered by the list.
+    // "Is milk on the shopping list?" is answered by the whole list.
     let asked = sentence.cursor().phrase("is|are|do|did|have").and_then(|_| {
         (1..sentence.len()).rev().find_map(|index| whole_list(&sentence.part_from(index).after("on|to")?))
     });
@@ -206,10 +206,10 @@ fn show(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
 
 const TAKE: &str = "remove|delete|take|cross|scratch|tick|check|strike|drop|erase";
 
-/// "Take milk off the shopping list", "cross milk and eggs off my shopping list".
+/// Parses "Take milk off the shopping list", "cross milk and eggs off my shopping list".
 fn take(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     let rest = sentence.rest_at(sentence.cursor().phrase(TAKE)?);
-    // Off which list isn't said: a task's, or that of shopping.
+    // The list isn't named: a task or a shopping item.
     let bare = (1..rest.len()).find(|at| rest.part_from(*at).is_all_of("off|from the|my list"));
     if let Some(thing) = bare.map(|at| rest.part_until(at).body().skipping("the|my")) {
         let which = thing.which()?;
@@ -223,7 +223,7 @@ fn take(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     })
 }
 
-/// "Clear the shopping list", "I bought everything on the shopping list".
+/// Parses "Clear the shopping list", "I bought everything on the shopping list".
 fn clear(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     const BOUGHT: &str = "i|we|i've|we've ?have ?just bought|got everything|all ?of ?it ?on|from";
     let verb = sentence.cursor().phrase("clear|empty|wipe|delete|erase|reset ?out ?everything|all ?on|from|off");

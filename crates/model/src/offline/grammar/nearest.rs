@@ -1,4 +1,4 @@
-//! What is near a command without being one: it is asked with the command as it would be understood, and never done unasked.
+//! Finds the command most similar to a message beyond the grammar. The command is offered as a question, never executed directly.
 
 use chrono::DateTime;
 
@@ -9,16 +9,16 @@ use reveille_base::{
 
 use super::{OfflineCommand, ParsedMessage, is_foreign, parse, sentence, spelling, stated};
 
-/// What is said of a message that isn't understood.
+/// The reply to a message beyond the grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Near {
-    /// This may be meant: a command as the grammar reads it.
+    /// A command that was probably meant, in a form that the grammar understands.
     Form(String),
-    /// A question, to be sent as it stands.
+    /// A finished question.
     Ask(String),
 }
 
-/// How a message begins, and the commands that it may be: `{}` is the rest. The first that is understood is the one.
+/// Openers with the commands that they may mean, where `{}` is the rest. The first understood one wins.
 const FORMS: &[(&str, &[&str])] = &[
     ("wake ?me ?us up", WAKE_UP),
     ("wake me|us", WAKE_UP),
@@ -34,7 +34,7 @@ const FORMS: &[(&str, &[&str])] = &[
     ("?i|we ?still ?also need|want", &["add {} to the shopping list"]),
 ];
 
-/// Nobody asks to be woken at half past six in the evening without saying so.
+/// An hour for waking means the morning, unless a time of day is said.
 const WAKE_UP: &[&str] = &[
     "remind me {} to wake up",
     "remind me at {} to wake up",
@@ -42,7 +42,7 @@ const WAKE_UP: &[&str] = &[
     "remind me at {} in the morning to wake up",
 ];
 
-/// Openings of alarms, which are asked for when no time is said.
+/// Openers of alarms without a time.
 const ALARMS: &str = "set|start ?me ?up ?an|a|the|my alarm|alarms|timer|timers";
 const NO_TIME: &str = "I can't ring, but I can send you a message at a time. No alarm is set yet: please say when, as in “remind me at 7 to \
                        wake up”.";
@@ -50,23 +50,23 @@ const NO_TIME: &str = "I can't ring, but I can send you a message at a time. No 
 const WHAT_CHANGES: &str = "Sorry, I can't tell what that changes, so nothing has changed. Please say it again as a whole; “undo that” takes back \
                             what I did last.";
 
-/// With one of these "add …" is of something else than shopping.
+/// Words that rule out a shopping item after "add …".
 const NO_ITEM: &str = "to|task|tasks|todo|list|lists|on|in|is|it|that|this|and|a|the|me|more|up|backlog|note";
 
-/// Verbs with which a task begins.
+/// Verbs at the beginning of a task.
 const TASK_VERBS: &str = "buy|get|call|phone|email|pay|book|renew|clean|fix|repair|order|return|wash|paint|water|pick|visit|meet|collect|\
      finish|prepare|pack|file|mow|feed|walk|post|print|sign|submit|schedule|plan|invite";
-/// Behind these a message asks for something of its own: "get me the news".
+/// Words after such a verb that make a request for the assistant: "get me the news".
 const FOR_ME: &str = "me|us|you|it|that|this|him|her|them";
-/// Words that tell of oneself or of what one knows.
+/// Openers of a statement about oneself or one's family.
 const TELLING: &str = "i|i'm|im|i've|my|our|we|we're|the|mum|mom|dad|his|her|their";
-/// A statement with these is about what just goes on, or about the assistant.
+/// Words of a momentary statement, or of one about the assistant.
 const PASSING: &str = "i'll|will|going|was|were|did|think|hope|guess|wonder|mean|told|said|tell|asked|you|your|just|now|today|please|not|never|if|when|\
      can|can't|cannot|could|would|should|try|feel|am";
-/// Longer texts are letters.
+/// Maximum tokens; longer texts are letters.
 const MAX_TOKENS: usize = 24;
 
-/// The command that a message which isn't understood is nearest to; none where nothing is near. `now` is when it was said.
+/// Finds the command most similar to a message that isn't understood; `now` is the message's time. `None` if no command is similar.
 pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     let text = text.trim().trim_end_matches(['.', '!', ' ']);
     let is_plain = !text.contains(['\n', '*', '`', '?', '"', '“', '<', '>', '_', '[']);
@@ -103,7 +103,7 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
             rest.part_from(at + 1).text()
         ));
     }
-    // "…, how much is that?" asks for something else.
+    // "…, how much is that?" is a question instead.
     let asks_at_end = (1..sentence.len()).any(|at| {
         sentence
             .part_from(at)
@@ -145,7 +145,7 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     }
     let body = sentence.body();
     let has_passing = (0..body.len()).any(|index| body.part_from(index).cursor().phrase(PASSING).is_some());
-    // It asks for work of a kind that only a model does.
+    // A request for work that only a model can do.
     if body.cursor().phrase("recommend|suggest|write|draft|translate|explain|summarise|summarize|compose|describe|compare|generate|research|plan me|us").is_some()
         || (1..body.len()).any(|at| body.part_from(at).is_all_of("for me|us"))
         || body.cursor().phrase("recommend|suggest|draft|translate|explain|summarise|summarize|compose").is_some()
@@ -178,7 +178,7 @@ fn is_pronoun_first(body: &sentence::Sentence<'_>) -> bool {
         .is_some()
 }
 
-/// Whether a text is one command with nothing missing.
+/// True if a text is a single complete command.
 fn is_understood(form: &str, now: DateTime<Tz>) -> bool {
     match parse(form, now) {
         ParsedMessage::Commands(commands) => {
@@ -194,12 +194,12 @@ fn is_understood(form: &str, now: DateTime<Tz>) -> bool {
     }
 }
 
-/// The command that keeps a sentence as a fact.
+/// Builds the command that stores a sentence as a fact.
 pub fn remember_form(fact: &str) -> String {
     format!("remember that {fact}")
 }
 
-/// A task whose title says how it recurs: the reminder that does, as it would be understood.
+/// Builds the recurring reminder for a task whose title states a recurrence.
 pub fn recurring_title(title: &str, now: DateTime<Tz>) -> Option<String> {
     let recurs = parse_when(title, now).is_some_and(|found| matches!(found.when, Ok(When::Every(_))));
     let form = format!("remind me to {title}");

@@ -1,22 +1,23 @@
-//! Questions about what a person may have told: these can be answered with "you haven't told me", which no model would know better.
+//! Classifies questions by the facts they ask for. For a personal fact "you haven't told me" is a complete answer, since no model could
+//! know better.
 
 use super::{
     sentence::{self, Sentence},
     spelling::tokens_of,
 };
 
-/// What a question asks for.
+/// The object of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionKind {
-    /// A fact about the person and theirs.
+    /// A fact about the person or their family.
     Personal,
-    /// A fact that they may have told, or that stands in a book.
+    /// A fact that the person may have told, or general knowledge.
     Fact,
-    /// Advice, or work.
+    /// Advice or work.
     Other,
 }
 
-/// With one of these a question asks for advice or for work, not for a fact.
+/// Words of questions for advice or work rather than a fact.
 const ADVICE: &str = "should|shall|could|can|can't|would|will|best|better|recommend|think|feel|mean|means|improve|cook|write|make|say|if|why|weather|rain|need|\
                       news|help|suggest|advise|near|nearby|recipe|recipes|restaurants|ideas|tips|explain|translate|summarise|summarize|calculate|search|find|look|latest|you|your";
 const OPENERS: &[&str] = &[
@@ -27,7 +28,7 @@ const OPENERS: &[&str] = &[
     "am|was|did|have|do|does|is|are|has|had",
 ];
 
-/// What a question asks for, and its words without those that only ask.
+/// Classifies a question and returns its words without the mere asking.
 pub fn asked(question: &str) -> (QuestionKind, String) {
     let tokens = tokens_of(question);
     let sentences = sentence::split(question, &tokens);
@@ -37,7 +38,7 @@ pub fn asked(question: &str) -> (QuestionKind, String) {
     };
     let core = asking.asked();
     let text = if core.is_blank() { question.trim().to_owned() } else { core.text().to_owned() };
-    // "Where did I leave the car?": it was parked. The car's keys weren't.
+    // "Where did I leave the car?" asks for a parking place, unlike a question about the car's keys.
     let last = text.trim_end_matches(|c: char| !c.is_alphanumeric()).rsplit(' ').next().unwrap_or_default();
     let is_vehicle = ["car", "van", "motorbike"].iter().any(|name| last.eq_ignore_ascii_case(name));
     let is_parked = last.eq_ignore_ascii_case("park") || last.eq_ignore_ascii_case("parked");
@@ -51,7 +52,7 @@ fn kind(core: &Sentence<'_>) -> QuestionKind {
     let is_fact = OPENERS.iter().any(|opener| core.cursor().phrase(opener).is_some())
         || core.cursor().phrase("my|our").is_some()
         || core.cursor().text().ends_with("'s");
-    // "How do I get home?" asks for a way.
+    // "How do I get home?" asks for directions.
     let asks_way = core.cursor().phrase("how do|does|did|can i|we|one").is_some()
         || core.cursor().phrase("what do i do").is_some();
     if !is_fact || asks_way || core.has(ADVICE) {

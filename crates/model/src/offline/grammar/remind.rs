@@ -1,4 +1,4 @@
-//! Reminders: who asks for one says when and what of, in any order; or takes one back.
+//! Parses orders to set or cancel reminders, with time and text in any order.
 
 use chrono::DateTime;
 
@@ -12,7 +12,7 @@ use reveille_base::{
 
 use super::{Missing, OfflineCommand, Reading, Which, ask, ask_for, sentence::Sentence};
 
-/// What begins a reminder; `true` where the words alone are no proof and a thing to do must follow.
+/// Openers of a reminder.
 const OPENERS: &[(&str, Opener)] = &[
     ("remind me|us", Opener::Remind),
     ("reminding me|us", Opener::Remind),
@@ -36,16 +36,16 @@ enum Opener {
     Remind,
     /// "Set a reminder for …"
     Reminder,
-    /// "Reminder: …", which a forwarded notice can begin with too.
+    /// "Reminder: …", which may also begin a forwarded notice.
     Label,
     /// "Don't forget to …"
     Duty,
 }
 
-/// What asks to be woken.
+/// Openers of a wake-up call.
 const WAKE: &str = "wake|get me|us ?up";
 
-/// "Wake me at 6:45": in the morning, unless it is said otherwise. What could be either is asked (`nearest`).
+/// Parses "Wake me at 6:45": in the morning, unless stated otherwise. Ambiguous orders become a question (`nearest`).
 pub(super) fn wake_up(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let body = sentence.rest_at(sentence.cursor().phrase(WAKE)?).body();
     let is_wake = sentence.cursor().text() == "wake" && !sentence.is_bare_question();
@@ -60,7 +60,7 @@ pub(super) fn wake_up(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Read
     if is_wake { read.next() } else { None }
 }
 
-/// "I have to take my tablet at 8, can you remind me of that?": what stands before is what it is of.
+/// Returns the text in "I have to take my tablet at 8, can you remind me of that?"
 fn of_that<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
     const OF_THAT: &str = "?please ?so ?can|could|will|would ?you ?please remind me|us ?of|about ?it|that|this ?please";
     const NEEDS: &str = "?i|we ?i've|we've ?really ?also need|have|must|ought|got|gotta|should ?got ?to";
@@ -72,7 +72,7 @@ fn of_that<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
     before.after(NEEDS)
 }
 
-/// These ask for a fact ("remind me what she said") or set a condition ("remind me when I'm home").
+/// Words after the opener that ask for a fact ("remind me what she said") or set a condition ("remind me when I'm home").
 const NO_REMINDER: &str = "what|what's|who|who's|where|when|why|how|which|whose|if|whether|once|unless|whenever|as|after|before|while|until|of";
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
@@ -102,13 +102,13 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
         Opener::Reminder => body.skipping("?for|on|:").body(),
         _ => body,
     };
-    // "Tomorrow remind me at 9 to …": both halves of the time are read together.
+    // "Tomorrow remind me at 9 to …": both halves of the time are parsed together.
     let said =
         if time_said_first.is_empty() { body.text().to_owned() } else { format!("{time_said_first} {}", body.text()) };
     Some(reminder(&said, missed, now))
 }
 
-/// What may follow a reminder, after a comma or "and": what to do when the machine was asleep at its time.
+/// Missed-time policies at the end of a reminder, after a comma or "and", for a time at which the machine was asleep.
 const IF_MISSED: &[(&str, Missed)] = &[
     ("skip ?it|that|them if|when ?it|they ?is|was|are|were missed", Missed::Skip),
     ("skip ?it|that|them if|when you miss|missed it|one|that|them", Missed::Skip),
@@ -121,7 +121,7 @@ const IF_MISSED: &[(&str, Missed)] = &[
     ("even if it|it's ?is late", Missed::Run),
 ];
 
-/// Takes that off the end.
+/// Strips a missed-time policy at the end.
 fn if_missed(body: Sentence<'_>) -> (Sentence<'_>, Missed) {
     let found = (1..body.len()).find_map(|index| {
         let after = body.part_from(index).after_conjunction()?;
@@ -130,7 +130,7 @@ fn if_missed(body: Sentence<'_>) -> (Sentence<'_>, Missed) {
     found.unwrap_or((body, Missed::default()))
 }
 
-/// "Skip it if missed.", by itself: it is about the reminder before it.
+/// Parses "Skip it if missed." as a separate sentence about the reminder before.
 pub(super) fn read_policy(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     policy(sentence).map(Reading::IfMissed)
 }
@@ -148,14 +148,14 @@ fn fact_or_condition(body: &Sentence<'_>) -> Reading {
     }
 }
 
-/// "Tomorrow at 9, please remind me …": the time that stands before, and the rest.
+/// Splits "Tomorrow at 9, please remind me …" into the time in front and the rest.
 fn time_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (&'t str, Sentence<'t>) {
     let opens = |index: usize| sentence.part_from(index).without_courtesy().cursor().lookup(OPENERS).is_some();
     let Some(index) = (1..sentence.len()).find(|index| opens(*index)) else {
         return ("", *sentence);
     };
     let before = sentence.part_until(index).body();
-    // All of what stands before must be a time: "she said tomorrow, remind me" is no request.
+    // The words in front must be entirely a time: "she said tomorrow, remind me" is no request.
     let is_time = parse_when(before.text(), now).is_some_and(|found| {
         found.span.start == 0 && is_courtesy(before.text().get(found.span.end..).unwrap_or_default())
     });
@@ -170,7 +170,7 @@ fn is_courtesy(text: &str) -> bool {
 const TWO_TIMES: &str = "I read more than one time in that, and haven't set a reminder yet: please send one reminder a line, such as \
                          “remind me tomorrow at 9 to call Anna”.";
 
-/// What was said after the opener, split into when and what.
+/// Splits the words after the opener into time and text.
 fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
     if let Some(relative) = parse_relative(said, now) {
         return near(said, &relative, missed, now);
@@ -195,14 +195,14 @@ fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
             Missing::Thing,
             format!("What shall I remind you of {time}? I haven't set a reminder yet: please say what to do."),
         ),
-        // "Call Anna tomorrow at 9 and Bob at 10". A time said right after "remind me" is the one that is meant.
+        // "Call Anna tomorrow at 9 and Bob at 10" has two times. A time right after "remind me" is clear.
         Ok(_) if found.span.start > 0 && parse_when(&what, now).is_some() => ask(TWO_TIMES),
         Ok(_) if is_condition(&what) => Reading::Unclear,
         Ok(when) => Reading::Command(OfflineCommand::Remind { what, when, missed }),
     }
 }
 
-/// A reminder by the time of another thing; without a thing to do it is of that.
+/// Builds a reminder relative to another event; without a text, the event is the text.
 fn near(said: &str, relative: &RelativeTime, missed: Missed, now: DateTime<Tz>) -> Reading {
     let when = said.get(relative.span.clone()).unwrap_or_default();
     let before = said.get(..relative.span.start).unwrap_or_default();
@@ -220,7 +220,7 @@ fn near(said: &str, relative: &RelativeTime, missed: Missed, now: DateTime<Tz>) 
     Reading::Command(OfflineCommand::RemindNear { what, when: when.to_owned(), missed })
 }
 
-/// The words where a time is expected, if some of them weren't read: "remind me tomorrow at lunch to …". They may change the time.
+/// Returns the words of an only partly understood time: "remind me tomorrow at lunch to …". They may change the time.
 fn unread_time(before: &str, time: &str, after: &str) -> Option<String> {
     const LEADS: &str = "to|that|about|of|for|and|:|please|again|,";
     const TIMELY: &str = "at|in|on|by|from|through|until|till|for|between|around|same|this|next|last|week|fortnight|weekend|noon|\
@@ -240,7 +240,7 @@ fn unread_time(before: &str, time: &str, after: &str) -> Option<String> {
         .then(|| format!("{before}{time}{}", after.get(..end).unwrap_or_default()).trim().to_owned())
 }
 
-/// The words around the time, without those that only join them to it.
+/// Joins the words around the time, without connecting words.
 fn thing(before: &str, after: &str) -> String {
     let before = without_lead(before);
     let after = if before.is_empty() { without_lead(after) } else { trim(after) };
@@ -281,7 +281,7 @@ fn when_shall_i(said: &str) -> Reading {
         lead @ ("about" | "of" | "that") => {
             ask_for(Missing::Time, format!("When shall I remind you {lead} {what}? {EXAMPLE}"))
         }
-        // "In a bit to tea": what was meant as a time isn't one.
+        // "In a bit to tea": the words for the time aren't a time.
         lead @ ("in" | "at" | "on" | "after" | "before" | "later" | "soon" | "some" | "sometime") => ask(format!(
             "I didn't understand the time “{}”. I haven't set a reminder yet: please send it again with one such as “in 20 minutes”.",
             if lead == what { lead } else { said.trim() }
@@ -290,7 +290,7 @@ fn when_shall_i(said: &str) -> Reading {
     }
 }
 
-/// "The vitamins" are the vitamins.
+/// Drops the article: "the vitamins".
 fn bare(which: Which) -> Which {
     match which {
         Which::Text(text) => {
@@ -301,7 +301,7 @@ fn bare(which: Which) -> Which {
     }
 }
 
-/// "Cancel reminder 2", "delete the dentist reminder", "don't remind me about the dentist any more".
+/// Parses "Cancel reminder 2", "delete the dentist reminder", "don't remind me about the dentist any more".
 pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     const WHICH: &str = "Which reminder shall I cancel? I haven't changed anything. Send “list reminders” to see them with their \
                          numbers, then “cancel reminder 2”, say.";
@@ -311,7 +311,7 @@ pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Read
         let is_closing = |index: &usize| rest.part_from(*index).is_all_of("?ever any more|longer|time|again ?please");
         let closing = |index: &usize| is_closing(index) || rest.part_from(*index).is_all_of("?, anymore|again ?please");
         let closed = (0..rest.len()).find(closing);
-        // "Don't remind me tomorrow" may be about one time alone.
+        // "Don't remind me tomorrow" may mean a single time.
         if closed.is_none() && sentence.cursor().phrase("stop|quit").is_none() {
             return None;
         }
@@ -335,7 +335,7 @@ pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Read
             let named = sentence.rest_at(verb.skip("the|my|that")).body();
             let last = named.len().checked_sub(1)?;
             let is_one = matches!(named.part_from(last).cursor().text(), "reminder" | "one");
-            // "Drop the last one" may be about a task.
+            // "Drop the last one" may mean a task.
             let is_counted = named.part_until(last).has("last|first|second|third");
             let is_reminder = named.part_from(last).cursor().text() == "reminder";
             (is_one && last > 0 && (is_reminder || !is_counted)).then(|| named.part_until(last))?

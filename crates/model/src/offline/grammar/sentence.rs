@@ -1,25 +1,25 @@
-//! One sentence of a message: a run of its tokens, with what all readers ask of it.
+//! A sentence of a message: a run of tokens, with the tests shared by all parsers.
 
 use reveille_base::schedule::words::{Cursor, Token};
 
 use super::Which;
 
-/// Copies are cheap; parts of a sentence are sentences too.
+/// A sentence or a part of one, cheap to copy.
 #[derive(Clone, Copy)]
 pub(super) struct Sentence<'t> {
-    /// The whole message, which the tokens' spans refer to.
+    /// The whole message, to which the tokens' spans refer.
     message: &'t str,
     tokens: &'t [Token],
-    /// "Could you …": then a question mark at the end asks for nothing else.
+    /// A request such as "Could you …", in which a final question mark has no meaning.
     is_request: bool,
 }
 
-/// All of a message as one sentence.
+/// Returns an entire message as one sentence.
 pub(super) fn whole<'t>(message: &'t str, tokens: &'t [Token]) -> Sentence<'t> {
     Sentence { message, tokens, is_request: false }
 }
 
-/// Cuts a message at line ends and at full stops, question and exclamation marks.
+/// Splits a message at line ends, full stops, question marks and exclamation marks.
 pub(super) fn split<'t>(message: &'t str, tokens: &'t [Token]) -> Vec<Sentence<'t>> {
     let ends = |index: usize| match (tokens.get(index), tokens.get(index + 1)) {
         (Some(token), Some(next)) => ends_sentence(message, tokens, index, token, next),
@@ -37,7 +37,7 @@ pub(super) fn split<'t>(message: &'t str, tokens: &'t [Token]) -> Vec<Sentence<'
     sentences
 }
 
-/// A full stop after these, or after a single letter ("p.m."), ends no sentence.
+/// Abbreviations: a full stop after these, or after a single letter ("p.m."), doesn't end a sentence.
 const ABBREVIATIONS: &[&str] =
     &["mr", "mrs", "ms", "dr", "prof", "st", "no", "nr", "vs", "etc", "approx", "ca", "e.g", "i.e"];
 
@@ -119,7 +119,7 @@ const CLOSING_COURTESY: &[&str] = &[
     "by the way",
 ];
 
-/// How a question is asked in other words.
+/// Indirect forms of questions.
 const ASKING: &[&str] = &[
     "tell|show|give|remind me|us ?again what|what's|when|when's|where|where's|who|who's|which|whose|how|how's|if|whether|why",
     "until|till|since|from when",
@@ -139,11 +139,11 @@ const ASKING: &[&str] = &[
 const QUESTION_WORDS: &str = "what|what's|whats|who|who's|whose|whom|where|where's|when|when's|why|how|how's|which|do|does|did|is|are|was|were|\
      am|can|could|should|would|will|shall|have|has|had|may|might|isn't|aren't|don't|doesn't|didn't|won't|any|anything";
 
-/// What keeps a body from being one: "remind me is a phrase", "add a task and see".
+/// Words that can't begin a body: "remind me is a phrase", "add a task and see".
 const NO_BODY: &str = "is|was|are|were|means|mean|does|doesn't|did|isn't|wasn't|would|should|could|can|can't|cannot|will|won't|has|had|\
      and|or|but|if|unless|because|then|so|never|not|again|more|yet";
 
-/// With one of these, words are a statement and not just a name.
+/// Verbs that make a statement out of mere words.
 const VERBS: &str = "is|are|was|were|am|isn't|aren't|i'm|it's|he's|she's|has|have|had|hasn't|likes|like|loves|love|hates|hate|wants|want|needs|need|\
      lives|live|works|work|prefers|prefer|plays|drinks|eats|speaks|means|costs|costs|starts|ends|opens|closes|belongs|must|can|can't|cannot|\
      will|won't|doesn't|don't|should|shouldn't|moved|got|bought|got|changed|=|:";
@@ -157,7 +157,7 @@ impl<'t> Sentence<'t> {
         Cursor::at(self.tokens, 0)
     }
 
-    /// The part from a token on.
+    /// Returns the part from a token on.
     pub(super) fn part_from(&self, index: usize) -> Self {
         Self { tokens: self.tokens.get(index..).unwrap_or_default(), ..*self }
     }
@@ -166,12 +166,12 @@ impl<'t> Sentence<'t> {
         self.part_from(cursor.index)
     }
 
-    /// Without a phrase that may stand at the beginning.
+    /// Skips an optional phrase at the beginning.
     pub(super) fn skipping(&self, pattern: &str) -> Self {
         self.rest_at(self.cursor().skip(pattern))
     }
 
-    /// The part before a token.
+    /// Returns the part before a token.
     pub(super) fn part_until(&self, index: usize) -> Self {
         Self { tokens: self.tokens.get(..index).unwrap_or(self.tokens), ..*self }
     }
@@ -180,7 +180,7 @@ impl<'t> Sentence<'t> {
         self.tokens.iter().all(Token::is_mark)
     }
 
-    /// The person's own words.
+    /// Returns the person's own words.
     pub(super) fn text(&self) -> &'t str {
         match self.tokens {
             [] => "",
@@ -191,30 +191,30 @@ impl<'t> Sentence<'t> {
         }
     }
 
-    /// What follows a phrase that it begins with.
+    /// Returns the rest after a phrase at the beginning.
     pub(super) fn after(&self, pattern: &str) -> Option<Self> {
         self.cursor().phrase(pattern).map(|end| self.rest_at(end))
     }
 
-    /// It holds one of these words.
+    /// True if the sentence contains one of these words.
     pub(super) fn has(&self, words: &str) -> bool {
         self.tokens.iter().any(|token| words.split('|').any(|word| word == token.text))
     }
 
-    /// It is the phrase and nothing else but marks.
+    /// True if the sentence consists of the phrase alone, apart from marks.
     pub(super) fn is_all_of(&self, pattern: &str) -> bool {
         let begin = self.without_opening_marks();
         let rest = begin.cursor().phrase(pattern).map(|end| begin.rest_at(end));
         rest.is_some_and(|rest| rest.is_blank() && !rest.has(":"))
     }
 
-    /// What follows "and", "then", a comma or a semicolon.
+    /// Returns the rest after "and", "then", a comma or a semicolon.
     pub(super) fn after_conjunction(&self) -> Option<Self> {
         let end = self.cursor().phrase("and|then|also|but|,|;|-|–|—")?;
         Some(self.rest_at(end.skip("?and|but ?then ?also ?please ?can|could ?you")))
     }
 
-    /// Without what is said for politeness before and after. Opening quotation marks stay: what they open is quoted.
+    /// Strips courtesy at both ends. Opening quotation marks stay, since they begin a quotation.
     pub(super) fn without_courtesy(&self) -> Self {
         let mut rest = self.without_opening_marks();
         while let Some((is_request, end)) = rest.cursor().lookup(COURTESY) {
@@ -232,7 +232,7 @@ impl<'t> Sentence<'t> {
             let found = body.part_from(start).cursor().phrase(words).is_some();
             found.then(|| body.part_until(start).body())
         });
-        // "… will you?" asks for the thing itself, so that its mark may go with it.
+        // The question mark of "… will you?" belongs to the courtesy.
         closing.map_or(*self, |rest| Self { is_request: self.is_request || asks, ..rest })
     }
 
@@ -244,7 +244,7 @@ impl<'t> Sentence<'t> {
         self.part_from(start.unwrap_or(self.len()))
     }
 
-    /// Without the marks that end a sentence and those that join it to what came before.
+    /// Strips the marks at the end, and those that connect the sentence to the one before.
     pub(super) fn body(&self) -> Self {
         let joins =
             |token: &Token| matches!(token.text.as_str(), "," | ":" | ";" | "-" | "–" | "—" | "." | "!" | "?" | "…");
@@ -253,7 +253,7 @@ impl<'t> Sentence<'t> {
         self.part_until(end).part_from(start)
     }
 
-    /// It asks something, by its mark or by its first word.
+    /// True for a question, by its mark or its first word.
     pub(super) fn is_question(&self) -> bool {
         // "Tell me Jake's email".
         let of_somebody = |rest: Self| rest.cursor().text().ends_with("'s");
@@ -264,7 +264,7 @@ impl<'t> Sentence<'t> {
         self.is_bare_question() || asks() || (!self.is_request && self.cursor().phrase(QUESTION_WORDS).is_some())
     }
 
-    /// What it asks, without the words that only say that it asks: "any idea where my keys are" is "where my keys are".
+    /// Returns the core of a question: "any idea where my keys are" becomes "where my keys are".
     pub(super) fn asked(&self) -> Self {
         let without = self.without_courtesy();
         const OPENING: &str = "tell|show|give|remind|any|no|i|i'm|let|not|me|us|do|did|was|just|would|can't|can|could|don't|cannot|idea|clue|sure|again|\
@@ -283,12 +283,12 @@ impl<'t> Sentence<'t> {
         if is_one { self.part_until(last) } else { *self }
     }
 
-    /// It ends in a question mark without being a request: "add a task?".
+    /// True if a sentence ends in a question mark without being a request: "add a task?".
     pub(super) fn is_bare_question(&self) -> bool {
         !self.is_request && self.tokens.last().is_some_and(|last| last.text == "?")
     }
 
-    /// It asks for something else as well: "… and what is the weather?".
+    /// True if the sentence contains another question: "… and what is the weather?".
     pub(super) fn asks_more(&self) -> bool {
         let asks = self.tokens.last().is_some_and(|last| last.text == "?");
         let more = |index: &usize| {
@@ -299,9 +299,9 @@ impl<'t> Sentence<'t> {
         asks && (0..self.len()).any(|index| more(&index))
     }
 
-    /// A few words that end in an exclamation mark and order nothing.
+    /// True for a few words with an exclamation mark and no order.
     pub(super) fn is_cry(&self) -> bool {
-        /// Tokens of the longest.
+        /// Tokens of the longest one.
         const MAX_CRY: usize = 7;
         let ends = self.tokens.last().is_some_and(|last| last.text == "!");
         let body = self.without_courtesy().body();
@@ -310,7 +310,7 @@ impl<'t> Sentence<'t> {
         ends && self.len() <= MAX_CRY && !orders
     }
 
-    /// The sentence without a reason at its end: "take Sam off the list, he's in Australia then". What may be another order is none.
+    /// Strips a reason at the end: "take Sam off the list, he's in Australia then". `None` if the ending may be another order.
     pub(super) fn without_reason(&self) -> Option<Self> {
         const REASON: &str = "?we|i already|don't|dont|it's|its|he's|hes|she's|shes|they're|theyre|she|he|they|still|because|cos|cause|too";
         const ORDER: &str = "move|instead|change|want|wants|make|add|put|but|to|then ?put|remind";
@@ -329,7 +329,7 @@ impl<'t> Sentence<'t> {
         (!reason.has(ORDER) && !self.is_question()).then(|| self.part_until(at))
     }
 
-    /// A statement and the question behind its comma: "I weigh 71 kilos, how much is that in pounds?"
+    /// Splits a statement from the question after its comma: "I weigh 71 kilos, how much is that in pounds?"
     pub(super) fn told_and_asked(&self) -> Option<(Self, Self)> {
         const ASKS: &str = "how|what|what's|whats|when|when's|where|where's|who|who's";
         let at = (3..self.len())
@@ -339,13 +339,13 @@ impl<'t> Sentence<'t> {
             .then(|| (told, self.part_from(at + 1)))
     }
 
-    /// A plain statement about what was said before.
+    /// True for a plain statement about the sentence before.
     pub(super) fn goes_on(&self) -> bool {
         self.cursor().phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|these|those").is_some()
             && self.has(VERBS)
     }
 
-    /// Somebody else's words: "remind me tomorrow, he said", or a sentence that begins with a quotation.
+    /// True for reported speech: "remind me tomorrow, he said", or a sentence that begins with a quotation.
     pub(super) fn is_reported_speech(&self) -> bool {
         let begins = self.without_opening_marks();
         let quoted =
@@ -360,7 +360,7 @@ impl<'t> Sentence<'t> {
         quoted || said_last
     }
 
-    /// "Would you … if I asked?" asks what would be.
+    /// True for a hypothetical question: "Would you … if I asked?"
     pub(super) fn is_hypothetical(&self) -> bool {
         (0..self.len()).any(|index| {
             self.part_from(index)
@@ -370,12 +370,12 @@ impl<'t> Sentence<'t> {
         })
     }
 
-    /// Words that can be a fact, a title or a thing to be reminded of.
+    /// True for words that can be a fact, a title or the text of a reminder.
     pub(super) fn is_body(&self) -> bool {
         !self.is_blank() && self.cursor().phrase(NO_BODY).is_none()
     }
 
-    /// Just "it" or "that": what it means stands elsewhere.
+    /// True for a mere pronoun such as "it" or "that".
     pub(super) fn is_pronoun(&self) -> bool {
         self.is_all_of("it|this|that|them|these|those|him|her|one|some|everything|all")
     }
@@ -388,7 +388,7 @@ impl<'t> Sentence<'t> {
         self.has("not|never|isn't|wasn't|hasn't|almost|nearly|half|partly|soon|no|nothing|if|when|unless|until")
     }
 
-    /// The body as a number ("2", "#2", "number two") or as words; `None` when it names nothing, or several.
+    /// Parses the body as a number ("2", "#2", "number two") or as words. `None` for no item, or for several.
     pub(super) fn which(&self) -> Option<Which> {
         let body = self.body();
         let numbered = body.cursor().skip("task|reminder").skip("#|number|no|nr ?.");

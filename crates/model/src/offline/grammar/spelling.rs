@@ -1,11 +1,11 @@
-//! Slips of the keyboard in the words that commands are made of: two letters swapped, one missing or one too many. A person's own
-//! words are never changed: only a sentence's first words and, in a command that has a time, names of days.
+//! Corrects typing errors in command words: two letters swapped, one missing or one extra. Only a sentence's first words are corrected, and
+//! in a timed command the names of days. A person's own text never changes.
 
 use std::ops::Range;
 
 use reveille_base::schedule::words::{Token, tokenize};
 
-/// Words that begin commands. Short ones are too near to other words.
+/// Words that begin commands. Short ones are too similar to other words.
 const OPENING: &[&str] = &[
     "remember",
     "remind",
@@ -22,9 +22,9 @@ const OPENING: &[&str] = &[
     "status",
     "backlog",
 ];
-/// Words of their own, however near.
+/// Correct words that resemble a command word.
 const NO_SLIPS: &[&str] = &["remainder", "stats"];
-/// Behind these, and behind a command's own word, a person's own words begin.
+/// Words after which the person's own text begins, as after a command word.
 const STOPS: &[&str] = &["add", "task", "todo", "note", "put", "move", "list", "that", "create", "new"];
 /// Words of times.
 const TIMES: &[&str] = &[
@@ -40,12 +40,12 @@ const TIMES: &[&str] = &[
     "minutes",
     "weekday",
 ];
-/// How far into a sentence a command's word can stand: "can you please remind".
+/// Maximum position of a command word in a sentence: "can you please remind".
 const OPENING_TOKENS: usize = 4;
-/// In a command that begins with one of these, times are put right, too.
+/// Openers of commands in which times are corrected too.
 const TIMED: &[&str] = &["remind", "reminder", "postpone", "snooze", "move", "wake", "alarm"];
 
-/// Words as a thumb types them, and the words that are meant. Only what is matched changes: what is kept stays as it was typed.
+/// Common misspellings and the intended words, used for matching only. Stored text keeps its spelling.
 const TYPED: &[(&str, &str)] = &[
     ("whats", "what's"),
     ("wheres", "where's"),
@@ -113,7 +113,7 @@ const TYPED: &[(&str, &str)] = &[
     ("allergc", "allergic"),
 ];
 
-/// The tokens of a text, with the words that are meant for those that were typed in haste.
+/// Splits a text into tokens with common misspellings corrected.
 pub(super) fn tokens_of(text: &str) -> Vec<Token> {
     let mut tokens = tokenize(text);
     for token in &mut tokens {
@@ -124,7 +124,7 @@ pub(super) fn tokens_of(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The text with its slips put right; `None` where there are none.
+/// Corrects a text. `None` if nothing changes.
 pub(super) fn corrected(text: &str) -> Option<String> {
     let tokens = tokenize(text);
     let mut slips: Vec<(Range<usize>, &str)> = Vec::new();
@@ -147,7 +147,7 @@ pub(super) fn corrected(text: &str) -> Option<String> {
     Some(text)
 }
 
-/// The word that a slip stands for.
+/// Returns the intended word of a typing error.
 fn meant(token: &Token, words: &'static [&'static str]) -> Option<&'static str> {
     /// Shorter words have too many neighbours.
     const MIN_CHARS: usize = 5;
@@ -164,8 +164,8 @@ fn meant(token: &Token, words: &'static [&'static str]) -> Option<&'static str> 
     near.next().copied()
 }
 
-/// One slip lies between two words that begin and end with the same letters: "remmeber", "remeber", "tommorow", "remembber". An
-/// ending ("reminds", "remembered") is another word.
+/// True for a single typing error between words with the same first and last letters: "remmeber", "remeber", "tommorow", "remembber". A
+/// different ending ("reminds", "remembered") makes another word.
 fn is_slip(typed: &[char], word: &[char]) -> bool {
     if typed.first() != word.first() || typed.last() != word.last() || typed == word {
         return false;
@@ -187,7 +187,7 @@ fn is_slip(typed: &[char], word: &[char]) -> bool {
     }
 }
 
-/// The wrong letter is doubled: "tommorow".
+/// True if the wrong letter is doubled: "tommorow".
 fn moved_double(typed: &[char], word: &[char]) -> bool {
     let single = |letters: &[char]| {
         let mut letters = letters.to_vec();

@@ -1,6 +1,5 @@
-//! Plain statements of fact, which the owner's own words make known without "remember that": "my son is called Milo", "I parked on
-//! level 3". A statement counts only if its form is one of these; what passes ("I'm tired"), what is doubted and what may be a question
-//! is none.
+//! Parses plain statements of fact, stored without "remember that" if the owner writes them: "my son is called Milo", "I parked on level
+//! 3". Only statements of these forms count, as opposed to momentary ones ("I'm tired"), doubts and possible questions.
 
 use chrono::DateTime;
 
@@ -8,31 +7,31 @@ use reveille_base::zone::Tz;
 
 use super::{OfflineCommand, Reading, ask, sentence::Sentence};
 
-/// Tokens that a statement has at most.
+/// Maximum tokens of a statement.
 const MAX_TOKENS: usize = 32;
-/// With one of these a sentence doubts, asks, orders, or speaks to the assistant.
+/// Words of a doubt, a question, an order, or speech to the assistant.
 const UNSURE: &str = "maybe|perhaps|probably|possibly|think|thinking|guess|hope|hoping|wish|wonder|wondering|suppose|believe|might|if|unless|whether|\
                       almost|nearly|sure|idk|forgot|forget|remind|you|your|yours|you're|should|shouldn't|would|could|let's|lets|what|what's|when|where|who|who's|\
                       why|how|which|whose|please|seems|seem|looks|supposedly|joking|kidding|lol|haha|imagine|pretend|but|because|or|said|says|told|\
                       asked|wants me|?|whatever|something|anything|nothing|everything|help|question|remember";
-/// What a statement never is about: the assistant's own things.
+/// Words for the assistant's own things, which no statement is about.
 const OWN_THINGS: &str =
     "task|tasks|reminder|reminders|list|todo|todos|backlog|message|messages|assistant|bot|command|status|timer|alarm";
-/// Things of which only a moment is told.
+/// Words for momentary states.
 const PASSING: &str = "tired|hungry|thirsty|bored|sad|angry|mad|upset|late|busy|back|home|here|there|ready|done|sorry|fine|ok|okay|great|nice|awful|terrible|\
                        annoying|crying|sleeping|asleep|coming|going|gone|raining|killing|crazy|delicious|fun|funny|boring|amazing|lovely|beautiful|\
                        good|bad|better|worse|wrong|stupid|weird|soon|driving|freezing|cold|hot|too|so|very|really|hurts|hurting|feeling|slow|long";
-/// What passwords are called. They have no place in a memory that is read, pushed and searched.
+/// Words for secrets, which don't belong in a memory that is displayed, pushed and searched.
 pub(super) const SECRETS: &str = "password|passwords|passcode|passphrase|pin|cvv|cvc|tan|puk|code|passwort|login";
 pub(super) const SECRET: &str = "I don't write down passwords, codes or card numbers, so nothing has been saved: a password manager is the place for them.";
 
-/// Verbs of a third person's that tell of what lasts.
+/// Third-person verbs of lasting facts.
 const THEIRS: &str = "is|are|was|has|have|had|likes|like|loves|love|hates|hate|dislikes|prefers|prefer|lives|live|works|work|plays|play|drinks|drink|eats|eat|\
                       speaks|speak|costs|cost|starts|start|ends|end|opens|open|closes|close|belongs|belong|owes|owe|goes|go|comes|come|gets|get|wears|wear|\
                       drives|drive|owns|own|studies|study|teaches|needs|need|takes|take|can't|cannot|doesn't|don't|isn't|aren't|moved|got|died|married|\
                       arrives|arrive|leaves|leave|expires|expire|runs|weighs|collects|does|turns|visits|attends|keeps|knows|uses|supports|hasn't|wants|\
                       renews|renew|always|usually|normally|pays|pay|started|graduated|retired|borrowed|gave|lent|bought|finishes|finish|meets|meet";
-/// What the person says of themselves, by what follows "I" or "we".
+/// Words after "I" or "we" that begin a lasting fact about the person.
 const MINE: &[&str] = &[
     "don't|do|never|always|usually|also|really|only|mostly|often ?not like|love|hate|prefer|enjoy|drink|eat|drive|speak|play|live|work|own|use|wear|take|smoke|cook|\
      watch|read|listen|support|collect|study|teach|go|get|wake|sleep|trust|dislike|adore",
@@ -52,9 +51,9 @@ const MINE: &[&str] = &[
     "took|had my",
     "changed|replaced|renewed|cleaned|serviced|watered|sold|quit",
 ];
-/// What happened once, of which the day is kept.
+/// Verbs of single events, stored with their day.
 const PAST: &str = "sowed|planted|swapped|measured|turned|went|ran|walked|cycled|spent|slept|saw|watched|ate|drank|flew|drove|swam|won|lost|broke|felt|weighed|missed|found|fell|hurt";
-/// "I'm …", and what is lasting of that.
+/// Words after "I'm" that begin a lasting fact.
 const BEING: &[&str] = &[
     "?also ?really ?very ?severely ?not allergic|intolerant|vegan|vegetarian|pescatarian|diabetic|coeliac|celiac|lactose|gluten|left-handed|right-handed|colour-blind|\
      colorblind|pregnant|married|single|divorced|engaged|retired|widowed|asthmatic|dyslexic|catholic|muslim|jewish|buddhist|atheist",
@@ -67,11 +66,11 @@ const BEING: &[&str] = &[
     "in my|room|seat|class|team|year",
 ];
 const NO_BEING: &str = "a|an bit|little|lot|fan|idiot|mess|genius|wreck|fool";
-/// What one has for a moment, or asks for with "I have".
+/// Words after "I have" for something momentary, or for a request.
 const NO_HAVING: &str = "?such ?a|an|no|some|the|one ?small|quick|terrible|bad|good|great|little|stupid|weird ?more to|question|questions|idea|ideas|problem|problems|headache|cold|\
                          fever|flu|feeling|minute|moment|second|request|favour|favor|doubt|doubts|issue|fun|time|been|never|just|already|got|no|nothing|hope|\
                          cough|stomachache|migraine|hangover|not|decided|seen|heard|tried|finished|done|enough";
-/// What no subject begins with.
+/// Words that begin no subject.
 const NO_SUBJECT: &str = "it|it's|he|he's|she|she's|they|they're|this|that|that's|these|those|there|there's|here|here's|you|you're|everything|everybody|everyone|\
                           nothing|nobody|someone|somebody|something|all|life|work|today|tomorrow|yesterday|tonight|people|things|stuff|not|no|never|don't|\
                           do|please|remind|remember|forget|note|add|task|delete|cancel|move|set|list|show|tell|call|buy|send|write|make|get|give|find|\
@@ -81,14 +80,14 @@ const NO_SUBJECT: &str = "it|it's|he|he's|she|she's|they|they're|this|that|that'
                           translate|explain|draw|book|order|plan|help|how|why|where|which|whose|a|an|translate|compare|generate|create|draft|email|message|ask|say|text|pay|water|clean|fix|\
                           meet|go|come|use|try|keep|put|take|bring|leave|close|lock|change|update|correct|pick|drop|talk|invite|schedule|prepare|think";
 
-/// What has a value, so that a sentence about it states a fact.
+/// Attributes with a value, so that a sentence about them states a fact.
 const ATTRIBUTES: &str = "number|size|type|name|birthday|address|plate|anniversary|phone|email|appointment|anniversary|combination|height|weight|licence|license";
-/// Words that end a statement which asks, or points at something.
+/// Words at the end of a statement that asks, or points at something.
 const OPEN_END: &str = "here|there|i|he|she|they|we|right|correct|huh|eh|no|yes|innit|again";
-/// Where one goes and whom one meets, with a time.
+/// Travel and meetings, which count with a time.
 const PLANS: &[&str] = &["going|flying|travelling|traveling|moving|driving|off|back to|in", "meeting|seeing|visiting"];
 
-/// A statement that is to be kept as a fact, in the person's own words.
+/// Parses a statement to store as a fact, in the person's own words.
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let body = sentence.body();
     let is_open = sentence.is_question()
@@ -100,19 +99,19 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     if is_open || is_short || body.has(OWN_THINGS) || body.text().contains(['\n', '`', '*', '<', '>', '“', '"']) {
         return None;
     }
-    // What it speaks of stands elsewhere.
+    // The sentence refers to something outside of it.
     if body.part_from(body.len() - 1).is_pronoun() || body.part_from(body.len() - 1).cursor().phrase(OPEN_END).is_some()
     {
         return None;
     }
-    // "I moved it to the drawer": nobody could tell later what was moved.
+    // "I moved it to the drawer" would be meaningless later.
     if body.has("it|them|him|these|those") {
         return None;
     }
     let is_a_day = body
         .after("today|tomorrow|yesterday is|was")
         .is_some_and(|day| day.cursor().phrase("my|our").is_some() || day.cursor().text().ends_with("'s"));
-    // "From January on my rate is 72": of what follows.
+    // "From January on my rate is 72" is a statement about the rate.
     let from_then =
         (2..body.len().min(7)).map(|at| body.part_from(at)).find(|rest| rest.cursor().phrase("my|our").is_some());
     let is_from_then =
@@ -132,7 +131,7 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     Some(Reading::Command(OfflineCommand::Stated { fact: dated(body.text(), now) }))
 }
 
-/// "I'm Ben", "call me Ben".
+/// True for "I'm Ben", "call me Ben".
 fn is_my_name(body: &Sentence<'_>) -> bool {
     let name = body.after("i'm").or_else(|| body.after("i am")).or_else(|| body.after("call me"));
     name.is_some_and(|name| {
@@ -142,7 +141,7 @@ fn is_my_name(body: &Sentence<'_>) -> bool {
     })
 }
 
-/// "I'm allergic to nuts", "we live in Kiel", "I have two cats".
+/// True for "I'm allergic to nuts", "we live in Kiel", "I have two cats".
 fn is_of_myself(body: &Sentence<'_>) -> bool {
     if let Some(rest) = body
         .after("i'm")
@@ -176,7 +175,7 @@ fn is_of_myself(body: &Sentence<'_>) -> bool {
     MINE.iter().any(|pattern| rest.cursor().phrase(pattern).is_some()) && rest.len() >= 2
 }
 
-/// "Going to Italy in August", "meeting Anna tomorrow": somewhere or somebody by name, at a time.
+/// True for "Going to Italy in August", "meeting Anna tomorrow": a named place or person, at a time.
 fn is_plan(rest: &Sentence<'_>) -> bool {
     let whereto = PLANS.iter().find_map(|pattern| rest.after(pattern));
     let is_named = |whereto: &Sentence<'_>| {
@@ -186,7 +185,7 @@ fn is_plan(rest: &Sentence<'_>) -> bool {
     is_timed(rest) && (is_event || whereto.as_ref().is_some_and(is_named))
 }
 
-/// It names a day.
+/// True if the words name a day.
 fn is_timed(rest: &Sentence<'_>) -> bool {
     (0..rest.len()).any(|at| {
         let word = rest.part_from(at).cursor();
@@ -194,7 +193,7 @@ fn is_timed(rest: &Sentence<'_>) -> bool {
     })
 }
 
-/// "My son is called Milo", "our anniversary is 3 May", "the spare key is under the mat".
+/// True for "My son is called Milo", "our anniversary is 3 May", "the spare key is under the mat".
 fn is_of_mine(body: &Sentence<'_>) -> bool {
     let Some(rest) =
         body.after("my|our").map(|rest| (rest, true)).or_else(|| body.after("the").map(|rest| (rest, false)))
@@ -205,7 +204,7 @@ fn is_of_mine(body: &Sentence<'_>) -> bool {
     said_of(&rest).is_some_and(|told| is_own || is_firm(&told))
 }
 
-/// "Anna likes tea", "Tom is my brother", "mum's birthday is 3 May".
+/// True for "Anna likes tea", "Tom is my brother", "mum's birthday is 3 May".
 fn is_of_others(body: &Sentence<'_>) -> bool {
     let is_named = body.text().starts_with(char::is_uppercase);
     if body.cursor().phrase(NO_SUBJECT).is_some() || !body.cursor().text().starts_with(char::is_alphabetic) {
@@ -233,7 +232,7 @@ fn is_of_others(body: &Sentence<'_>) -> bool {
     })
 }
 
-/// It holds a number or a name, and no time of which one might want to be reminded: "load ref is KX88213".
+/// True for words with a number or a name, and without a time worth a reminder: "load ref is KX88213".
 fn is_exact(told: &Sentence<'_>) -> bool {
     let words: Vec<&str> = told.text().split_whitespace().skip(1).collect();
     let is_name = |word: &&str| word.starts_with(char::is_uppercase) && word.len() > 1;
@@ -250,9 +249,9 @@ fn is_exact(told: &Sentence<'_>) -> bool {
         })
 }
 
-/// What is said of a subject: from the verb on. None where it passes, or there is no subject or nothing is said.
+/// Returns the words about a subject, from the verb on. `None` without a subject or a predicate, or for a momentary state.
 fn said_of<'t>(rest: &Sentence<'t>) -> Option<Sentence<'t>> {
-    /// Tokens that a subject has at most.
+    /// Maximum tokens of a subject.
     const MAX_SUBJECT: usize = 8;
     let at = (1..rest.len().min(MAX_SUBJECT)).find(|at| rest.part_from(*at).cursor().phrase(THEIRS).is_some())?;
     let told = rest.part_from(at);
@@ -264,7 +263,7 @@ fn said_of<'t>(rest: &Sentence<'t>) -> Option<Sentence<'t>> {
     (!is_passing && !is_nothing).then_some(told)
 }
 
-/// A place, a number, a name, a day: what a fact says, and an opinion doesn't.
+/// True for a place, a number, a name or a day, which distinguish a fact from an opinion.
 fn is_firm(told: &Sentence<'_>) -> bool {
     let Some(rest) = told.after("is|are|was|were ?always ?usually ?now ?also ?last") else {
         return told
@@ -284,17 +283,17 @@ fn is_firm(told: &Sentence<'_>) -> bool {
     is_placed || is_name || is_number
 }
 
-/// Words whose day depends on when they are said.
+/// Words whose day depends on the time of the message.
 const RELATIVE: &str = "today|tonight|tomorrow|yesterday|ago|next|last|this|soon|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday|\
                         tmrw|tmr|recently|currently";
 
-/// Sixteen digits or so in a row.
+/// True for a run of 15 digits or more.
 fn is_card_number(text: &str) -> bool {
     let digits: Vec<char> = text.chars().filter(|c| !matches!(c, ' ' | '-')).collect();
     digits.split(|c| !c.is_ascii_digit()).any(|run| run.len() >= 15)
 }
 
-/// The fact, with the day on which it was said where it tells a time from that day: "tomorrow" means another day tomorrow.
+/// Adds the day of the message to a fact with a relative time: "tomorrow" means another day tomorrow.
 fn dated(fact: &str, now: DateTime<Tz>) -> String {
     let words: Vec<String> = fact.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
     let has = |list: &str| words.iter().any(|word| list.split('|').any(|one| one == word));

@@ -1,4 +1,4 @@
-//! Facts: remembered, forgotten, asked for.
+//! Parses commands on facts: remember, forget, recall.
 
 use chrono::DateTime;
 
@@ -13,7 +13,7 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
     })
 }
 
-/// What begins the assistant's new name.
+/// Openers of a new name for the assistant.
 const CALL_YOURSELF: &[(&str, ())] = &[
     ("call yourself", ()),
     ("rename yourself ?to|as", ()),
@@ -22,7 +22,7 @@ const CALL_YOURSELF: &[(&str, ())] = &[
     ("from now on you are|be called", ()),
     ("from now on your name is", ()),
 ];
-/// Words of the longest name.
+/// Maximum words of a name.
 const MAX_NAME_WORDS: usize = 3;
 
 fn call_yourself(sentence: &Sentence<'_>) -> Option<Reading> {
@@ -32,7 +32,7 @@ fn call_yourself(sentence: &Sentence<'_>) -> Option<Reading> {
     is_name.then(|| Reading::Command(OfflineCommand::CallYourself { name: name.text().to_owned() }))
 }
 
-/// What surely begins a fact.
+/// Openers that certainly begin a fact.
 const REMEMBER: &[(&str, ())] = &[
     ("remember|note ?also this :|,", ()),
     ("remember|note ?also ?down that", ()),
@@ -53,10 +53,10 @@ const REMEMBER: &[(&str, ())] = &[
     ("do not forget that|:", ()),
 ];
 
-/// "Remember that time we got lost" speaks of a time, and says nothing.
+/// Nouns after "that" which make a reminiscence rather than a fact: "remember that time we got lost".
 const THAT_ONE: &str = "time|day|night|evening|morning|summer|winter|year|week|weekend|trip|guy|girl|man|woman|place|one|thing|song|movie|film|feeling|moment";
 
-/// What a fact doesn't begin with, when "that" is missing: "remember when we …", "remember me".
+/// Words that can't begin a fact without "that": "remember when we …", "remember me".
 const NO_FACT: &str =
     "when|how|what|who|where|why|which|if|whether|me|us|you|him|her|it|this|that|those|these|to|last|back";
 
@@ -79,7 +79,7 @@ fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
     is_fact.then(|| fact(&body, None))
 }
 
-/// "My tax number is 37/412, keep that": the words before.
+/// Returns the fact in "My tax number is 37/412, keep that".
 fn kept_at_the_end<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
     const KEEP: &str = "?please ?can|could ?you ?please note|remember|save|keep|write|store|log|record that|this|it ?down|in ?mind ?for ?me ?please";
     let at = (3..sentence.len()).find(|at| {
@@ -89,10 +89,10 @@ fn kept_at_the_end<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
     Some(sentence.part_until(at).body())
 }
 
-/// "Remember about Anna that she likes tea", "note on the car: the tyres are new".
+/// Parses "Remember about Anna that she likes tea", "note on the car: the tyres are new".
 fn remember_about(sentence: &Sentence<'_>) -> Option<Reading> {
     let about = sentence.rest_at(sentence.cursor().phrase("remember|note ?this about|on|under")?);
-    /// Words in a topic.
+    /// Maximum words of a topic.
     const MAX_TOPIC: usize = 5;
     let end =
         (1..about.len()).take(MAX_TOPIC).find(|index| about.part_from(*index).cursor().phrase(":|that").is_some())?;
@@ -105,10 +105,10 @@ fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
     Reading::Command(OfflineCommand::Remember { fact: body.text().to_owned(), topic })
 }
 
-/// What a fact to be forgotten doesn't begin with: "forget it", "forget what I said", "forget about dinner with Bob tonight".
+/// Words that can't begin a fact to forget: "forget it", "forget what I said", "forget about dinner with Bob tonight".
 const NOT_FORGOTTEN: &str = "it|that|this|them|what|to|me|you|i|all|everything|anything|about|him|her";
 
-/// A fact in full ("forget that Anna is vegan") or what it is about ("forget the wifi code").
+/// Parses a full fact ("forget that Anna is vegan") or its topic ("forget the wifi code").
 fn forget(sentence: &Sentence<'_>) -> Option<Reading> {
     const WHICH: &str = "I won't forget everything at once. Say which fact shall go, as in “forget the wifi code”. “What do you know about \
                          me?” lists them.";

@@ -1,18 +1,18 @@
-//! Sums: `12*7`, `(3 + 4) * 2.5`, `15% of 80`, in marks or in words. A reader of its own, bounded in length and depth: nothing else is
-//! ever evaluated.
+//! Calculates sums such as `12*7`, `(3 + 4) * 2.5`, `15% of 80`, in marks or in words. The parser is limited in length and depth and
+//! evaluates nothing else.
 
-/// Longer texts are no sums.
+/// Maximum bytes of a sum.
 const MAX_BYTES: usize = 200;
-/// Parentheses within one another.
+/// Maximum nested parentheses.
 const MAX_DEPTH: usize = 20;
-/// A result beyond this isn't exact any more.
+/// Largest result that is exact.
 const MAX_RESULT: f64 = 1e15;
 
-/// What asks for a result.
+/// Openers that ask for a result.
 const OPENERS: &[&str] =
     &["what's", "what’s", "whats", "what is", "how much is", "how much’s", "calculate", "compute", "work out"];
 
-/// Words for the marks; the longer first.
+/// Words for marks, the longer ones first.
 const WORDS: &[(&str, &str)] = &[
     ("divided by", "/"),
     ("multiplied by", "*"),
@@ -44,7 +44,7 @@ enum Piece {
     PercentOff,
 }
 
-/// The sum in a text, as it can be shown, and what it comes to; `None` where there is none.
+/// Calculates the sum in a text and renders both. `None` if the text isn't a sum.
 pub(super) fn read(text: &str) -> Option<String> {
     if text.len() > MAX_BYTES {
         return None;
@@ -80,7 +80,7 @@ pub(super) fn read(text: &str) -> Option<String> {
     })
 }
 
-/// The sum in the marks and words that are read.
+/// Rewrites a sum in the marks and words understood by the parser.
 fn plain(said: &str) -> String {
     const MEANT: &[(&str, &str)] = &[
         ("half of", "0.5 *"),
@@ -148,7 +148,7 @@ fn plain(said: &str) -> String {
     lower.strip_prefix("a ").map_or_else(|| lower.clone(), str::to_owned)
 }
 
-/// "24/7", "2026-11-23" and telephone numbers are no sums unless a result is asked for.
+/// True for "24/7", "2026-11-23" and telephone numbers, which are sums only if a result is asked for.
 fn could_be_a_date(said: &str) -> bool {
     let has_other = said.contains(['+', '*', '×', '÷', '%', '(', '^', '√']) || said.contains(char::is_alphabetic);
     !has_other && !said.contains(" - ") && !said.contains(" / ")
@@ -182,9 +182,9 @@ fn pieces(mut rest: &str) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// "1,000" has a comma for each three digits; another comma could mean two things.
+/// Parses a number. "1,000" has a comma every three digits; other commas are ambiguous.
 fn number_in(text: &str) -> Option<f64> {
-    // "64,90": a comma with one or two digits behind it is a point to most of Europe, and nothing to others.
+    // "64,90": a comma before one or two digits is a decimal point in most of Europe and meaningless elsewhere.
     if let Some((whole, part)) = text.split_once(',')
         && (1..=2).contains(&part.len())
         && part.chars().all(|c| c.is_ascii_digit())
@@ -205,7 +205,7 @@ struct Reader<'p> {
     at: usize,
 }
 
-/// A division by zero gives no number (NaN), and so does whatever is made of it.
+/// A recursive parser. Division by zero yields NaN, which propagates.
 impl Reader<'_> {
     fn peek(&self) -> Option<Piece> {
         self.pieces.get(self.at).copied()
@@ -215,7 +215,7 @@ impl Reader<'_> {
         let mut value = self.product(depth)?;
         while let Some(Piece::Mark(mark @ ('+' | '-'))) = self.peek() {
             self.at += 1;
-            // "80 + 10%" is a tenth more, as on any till.
+            // "80 + 10%" adds a tenth, as on any till.
             if let Some(share) = self.share() {
                 value *= if mark == '+' { 1.0 + share } else { 1.0 - share };
                 continue;
@@ -226,7 +226,7 @@ impl Reader<'_> {
         Some(value)
     }
 
-    /// A percentage that stands by itself, as a part of one.
+    /// Parses a percentage that stands alone, as a fraction of one.
     fn share(&mut self) -> Option<f64> {
         let after = self.pieces.get(self.at + 2);
         let is_alone = matches!(after, None | Some(Piece::Mark('+' | '-' | ')')));

@@ -1,4 +1,4 @@
-//! Tasks that are added, with the day until which they are to be done. (What becomes of them is in `change`; lists are known as whole sentences.)
+//! Parses new tasks, with their last day. Changes to tasks are in `change`, lists in `known`.
 
 use chrono::{DateTime, NaiveDate};
 
@@ -14,7 +14,7 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
         .or_else(|| add(sentence, now))
         .or_else(|| add_to_list(sentence, now))
         .or_else(|| plainly(sentence, now))?;
-    // "Add a task for that?" asks; "could you add a task?" doesn't.
+    // "Add a task for that?" is a question; "could you add a task?" is an order.
     Some(if sentence.is_bare_question() { Reading::Question } else { command })
 }
 
@@ -36,7 +36,7 @@ const ADD: &[(&str, bool)] = &[
     ("add to ?my|the ?list ?of tasks|todos|to-dos", false),
 ];
 
-/// "Add task buy milk", "task add buy milk", "todo: buy milk".
+/// Parses "Add task buy milk", "task add buy milk", "todo: buy milk".
 fn add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let (backlog, end) = sentence.cursor().lookup(ADD)?;
     let rest = sentence.rest_at(end);
@@ -53,14 +53,14 @@ fn add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     (is_title && !is_compound).then(|| task(&title, backlog, now))
 }
 
-/// What begins tasks that are to be written down, perhaps several.
+/// Openers of a series of tasks.
 const ROW: &[&str] = &["?my|new|some|add todos|to-dos|tasks|todo|to-do|task ?list ?for", "?my|new to do ?list|s ?for"];
-/// The same where it is said that they are several.
+/// Openers of a series that announce several tasks.
 const COUNTED: &[&str] = &[
     "?another 2|3|4|5|6|two|three|four|five|some|few|more ?more ?other things|jobs|tasks|todos|to-dos ?to ?do ?for",
     "a few ?more things|jobs|tasks ?to ?do ?for",
 ];
-/// What says in passing that there is something to do.
+/// Openers of a mentioned duty.
 const NEEDED: &[&str] = &[
     "?i|we ?really ?still ?also ?just need|have|ought to",
     "?i|we ?really ?still ?also ?just must",
@@ -68,18 +68,18 @@ const NEEDED: &[&str] = &[
     "?i|we ?still ?also have|ve|'ve got to",
     "i've|we've ?still ?also got to",
 ];
-/// Verbs with which a task begins, so that one can be told from another.
+/// Verbs at the beginning of a task, which separate tasks in a series.
 pub(super) const TASK_VERBS: &str = "buy|get|call|ring|phone|email|text|message|write|pay|book|renew|clean|fix|repair|order|return|wash|paint|water|pick|visit|\
      collect|finish|prepare|prep|pack|file|mow|feed|walk|post|print|sign|submit|schedule|plan|invite|read|do|reply|answer|send|take|bring|drop|\
      hoover|vacuum|iron|tidy|sort|move|cancel|change|replace|check|chase|measure|hang|change|cook|bake|study|revise|learn|practise|transfer|\
      confirm|update|install|charge|fill|empty|wrap|sell|register|apply|review|cut|trim|sweep|defrost|fetch|make|arrange|organise|organize|\
      complete|hand|grade|mark|correct|upload|download|back|replant|repot|borrow|lend|lock|draft|dust|unpack|put|ask|tell|talk|prune|change";
-/// Behind these a sentence asks for something of its own, or for a person's help: "get me the news", "ask you something".
+/// Words after such a verb that make a request for the assistant or for help: "get me the news", "ask you something".
 const FOR_ME: &str = "me|us|you|it|that|this|him|her|them|your|what|how|whether|if|sure|up|out|with|about|someone|somebody|something|anything";
-/// Tokens that a sentence of tasks has at most.
+/// Maximum tokens of a sentence with tasks.
 const MAX_TOKENS: usize = 32;
 
-/// "Add renew the parking permit": a verb and its thing, and no thing to buy.
+/// Parses "Add renew the parking permit": a verb with its object, as opposed to a thing to buy.
 fn plainly(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     const THING: &str = "the|a|an|my|our|his|her|their|mum|dad|mom|some|new|to|with|for|back";
     let title = sentence.after("add")?.body();
@@ -87,7 +87,7 @@ fn plainly(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     (end.phrase(THING).is_some() && title.is_body()).then(|| task(&title, false, now))
 }
 
-/// "Todos: ring the vet, pay the gas bill and post the parcel": each by itself.
+/// Parses "Todos: ring the vet, pay the gas bill and post the parcel" into separate tasks.
 fn several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let counted = COUNTED.iter().find_map(|pattern| sentence.cursor().phrase(pattern));
     let end = counted.or_else(|| ROW.iter().find_map(|pattern| sentence.cursor().phrase(pattern)))?;
@@ -101,9 +101,9 @@ fn several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     (parts.len() > 1 || day.is_some()).then(|| Reading::Commands(written_down(&parts, day, now)))
 }
 
-/// "I need to ring the vet, pay the gas bill and post the parcel". A time belongs to a reminder.
+/// Parses "I need to ring the vet, pay the gas bill and post the parcel". With a time it would be a reminder instead.
 pub(super) fn needed(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    // "Tomorrow I have to …", "… tomorrow": the day until which it is to be done.
+    // "Tomorrow I have to …", "… tomorrow": the last day.
     let (first, sentence) = day_first(sentence, now);
     let sentence = &sentence;
     let body = NEEDED.iter().find_map(|pattern| sentence.after(pattern))?.body();
@@ -127,7 +127,7 @@ pub(super) fn needed(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Readi
         .then(|| Reading::Commands(written_down(&parts, first.or(last), now)))
 }
 
-/// A day that stands before "I have to", and the rest.
+/// Splits off a day before "I have to".
 fn day_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (Option<NaiveDate>, Sentence<'t>) {
     let found = (1..sentence.len().min(5)).find_map(|at| {
         let rest = sentence.part_from(at).skipping(",");
@@ -150,7 +150,7 @@ fn written_down(parts: &[Sentence<'_>], day: Option<NaiveDate>, now: DateTime<Tz
     added.collect()
 }
 
-/// "Pay the ticket by thursday, 35 euros": what stands before the day, the day, and the rest from its comma on.
+/// Splits "Pay the ticket by thursday, 35 euros" into the words before the day, the day, and the rest from the comma on.
 fn due_within<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, NaiveDate, Sentence<'t>)> {
     let comma = (2..title.len()).find(|at| title.part_from(*at).cursor().text() == ",")?;
     let before = title.part_until(comma);
@@ -164,8 +164,8 @@ fn due_within<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'
     Some((before.part_until(at), day, title.part_from(comma)))
 }
 
-/// The tasks of a sentence: cut at commas, semicolons and "and", where each part begins with a verb of its own, or where `is_listed` or
-/// three names stand in a row. "Buy milk, eggs and bread" is one. `begins_with_verb`: the first part does, whatever its verb.
+/// Splits a sentence into tasks at commas, semicolons and "and". Each part must begin with a verb of its own, unless `is_listed` is set or
+/// three names form a series. "Buy milk, eggs and bread" is one task. `begins_with_verb`: the first part does, whatever its verb.
 fn in_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> Option<Vec<Sentence<'t>>> {
     let starts =
         |part: &Sentence<'_>| part.skipping("?also ?to").cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end());
@@ -183,7 +183,7 @@ fn in_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> O
     parts.iter().all(|part| part.is_body() && !part.is_pronoun()).then_some(parts)
 }
 
-/// The parts of a sentence between joints.
+/// Splits a sentence at joints.
 fn cut<'t>(body: &Sentence<'t>, joints: &str) -> Vec<Sentence<'t>> {
     let mut parts: Vec<Sentence<'t>> = Vec::new();
     let mut start = 0;
@@ -208,11 +208,11 @@ const LISTS: &[(&str, bool)] = &[
     ("as ?a|an ?new task|todo|to-do", false),
 ];
 
-/// "Add buy milk to my tasks", "put the report on my to-do list".
+/// Parses "Add buy milk to my tasks", "put the report on my to-do list".
 fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let verb = sentence.cursor().phrase("add|put")?;
     let rest = sentence.rest_at(verb).body();
-    // "Put task 3 in the backlog" is of a task that is there.
+    // "Put task 3 in the backlog" means an existing task.
     if rest.cursor().phrase("?the task|todo|t ?#").is_some_and(|number| number.number().is_some()) {
         return None;
     }
@@ -232,12 +232,12 @@ fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     (title.is_body() && !title.is_pronoun()).then(|| added.next().map(Reading::Command)).flatten()
 }
 
-/// "For tomorrow", at the end of a list's name.
+/// Parses "For tomorrow" at the end of a list's name.
 fn dated_end(ending: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     parse_only_day(ending.after("for|due|by")?.text(), now)?.ok()
 }
 
-/// "The report is due friday": what is due, and its day, if there is one day alone.
+/// Returns the thing and the day of "The report is due friday". `None` unless the text names exactly one day.
 pub fn due_day(fact: &str, now: DateTime<Tz>) -> Option<(&str, NaiveDate)> {
     let (thing, day) = [" is due ", " are due "].iter().find_map(|verb| fact.split_once(verb))?;
     let day = day.split(" (said on ").next().unwrap_or(day).trim_start_matches("on ").trim_start_matches("by ");
@@ -252,7 +252,8 @@ fn with_list(command: OfflineCommand, backlog: bool) -> OfflineCommand {
     }
 }
 
-/// The task, with its last day where the words end in one: "renew passport due friday", "return the books by friday". Other days are words of the title.
+/// Builds a task, with the last day if the title ends in one: "renew passport due friday", "return the books by friday". Other days stay
+/// part of the title.
 fn task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
     let due = ["?, due ?on|by|: ?:", "?, by"].iter().find_map(|pattern| {
         (1..title.len()).rev().find_map(|index| {

@@ -1,4 +1,4 @@
-//! Measures in other units: "5 miles in km", "350 F in C", "how many ounces are in a pound?".
+//! Converts measures: "5 miles in km", "350 F in C", "how many ounces are in a pound?".
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dimension {
@@ -14,7 +14,7 @@ enum Dimension {
 
 use Dimension::{Area, Data, Length, Mass, Speed, Temperature, Time, Volume};
 
-/// Names of units, what they measure, and how much of the dimension's base unit one is. The first name is the one that is shown.
+/// Names, dimension and size of units, in the dimension's base unit. The first name is displayed.
 const UNITS: &[(&str, Dimension, f64)] = &[
     ("km|kilometre|kilometer|kilometres|kilometers|kms", Length, 1000.0),
     ("m|metre|meter|metres|meters", Length, 1.0),
@@ -58,7 +58,7 @@ const UNITS: &[(&str, Dimension, f64)] = &[
     ("°F|f|fahrenheit", Temperature, 0.0),
 ];
 
-/// Units of two words, and one word for them.
+/// Unit names of several words, with a short form.
 const LONG_NAMES: &[(&str, &str)] = &[
     ("us gallon", "gallon"),
     ("us pint", "pint"),
@@ -79,12 +79,12 @@ const LONG_NAMES: &[(&str, &str)] = &[
     ("miles per hour", "mph"),
     ("miles an hour", "mph"),
 ];
-/// Measures that are said in two units, the second one unnamed or named; and how many of it make one of the first.
+/// Measures stated in two units, with the size ratio. The second unit's name is optional.
 const PARTS: &[(&str, &str, f64)] = &[("feet", "inches", 12.0), ("stone", "pounds", 14.0), ("pounds", "ounces", 16.0)];
 
-/// Longer texts ask for more than that.
+/// Maximum words of a question.
 const MAX_WORDS: usize = 12;
-/// What may stand before the measure.
+/// Openers before the measure.
 const OPENERS: &[&str] = &[
     "convert",
     "what's",
@@ -109,7 +109,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// "1 pound", "2 pounds".
+    /// Renders a measure: "1 pound", "2 pounds".
     fn measure(self, value: f64) -> String {
         let value = shown(value);
         let name = match (value.as_str(), self.name) {
@@ -122,7 +122,7 @@ impl Unit {
     }
 }
 
-/// The measure in a text in another unit, as it can be shown; `None` where there is none.
+/// Converts the measure in a text and renders both. `None` if the text isn't a conversion.
 pub(super) fn read(text: &str) -> Option<String> {
     let lower = text.to_lowercase().replace('’', "'").replace(['°', 'º'], " ");
     let lower = LONG_NAMES.iter().fold(lower, |text, (long, short)| text.replace(long, short));
@@ -160,7 +160,7 @@ pub(super) fn read(text: &str) -> Option<String> {
     Some(format!("{} = {}", from.measure(value), to.measure(result)))
 }
 
-/// "The room is 4.2 by 5.5 m, how many square metres is that?"
+/// Answers "The room is 4.2 by 5.5 m, how many square metres is that?"
 fn area(words: &[&str]) -> Option<String> {
     const MAX_AREA_WORDS: usize = 20;
     if words.len() > MAX_AREA_WORDS || !(words.contains(&"sqm") || words.contains(&"sqft") || words.contains(&"area")) {
@@ -180,7 +180,7 @@ fn area(words: &[&str]) -> Option<String> {
     })
 }
 
-/// "6 foot 1" is "6.08333 foot".
+/// Merges two units: "6 foot 1" becomes "6.08333 foot".
 fn in_one_unit(words: &[&str]) -> Vec<String> {
     let mut all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let number = |word: Option<&&str>| word.and_then(|word| word.parse::<f64>().ok());
@@ -218,7 +218,7 @@ fn unit(word: &str) -> Option<Unit> {
     Some(Unit { name: names.split('|').next()?, dimension: *dimension, factor: *factor })
 }
 
-/// "5mi" is a number and a unit.
+/// Splits "5mi" into number and unit.
 fn cut_number(word: &str) -> Vec<&str> {
     let end = word.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | '-' | '/')).unwrap_or(word.len());
     let (number, unit) = word.split_at(end);
@@ -229,7 +229,7 @@ fn is_filler(word: &str) -> bool {
     matches!(word, "degree" | "degrees" | "about" | "exactly" | "the" | "please" | "pls" | "plz")
 }
 
-/// At most two places, or two figures that count.
+/// Renders a number with at most two places, or five for small values.
 fn shown(value: f64) -> String {
     let places = if value != 0.0 && value.abs() < 0.1 { 5 } else { 2 };
     let text = format!("{value:.places$}");

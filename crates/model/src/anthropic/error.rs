@@ -16,7 +16,7 @@ use crate::{ModelError, TOO_LONG, complaint::Complaint};
 /// Bytes read of an error's body.
 pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// Smallest plausible answer limit, in tokens.
+/// Smallest answer limit worth obeying, in tokens.
 const SHORTEST_ANSWER: u64 = 256;
 
 /// An answer with a status other than 200.

@@ -66,7 +66,7 @@ struct Raw<'a> {
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
     subtype: Option<Cow<'a, str>>,
-    /// The call of a tool with an agent of its own; our tools have none.
+    /// The call of a command's own tool, such as a subagent, that caused the event. Our tools never cause any.
     #[serde(default, borrow)]
     parent_tool_use_id: Option<Cow<'a, str>>,
     #[serde(default, borrow)]

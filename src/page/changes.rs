@@ -1,4 +1,4 @@
-//! The changes of its own orders that were agreed to, and taking one back.
+//! Lists agreed changes of the standing orders and undoes them.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use super::{
 };
 use crate::orders::undo::{self, UndoAsked};
 
-/// Agreed changes that are shown.
+/// Maximum agreed changes shown.
 const MAX_AGREED: u32 = 20;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/changes/{id}/undo", post(take_back))
 }
 
-/// Orders that a change of its own orders is taken back.
+/// Orders the undo of a change.
 async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Response, PageError> {
     let asked = site.at_desk(move |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
@@ -42,7 +42,7 @@ async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Re
     Ok(site.said("/questions", format!("Undoing {what}. This page shows when it is done.")).into_response())
 }
 
-/// The changes of its own orders that were agreed to, with what each was to do.
+/// Renders agreed changes with their purpose.
 pub(super) fn agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
     let agreed = store.agreed_proposals(MAX_AGREED)?;
     let mut lines = Vec::new();

@@ -1,8 +1,8 @@
-//! The chat with the terminal's assistant (`chat_id` 0), with the answer and the progress live.
+//! The chat with the terminal's assistant (`chat_id` 0), with live answers and progress.
 //!
-//! The page is one more terminal: what is said here waits for its answer under a session of its own, so that no other terminal
-//! shows it meanwhile. The session is open while somebody looks at the chat. After that what comes is anybody's: `wake say` shows
-//! it, or it goes to the owner's chat. A text counts as shown once a browser says that it was seen, or by the form below it.
+//! The page is another terminal. Its messages wait for their answers under a session of its own, so that other terminals don't show these
+//! meanwhile. The session is open while somebody looks at the chat. Later answers are free for any terminal: `wake say` shows them, or the
+//! owner's chat gets them. A text counts as shown once a browser reports it as seen, or with the next form.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -54,30 +54,30 @@ use super::{
 };
 use crate::bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said};
 
-/// Where it is.
+/// The view's path.
 pub(super) const PATH: &str = "/chat";
-/// What was said that is shown.
+/// Maximum statements shown.
 const SHOWN: usize = 60;
-/// How long the chat counts as looked at after somebody did.
+/// Time after the last visit until the chat counts as abandoned.
 const ATTENDED: Duration = Duration::from_secs(120);
-/// How often is looked whether somebody still does.
+/// Interval between checks for an abandoned chat.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// Forms that were taken, kept so that one isn't taken twice.
+/// Maximum remembered forms, which prevent a double submission.
 const MAX_KEYS: usize = 64;
-/// The longest step of a plan that is shown, in characters.
+/// Maximum characters shown of a plan's step.
 const STEP_CHARS: usize = 160;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route(PATH, get(show).post(say)).route("/chat/seen", post(seen))
 }
 
-/// What the chat keeps while the page is served.
+/// The chat's state while the page is served.
 pub(super) struct ChatSession {
     session: TerminalSession,
-    /// When the chat was last looked at, in milliseconds of [`clock::awake`].
+    /// Time of the last visit, in milliseconds of [`clock::awake`].
     looked_at: AtomicU64,
     opened: Notify,
-    /// Of forms that were taken, each with the digest of its text.
+    /// Accepted forms with the digest of their text.
     keys: Mutex<VecDeque<(String, String)>>,
 }
 
@@ -87,7 +87,7 @@ impl ChatSession {
         Ok(Self { session, looked_at: AtomicU64::new(0), opened: Notify::new(), keys: Mutex::default() })
     }
 
-    /// Somebody looks at it now.
+    /// Records a visit.
     pub(super) fn is_attended(&self) {
         let now = u64::try_from(clock::awake().as_millis()).unwrap_or(u64::MAX);
         self.looked_at.store(now, Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl ChatSession {
         clock::awake().saturating_sub(looked_at) > ATTENDED
     }
 
-    /// Whether a form is new; it counts as taken then. With another text it is another one: a person went back and mended it.
+    /// Records a form and returns true if it is new. The same form with another text is new: the person went back and corrected it.
     fn takes(&self, key: &str, text: &str) -> bool {
         let form = (key.to_owned(), sha256(text));
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,14 +112,14 @@ impl ChatSession {
         true
     }
 
-    /// A form wasn't taken after all.
+    /// Forgets a form whose text couldn't be stored.
     fn gives_back(&self, key: &str, text: &str) {
         let form = (key.to_owned(), sha256(text));
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).retain(|taken| *taken != form);
     }
 }
 
-/// Closes the session when nobody looks at the chat any more; it is opened by what is said, and by whoever comes back.
+/// Closes the session once the chat is abandoned. A new message or visit opens it again.
 pub(super) async fn attend(site: &Arc<PageSite>) -> Infallible {
     loop {
         site.chat.opened.notified().await;
@@ -130,7 +130,7 @@ pub(super) async fn attend(site: &Arc<PageSite>) -> Infallible {
     }
 }
 
-/// What comes now is anybody's.
+/// Closes the session: later answers are free for any terminal.
 pub(super) async fn leave(site: &Arc<PageSite>) {
     let of_site = Arc::clone(site);
     let left = site.at_desk(move |desk| match desk.store()? {
@@ -147,7 +147,7 @@ pub(super) async fn leave(site: &Arc<PageSite>) {
 struct SayForm {
     text: String,
     key: String,
-    /// Texts that were on the page that this was written on, by row.
+    /// Rows of the texts on the page with this form.
     seen: String,
 }
 
@@ -174,7 +174,7 @@ async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Re
         let of_site = Arc::clone(&site);
         let typed = text.clone();
         let kept = site.at_desk(move |desk| {
-            // All of it happens here: a browser that asks again ends what waits for this.
+            // Done here rather than after the await, which a reloading browser would cancel.
             let kept = keep(desk, &of_site.chat.session, &text, &form.seen);
             match &kept {
                 Ok(after) => {
@@ -194,7 +194,7 @@ async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Re
     Ok(Redirect::to(PATH).into_response())
 }
 
-/// Stores what was said, which waits for its answer here.
+/// Stores a message under this session.
 fn keep(desk: &PageDesk<'_>, session: &TerminalSession, text: &str, seen: &str) -> Result<AfterPut, PageError> {
     let mut store = open(desk)?;
     mark_seen(&mut store, session, seen, desk.now)?;
@@ -206,7 +206,7 @@ fn keep(desk: &PageDesk<'_>, session: &TerminalSession, text: &str, seen: &str) 
     Ok(after)
 }
 
-/// What couldn't be stored stays in the field, with why.
+/// Shows the error and keeps the text in the field.
 async fn not_kept(site: &Arc<PageSite>, typed: String, error: PageError) -> Result<Response, PageError> {
     let of_site = Arc::clone(site);
     let page = site.at_desk(move |desk| {
@@ -222,12 +222,12 @@ struct SeenForm {
     seen: String,
 }
 
-/// A browser says what it shows, and that somebody looks at it: the session is opened again if it was closed meanwhile.
+/// Handles a browser's report of seen texts. This is also a visit, so a closed session opens again.
 async fn seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenForm>) -> Result<StatusCode, PageError> {
     site.chat.is_attended();
     let of_site = Arc::clone(&site);
     let work = site.at_desk(move |desk| {
-        // Whoever only looks makes no database.
+        // A mere visit doesn't create a database.
         if desk.store()?.is_none() {
             return Ok(());
         }
@@ -245,7 +245,7 @@ fn open(desk: &PageDesk<'_>) -> Result<Store, PageError> {
     cycle::open_store(desk.config).map_err(|error| PageError::Refused(desk.shown(&error.to_string())))
 }
 
-/// Of these texts, those that could be shown here count as shown.
+/// Marks those of the texts as shown that this session may show.
 fn mark_seen(store: &mut Store, session: &TerminalSession, seen: &str, now: DateTime<Utc>) -> Result<(), StoreError> {
     let seen: BTreeSet<i64> = seen.split(',').filter_map(|id| id.parse().ok()).collect();
     if seen.is_empty() {
@@ -259,7 +259,7 @@ fn mark_seen(store: &mut Store, session: &TerminalSession, seen: &str, now: Date
     Ok(())
 }
 
-/// What is read for a look at the chat.
+/// The data of the chat view.
 #[derive(Default)]
 struct Talk {
     said: Vec<Exchange>,
@@ -267,23 +267,23 @@ struct Talk {
     unshown: BTreeSet<i64>,
     /// Open questions at the terminal.
     questions: Vec<Approval>,
-    /// The texts that ask them, by row.
+    /// Rows of the texts that ask these questions.
     asking: Vec<i64>,
     is_stopped: bool,
-    /// What the wake at work here has called so far.
+    /// The calls so far of the wake that works for the terminal.
     at_work: Option<Vec<Entry>>,
-    /// The newest step, with its button.
+    /// The newest step with an undo button.
     newest: Markup,
 }
 
-/// One thing that was said.
+/// A statement in the chat.
 enum Line<'a> {
     Said(&'a Exchange),
     Waiting(&'a Incoming),
 }
 
 impl Talk {
-    /// In the order of time; what a person said stands before what answers it.
+    /// Returns the statements in order of time; the person's words come before the answer.
     fn lines(&self) -> Vec<Line<'_>> {
         let said = self.said.iter().map(|said| ((said.at, said.from.is_none()), Line::Said(said)));
         let waiting = self.waiting.iter().map(|message| ((message.received_at, false), Line::Waiting(message)));
@@ -301,7 +301,7 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
         let (pending, open) = (store.pending_approvals(desk.now)?, store.open_question_messages(desk.now)?);
         let at_work = holder.and_then(|holder| holder.cycle_id);
         Ok(Some(Talk {
-            // An open question stands below with its buttons.
+            // Open questions are shown below, with buttons.
             said: store
                 .at_terminals(SHOWN)?
                 .into_iter()
@@ -320,7 +320,7 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
 
 fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option<&str>) -> Result<Markup, PageError> {
     let read = read(desk, session);
-    // What was typed is shown again even where nothing else can be.
+    // The typed text is shown again even if the chat is unreadable.
     let is_unread = why.is_some() && read.is_err();
     let talk = if is_unread { Talk::default() } else { read?.unwrap_or_default() };
     let key = form_key();
@@ -373,7 +373,7 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
     Ok(frame(PagePlace::Chat, "Chat", &content))
 }
 
-/// Who said it when, above it.
+/// Renders the speaker and the time.
 fn line(desk: &PageDesk<'_>, who: &str, at: Option<DateTime<Utc>>) -> Markup {
     html! {
         (who)
@@ -412,7 +412,7 @@ fn waiting(desk: &PageDesk<'_>, message: &Incoming, is_at_work: bool) -> Markup 
     }
 }
 
-/// How far the wake at work is, with its plan.
+/// Renders the progress of the running wake, with its plan.
 fn progress(desk: &PageDesk<'_>, calls: &[Entry]) -> Markup {
     let planned = calls.iter().rev().find_map(|entry| match entry {
         Entry::Called { name, input, .. } if name == "plan" => serde_json::from_str::<Plan>(input).ok(),

@@ -1,6 +1,6 @@
-//! Who may enter: addresses that work once, and the cookies that they became. All of it is in memory alone, as digests.
+//! The page's sessions: single-use addresses, and the cookies issued for them. Everything is kept in memory only, as digests.
 //!
-//! Times are those of [`reveille_base::clock::awake`], which nobody sets.
+//! Times come from [`reveille_base::clock::awake`], which can't be set.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use reveille_base::{
     redact::Secret,
 };
 
-/// How long an address may wait to be used.
+/// Lifetime of an unused address.
 pub const TICKET_LASTS: Duration = Duration::from_secs(600);
-/// How long a browser stays known without asking for anything.
+/// Lifetime of a session without requests.
 const SESSION_LASTS: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Addresses at a time that weren't used yet; one more takes the oldest one's place.
+/// Maximum unused addresses; a new one replaces the oldest.
 const MAX_TICKETS: usize = 8;
-/// Browsers at a time; one more takes the place of the one that was away longest.
+/// Maximum sessions; a new one replaces the least recently used.
 const MAX_SESSIONS: usize = 16;
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
 
 type Digest = [u8; 32];
 
-/// What can be entered by, and who has.
+/// The valid tickets and sessions.
 #[derive(Debug, Default)]
 pub(super) struct Entrance {
-    /// Each with when it was made; oldest first.
+    /// Tickets with their time of creation, oldest first.
     tickets: Vec<(Digest, Duration)>,
-    /// Each with when it was last used.
+    /// Sessions with their time of last use.
     sessions: Vec<(Digest, Duration)>,
 }
 
 impl Entrance {
-    /// What an address ends in, to be used once.
+    /// Creates the single-use ticket of an address.
     ///
     /// # Errors
-    /// There is no randomness to make it of.
+    /// No randomness for the ticket.
     pub(super) fn mint(&mut self, now: Duration) -> Result<Secret, NoRandomness> {
         let token = token()?;
         self.tickets.retain(|(_, made)| now.saturating_sub(*made) < TICKET_LASTS);
@@ -46,10 +46,10 @@ impl Entrance {
         Ok(token)
     }
 
-    /// Turns what an address ended in into a cookie; none if it was used before, is too old, or never was.
+    /// Exchanges a ticket for a cookie. `None` if the ticket is unknown, used or expired.
     ///
     /// # Errors
-    /// There is no randomness to make the cookie of. The address isn't used up then.
+    /// No randomness for the cookie; the ticket stays valid.
     pub(super) fn enter(&mut self, ticket: &str, now: Duration) -> Result<Option<Secret>, NoRandomness> {
         self.tickets.retain(|(_, made)| now.saturating_sub(*made) < TICKET_LASTS);
         let ticket = digest(ticket);
@@ -66,7 +66,7 @@ impl Entrance {
         Ok(Some(cookie))
     }
 
-    /// Whether a cookie is known.
+    /// True if the cookie is known. Renews its session.
     pub(super) fn knows(&mut self, cookie: &str, now: Duration) -> bool {
         self.sessions.retain(|(_, used)| now.saturating_sub(*used) < SESSION_LASTS);
         let cookie = digest(cookie);
@@ -91,7 +91,7 @@ fn digest(token: &str) -> Digest {
     bytes
 }
 
-/// How long this takes tells nothing of where two digests differ.
+/// Compares digests in constant time.
 fn is_same(a: &Digest, b: &Digest) -> bool {
     a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

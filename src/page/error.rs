@@ -1,4 +1,4 @@
-//! What is shown where a page can't be: what happened, what was kept, and what to do. Never a bare code.
+//! Error pages: the problem, the unchanged state and the next step, never a bare code.
 
 use axum::{
     http::StatusCode,
@@ -11,22 +11,22 @@ use reveille_store::StoreError;
 
 use super::frame::{PagePlace, frame};
 
-/// Why a request wasn't answered as it was asked.
+/// The reason for an error page.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PageError {
-    /// The database couldn't be used.
+    /// The database is unusable.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The memory couldn't be read.
+    /// The memory is unreadable.
     #[error(transparent)]
     Repo(#[from] RepoError),
-    /// What was asked for isn't there: what, for people.
+    /// The requested thing doesn't exist; described for people.
     #[error("{0}")]
     Missing(String),
-    /// What was sent can't be taken: why, for people.
+    /// The input is unacceptable; described for people.
     #[error("{0}")]
     Refused(String),
-    /// A mistake of ours.
+    /// A bug of ours.
     #[error("something broke while this page was made; the log tells more")]
     Broken,
 }
@@ -53,7 +53,7 @@ impl IntoResponse for PageError {
     }
 }
 
-/// A page in the place of a bare code.
+/// Renders a page for a bare status code.
 pub(super) fn stand_in(status: StatusCode) -> Response {
     let why = match status {
         StatusCode::METHOD_NOT_ALLOWED => "This page can't be asked that way. Nothing was changed.",
@@ -65,7 +65,7 @@ pub(super) fn stand_in(status: StatusCode) -> Response {
     (status, frame(PagePlace::Elsewhere, "That didn't work", &html! { p { (why) } })).into_response()
 }
 
-/// Any other path.
+/// Answers any unknown path.
 pub(super) async fn not_found() -> PageError {
     PageError::Missing("There is no such page.".to_owned())
 }

@@ -1,4 +1,4 @@
-//! What stands around each view: the head, the ways to the other views, the style and the one script.
+//! The frame around every view: the head, the navigation, the style sheet and the one script.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::site::PageSite;
 
-/// Where the style and the icon are: whoever isn't known may have them.
+/// Paths of the style sheet and the icon, which are served to unknown browsers too.
 pub(super) const STYLE_PATH: &str = "/style.css";
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("views.css"));
 pub(super) const ICON_PATH: &str = "/icon.svg";
 const ICON: &str = include_str!("icon.svg");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Which view is open.
+/// The open view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PagePlace {
     Today,
@@ -30,11 +30,11 @@ pub(super) enum PagePlace {
     Charts,
     Health,
     Settings,
-    /// None of them.
+    /// Any page outside the navigation.
     Elsewhere,
 }
 
-/// The views that can be gone to from everywhere: where, by which path, under which name.
+/// The navigation: each view with its path and name.
 const PLACES: [(PagePlace, &str, &str); 8] = [
     (PagePlace::Today, "/", "Today"),
     (PagePlace::Chat, "/chat", "Chat"),
@@ -46,7 +46,7 @@ const PLACES: [(PagePlace, &str, &str); 8] = [
     (PagePlace::Settings, "/settings", "Settings"),
 ];
 
-/// A whole page.
+/// Renders a page with the navigation.
 pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -84,7 +84,7 @@ pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
     }
 }
 
-/// A page for whoever isn't known: without ways to anywhere. `to` is where it goes by itself.
+/// Renders a page without navigation, for unknown browsers. `to` is the address of an automatic redirect.
 pub(super) fn outside_frame(title: &str, to: Option<&str>, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -110,7 +110,7 @@ pub(super) fn outside_frame(title: &str, to: Option<&str>, content: &Markup) -> 
     }
 }
 
-/// The style, the script and the icon.
+/// The routes of the style sheet, the script and the icon.
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
         .route(STYLE_PATH, get(async || file("text/css; charset=utf-8", STYLE)))

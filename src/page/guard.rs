@@ -1,5 +1,5 @@
-//! Who is answered. Any web site that a person visits can reach a loopback port, by a name of its own too; so whoever asks has to
-//! name this very server, to come from no other site, and to know the cookie. Nothing of a request is looked at before.
+//! Decides who gets an answer. Any web site that a person visits can reach a loopback port, even by its own host name. Thus a request must
+//! name this very server, come from no other site, and carry the cookie. Nothing else in a request is read before.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,32 +26,32 @@ use super::{
     site::PageSite,
 };
 
-/// What the cookie is called.
+/// The cookie's name.
 const COOKIE_NAME: &str = "reveille";
-/// How the path of an address begins.
+/// Path prefix of an entry address.
 pub(super) const ENTER: &str = "/enter/";
-/// The longest form that is taken, in bytes: a document of the memory fits in.
+/// Maximum bytes of a form, enough for a document of the memory.
 const MAX_BODY_BYTES: usize = 4 << 20;
-/// How long a form may take to come.
+/// Longest time for receiving a form.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Nothing from elsewhere, nothing inline, in nobody's frame.
+/// The content security policy: no foreign content, no inline code, no framing.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// What a browser says about where a request comes from.
+/// The browser's header on the origin of a request.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// On every answer.
+/// Headers of every answer.
 const HEADERS: [(HeaderName, HeaderValue); 7] = [
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static(CSP)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    // Not `no-referrer`: browsers would call the origin of our own forms `null` then.
+    // With `no-referrer`, browsers would send `null` as the origin of our own forms.
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
 ];
 
-/// Puts the guard before all views.
+/// Puts the guard in front of all views.
 pub(super) fn before(views: Router<Arc<PageSite>>, site: &Arc<PageSite>) -> Router<Arc<PageSite>> {
     views.layer(from_fn_with_state(Arc::clone(site), guard))
 }
@@ -70,7 +70,7 @@ async fn guard(State(site): State<Arc<PageSite>>, request: Request, next: Next) 
     response
 }
 
-/// Looks at who asks. Whoever isn't admitted is told why, and how to enter.
+/// Checks a request. The refusal tells how to enter.
 fn admit(site: &PageSite, request: &Request) -> Result<(), Box<Response>> {
     let headers = request.headers();
     let (method, path) = (request.method(), request.uri().path());
@@ -105,7 +105,7 @@ fn admit(site: &PageSite, request: &Request) -> Result<(), Box<Response>> {
     Err(Box::new(unknown(StatusCode::FORBIDDEN)))
 }
 
-/// A header that stands there once, as text; what can't be read as text matches nothing.
+/// Returns a header that occurs once, as text. A repeated or unreadable header becomes an empty text, which matches nothing.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
@@ -115,7 +115,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     }
 }
 
-/// What our cookie holds; more than one may stand there.
+/// Lists the values of our cookie, which may occur several times.
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(';')).filter_map(|pair| {
@@ -124,7 +124,7 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Takes an address that works once, and gives the cookie for it.
+/// Exchanges a single-use address for the cookie.
 fn enter(site: &PageSite, ticket: &str, comes_from: Option<&str>) -> Response {
     let cookie = match site.enter(ticket) {
         Ok(Some(cookie)) => cookie,
@@ -138,7 +138,7 @@ fn enter(site: &PageSite, ticket: &str, comes_from: Option<&str>) -> Response {
             let to = [(LOCATION, HeaderValue::from_static("/")), (SET_COOKIE, cookie)];
             (StatusCode::SEE_OTHER, to).into_response()
         }
-        // A browser that came here by another site's link sends a strict cookie only from a page of ours on.
+        // After a link on another site, browsers send a strict cookie only from one of our own pages.
         Some(_) => {
             let page = outside_frame("You're in", Some("/"), &html! { p { a href="/" { "Go on" } } });
             ([(SET_COOKIE, cookie)], page).into_response()
@@ -162,11 +162,11 @@ fn unknown(status: StatusCode) -> Response {
     (status, outside_frame("I don't know this browser yet", None, &how)).into_response()
 }
 
-/// A request with all of its body, which is bounded.
+/// Reads a request's whole body, up to the limit.
 async fn received(request: Request) -> Result<Request, PageError> {
     let (head, body) = request.into_parts();
     let refused = || PageError::Refused("That is too long, or didn't come through. Nothing was changed.".to_owned());
-    // What says at once that it is too long needn't be waited for.
+    // A declared excess is refused at once.
     if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(refused());
     }
@@ -175,7 +175,7 @@ async fn received(request: Request) -> Result<Request, PageError> {
     Ok(Request::from_parts(head, Body::from(body)))
 }
 
-/// What the router refuses by a bare code gets a page.
+/// Replaces a bare error code of the router by a page.
 fn readable(response: Response) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();

@@ -1,5 +1,4 @@
-//! What `health check` finds, each with why it matters and its fix. Looking touches nothing, and leaves out what takes seconds unless
-//! somebody asks for it.
+//! Shows the findings of `health check` with their importance and fix. The view changes nothing, and skips slow checks unless requested.
 
 use std::sync::Arc;
 
@@ -26,10 +25,10 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 
 #[derive(Deserialize)]
 struct AskedHealth {
-    /// Whether what takes seconds is looked at, too.
+    /// Include slow checks.
     #[serde(default)]
     all: bool,
-    /// What has just been repaired: names of checks, with commas between; none of them where nothing was.
+    /// Names of repaired checks, separated by commas, after a repair; possibly empty.
     repaired: Option<String>,
 }
 
@@ -59,7 +58,7 @@ fn told(desk: &PageDesk<'_>, report: &HealthReport, asked: &AskedHealth) -> Mark
     let can_repair = wrong.iter().any(|check| check.repair.is_some());
     html! {
         @if let Some(repaired) = &asked.repaired { (done(&repaired_told(repaired))) }
-        // A look at everything takes long; changes repeat a short one only.
+        // The slow full check isn't repeated on changes.
         section #live-health data-live[!asked.all] {
             p {
                 @match report.status {
@@ -114,7 +113,7 @@ fn repaired_told(repaired: &str) -> Markup {
     }
 }
 
-/// What a check is about, and why it matters.
+/// Returns a check's name and importance.
 fn about(id: &str) -> (&str, &'static str) {
     ABOUT.iter().find(|(known, ..)| *known == id).map_or((id, ""), |(_, name, why)| (*name, *why))
 }
@@ -142,7 +141,7 @@ fn finding(desk: &PageDesk<'_>, check: &CheckReport) -> Markup {
     }
 }
 
-/// A text in which what stands between backticks is code.
+/// Renders text between backticks as code.
 fn in_code(text: &str) -> Markup {
     html! {
         @for (at, part) in text.split('`').enumerate() {

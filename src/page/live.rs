@@ -1,4 +1,4 @@
-//! What renews an open page: server-sent events that say that something has changed. While nobody listens, nothing is looked at.
+//! Refreshes open pages by server-sent events that announce a change. Without open pages, nothing is checked.
 
 use std::{
     path::{Path, PathBuf},
@@ -24,25 +24,25 @@ use reveille_store::{Store, database};
 
 use super::{chat, error::stand_in, site::PageSite};
 
-/// Pages that are open at a time; a further one isn't renewed.
+/// Maximum pages refreshed at a time.
 pub(super) const MAX_LISTENERS: usize = 16;
-/// How often is looked.
+/// Interval between checks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// After so many looks without a change something is sent all the same: whoever has gone is noticed by that.
+/// Checks without a change after which something is sent anyway, to detect a closed connection.
 const SILENT_LOOKS: u32 = 15;
-/// What a browser hears first: how long to wait before it comes back, in milliseconds.
+/// The first event: the wait before reconnecting, in milliseconds.
 const HELLO: &[u8] = b"retry: 2000\n\n";
 const CHANGED: &[u8] = b"event: changed\ndata:\n\n";
 const STILL_HERE: &[u8] = b":\n\n";
 
-/// Which page listens.
+/// The page that listens.
 #[derive(Debug, Default, serde::Deserialize)]
 struct Listening {
     #[serde(default)]
     at: String,
 }
 
-/// `/live`.
+/// The route of `/live`.
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/live", get(listen))
 }
@@ -52,14 +52,14 @@ async fn listen(State(site): State<Arc<PageSite>>, Query(Listening { at }): Quer
         return stand_in(StatusCode::SERVICE_UNAVAILABLE);
     };
     let (sender, receiver) = mpsc::channel(1);
-    // Before the browser hears that its stream has begun: what it fetches from then on has all that is seen here.
+    // Taken before the browser learns that its stream has begun, so that pages fetched later include every change seen here.
     let seen = SeenState::look(&site).await;
     tokio::spawn(watch(site, at == chat::PATH, seen, sender, place));
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))];
     (kind, Body::new(Events(receiver))).into_response()
 }
 
-/// Tells of changes for as long as somebody listens.
+/// Announces changes while the page is open.
 async fn watch(
     site: Arc<PageSite>,
     is_chat: bool,
@@ -90,16 +90,16 @@ async fn watch(
     }
 }
 
-/// How things stood when they were last looked at.
+/// The state at the last check.
 struct SeenState {
     paths: [PathBuf; 6],
     files: Vec<Option<FileSign>>,
     shared: Option<String>,
-    /// The connection by which a shared database is asked.
+    /// The open connection to a shared database.
     store: Option<Store>,
 }
 
-/// When a file was written, and how long it is.
+/// Modification time and size of a file.
 type FileSign = (Option<SystemTime>, u64);
 
 impl SeenState {
@@ -110,7 +110,7 @@ impl SeenState {
         Self { paths, files, shared, store }
     }
 
-    /// Looks anew.
+    /// Checks again and returns true after a change.
     async fn has_changed(&mut self, site: &Arc<PageSite>) -> bool {
         let files = signs(&self.paths);
         let shared = sign_of_shared(site, &mut self.store).await;
@@ -120,7 +120,7 @@ impl SeenState {
     }
 }
 
-/// What changes when something happened: the database or its log, the memory's history, what is allowed and set.
+/// Lists the files that change with any event: the database with its log, the memory's history, the policy and the settings.
 fn watched(config: &Config) -> [PathBuf; 6] {
     let (db, git) = (config.db_path(), config.repo_dir().join(".git"));
     let mut log = db.clone().into_os_string();
@@ -128,7 +128,7 @@ fn watched(config: &Config) -> [PathBuf; 6] {
     [db, log.into(), git.join("logs/HEAD"), git.join("HEAD"), config.policy_path(), config.workspace_dir.join(".env")]
 }
 
-/// The sign of each; looking at a database can make an empty log and take it away.
+/// Returns each file's signature. Empty files are ignored, since opening a database may create and remove an empty log.
 fn signs(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
     let sign = |path: &PathBuf| -> Option<FileSign> {
         let found = std::fs::metadata(path as &Path).ok().filter(|found| found.len() > 0)?;
@@ -137,7 +137,7 @@ fn signs(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
     paths.iter().map(sign).collect()
 }
 
-/// What changes when something was written to a database that machines share; none where there is none, or it can't be asked.
+/// Returns the change signature of a shared database. `None` without a shared database, or if it is unavailable.
 async fn sign_of_shared(site: &Arc<PageSite>, store: &mut Option<Store>) -> Option<String> {
     site.config().database_url.as_ref()?;
     let (site, open) = (Arc::clone(site), store.take());
@@ -151,7 +151,7 @@ async fn sign_of_shared(site: &Arc<PageSite>, store: &mut Option<Store>) -> Opti
     Some(sign)
 }
 
-/// An answer that goes on for as long as events come.
+/// An answer that lasts as long as the events.
 struct Events(mpsc::Receiver<&'static [u8]>);
 
 impl hyper::body::Body for Events {

@@ -1,26 +1,26 @@
-//! Markdown as HTML. Raw HTML is shown as text; pictures are named, never loaded. What others may have written shows links as text:
-//! a link that is opened carries its address out.
+//! Renders Markdown as HTML. Raw HTML is shown as text; pictures are named, never loaded. Links in untrusted text are shown as text, since
+//! opening a link discloses its address.
 
 use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream};
 
-/// The longest address that is made a link, in bytes; a longer one is shown as text.
+/// Maximum bytes of a link's address; a longer one is shown as text.
 const MAX_URL_BYTES: usize = 2048;
-/// What a link may lead to.
+/// Schemes of links.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 
-/// Who wrote a text.
+/// The author of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WrittenBy {
-    /// The person, or the assistant from their words alone.
+    /// The person, or the assistant from the person's words alone.
     Own,
-    /// Others had a word in it.
+    /// Possibly others.
     Others,
 }
 
-/// A text as HTML.
+/// Renders a text.
 pub(super) fn markdown(text: &str, by: WrittenBy) -> Markup {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = Html { by, out: String::new(), links: Vec::new(), columns: Vec::new(), column: 0, is_head: false };
@@ -33,7 +33,7 @@ pub(super) fn markdown(text: &str, by: WrittenBy) -> Markup {
 struct Html {
     by: WrittenBy,
     out: String,
-    /// What each open link or picture ends with.
+    /// The closing markup of each open link or picture.
     links: Vec<String>,
     columns: Vec<Alignment>,
     column: usize,
@@ -52,7 +52,7 @@ impl Html {
                 self.text(&code);
                 self.out.push_str("</code>");
             }
-            // Documents are wrapped; where a message is shown, the style keeps its lines.
+            // Documents are wrapped; the style sheet keeps line breaks in messages.
             Event::SoftBreak => self.out.push('\n'),
             Event::HardBreak => self.out.push_str("<br>"),
             Event::Rule => self.out.push_str("<hr>\n"),
@@ -171,12 +171,12 @@ impl Html {
     }
 
     fn write(&mut self, what: std::fmt::Arguments<'_>) {
-        // A string takes all.
+        // Writing to a string always succeeds.
         self.out.write_fmt(what).ok();
     }
 }
 
-/// A page's own headings stand above those of a text.
+/// Lowers a heading's level below the page's own headings.
 fn below(level: HeadingLevel) -> usize {
     (level as usize + 2).min(6)
 }

@@ -1,10 +1,10 @@
-//! The local page: what a person sees of their assistant in a browser of the same machine.
+//! The local page: the assistant in a browser on the same machine.
 //!
-//! `guard` decides who is answered, before anything of a request is looked at. Each view is a file with its own routes: it reads
-//! values (`account`, `orders`, `memory`, `health`), and makes HTML of them. `frame` is what stands around all views. A `GET`
-//! changes nothing of the person's. Every page can be read without a script; `live` renews what is open by server-sent events.
+//! `guard` decides who gets an answer, before anything else in a request is read. Each view is a file with its own routes, which reads
+//! values (`account`, `orders`, `memory`, `health`) and renders HTML from them. `frame` surrounds every view. A `GET` never changes the
+//! person's data. Every page works without a script; `live` refreshes open pages by server-sent events.
 //!
-//! A store is opened for each request and closed after it, so that an idle page holds none.
+//! A store is opened for each request and closed after it, so that an idle page holds none open.
 
 mod changes;
 mod charts;
@@ -40,7 +40,7 @@ use reveille_tools::loopback;
 pub use entrance::TICKET_LASTS;
 pub use site::{MakeRedactor, PageSite};
 
-/// Serves the page until it is dropped.
+/// Serves the page until the future is dropped.
 pub async fn serve(listeners: &[TcpListener], site: &Arc<PageSite>) -> Infallible {
     let views = TowerToHyperService::new(router(Arc::clone(site)));
     let served = loopback::serve(listeners, move |request| {
@@ -60,12 +60,12 @@ pub async fn serve(listeners: &[TcpListener], site: &Arc<PageSite>) -> Infallibl
     }
 }
 
-/// Tidies up once nothing is served any more.
+/// Closes the chat's session after serving.
 pub async fn end(site: &Arc<PageSite>) {
     chat::leave(site).await;
 }
 
-/// All views behind the guard.
+/// Builds the router of all views behind the guard.
 fn router(site: Arc<PageSite>) -> Router {
     let views = Router::new()
         .merge(today::routes())

@@ -1,5 +1,5 @@
-//! What a form came to, said on the page that the browser goes to after it. It is kept here under a number that nobody guesses:
-//! an address that held the words themselves would let anybody's link put words into our mouth.
+//! Shows the outcome of a form on the page after it. The address contains only an unguessable number: with the words in it, anybody's link
+//! could put words into our mouth.
 
 use std::{
     collections::VecDeque,
@@ -13,20 +13,20 @@ use reveille_base::{approval_text::sha256, random};
 
 use super::site::PageSite;
 
-/// Notes that are kept; the oldest goes.
+/// Maximum notes and forms kept; the oldest is dropped.
 const MAX_NOTES: usize = 16;
-/// Random bytes in a note's number, and in a form's key.
+/// Random bytes in a note's number and in a form's key.
 const NUMBER_BYTES: usize = 8;
 
-/// Texts by what finds them, the oldest first.
+/// Texts by key, oldest first.
 type Kept = VecDeque<(String, String)>;
 
-/// What was done lately.
+/// Recent outcomes.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// The last notes, each with its number.
+    /// Recent notes by number.
     notes: Mutex<Kept>,
-    /// Forms that were carried out, each with the address that it led to.
+    /// Executed forms, with the address of their outcome.
     forms: Mutex<Kept>,
 }
 
@@ -41,17 +41,17 @@ fn keep(kept: &mut Kept, name: String, what: String) {
     kept.push_back((name, what));
 }
 
-/// A key for a form, so that sending it twice does its work once; empty without randomness, which counts as none.
+/// Creates a form's key, which makes a repeated submission harmless. Empty, meaning no key, without randomness.
 pub(super) fn form_key() -> String {
     random::bytes::<NUMBER_BYTES>().map(|bytes| random::hex(&bytes)).unwrap_or_default()
 }
 
-/// Which form it is, with all that was typed; none without a key.
+/// Identifies a submission by the form's key and content. `None` without a key.
 pub(super) fn form_name(key: &str, form: &impl std::fmt::Debug) -> Option<String> {
     (!key.is_empty()).then(|| sha256(&format!("{form:?}")))
 }
 
-/// The part of an address that names a note.
+/// The query that names a note.
 #[derive(Debug, Default, serde::Deserialize)]
 pub(super) struct NoteQuery {
     #[serde(default)]
@@ -59,25 +59,25 @@ pub(super) struct NoteQuery {
 }
 
 impl PageSite {
-    /// Sends the browser to a page of ours, which says there what was done. `to` is a path without a query.
+    /// Redirects to one of our pages, which shows the outcome. `to` is a path without a query.
     pub(super) fn said(self: &Arc<Self>, to: &str, what: String) -> Redirect {
         Redirect::to(&self.noted(to, what))
     }
 
-    /// The address of a page of ours, which says there what was done. `to` is a path without a query.
+    /// Returns the address of one of our pages, which shows the outcome. `to` is a path without a query.
     fn noted(&self, to: &str, what: String) -> String {
-        // Without randomness it isn't said; it is done all the same.
+        // Without randomness the outcome isn't shown; the action is done anyway.
         let Ok(number) = random::bytes::<NUMBER_BYTES>() else { return to.to_owned() };
         let number = random::hex(&number);
         keep(&mut locked(&self.notes.notes), number.clone(), what);
         format!("{to}?said={number}")
     }
 
-    /// Carries a form's order out once, and gives the address that says what was done. A repeat waits for the first one, and
-    /// leads to the same.
+    /// Executes a form's order once and returns the address of its outcome. A repeated submission waits for the first one and gets the same
+    /// address.
     ///
     /// # Errors
-    /// Those of `order`; the form can be sent again then.
+    /// The errors of `order`; the form can then be sent again.
     pub(super) fn once<E>(
         &self,
         form: Option<String>,
@@ -94,7 +94,7 @@ impl PageSite {
         Ok(address)
     }
 
-    /// What was done, if the address names a note that is kept.
+    /// Renders a note if the query names an existing one.
     pub(super) fn note(&self, query: &NoteQuery) -> Markup {
         let notes = locked(&self.notes.notes);
         let found = notes.iter().find(|(number, _)| *number == query.said);

@@ -1,4 +1,4 @@
-//! Small pieces that several views are made of. Pure.
+//! Small pieces shared by several views. Pure.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{Markup, html};
@@ -14,26 +14,26 @@ use reveille_store::names_others;
 
 use super::{error::PageError, site::PageDesk};
 
-/// A text is shown open up to so many characters, and so many lines; a longer one is opened by the person.
+/// Maximum characters and lines of a text that is shown expanded.
 const OPEN_CHARS: usize = 400;
 const OPEN_LINES: usize = 8;
-/// How much of a longer one is shown before it is opened, in characters.
+/// Characters shown of a collapsed text.
 const HEAD_CHARS: usize = 100;
 
-/// Changed lines that are shown of one document.
+/// Maximum changed lines shown of a document.
 const MAX_CHANGED_LINES: usize = 300;
 
-/// A moment on the person's wall, with the day where it isn't today.
+/// Renders a moment in local time, with the day unless that is today.
 pub(super) fn moment(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> Markup {
     html! { time datetime=(at.to_rfc3339_opts(SecondsFormat::Millis, true)) { (when(at, now, tz)) } }
 }
 
-/// As it may be shown: signs that a screen hides are written out first, so that none of them is lost.
+/// Cleans a text for display. Invisible characters are spelled out first, so that none is lost.
 pub(super) fn shown(desk: &PageDesk<'_>, text: &str) -> String {
     desk.shown(&visible(text))
 }
 
-/// Names whose words a text may hold besides the person's.
+/// Names the other authors of a text, if any.
 pub(super) fn others_in(taint: Option<&str>) -> Markup {
     html! {
         @if let Some(taint) = taint.filter(|taint| names_others(taint)) {
@@ -42,12 +42,12 @@ pub(super) fn others_in(taint: Option<&str>) -> Markup {
     }
 }
 
-/// That others may have written some of it, whoever they are.
+/// Marks a text as possibly written by others.
 pub(super) fn others_at_all() -> Markup {
     html! { span .badge .warn { "others had a word in it" } }
 }
 
-/// A text to the letter. A long one is closed at first, and says how it begins.
+/// Renders a text exactly; a long one is collapsed, with its beginning as the title.
 pub(super) fn exactly(what: &str, text: &str) -> Markup {
     let is_long = text.chars().count() > OPEN_CHARS || text.lines().count() > OPEN_LINES;
     html! {
@@ -63,7 +63,7 @@ pub(super) fn exactly(what: &str, text: &str) -> Markup {
     }
 }
 
-/// A person's hand that wasn't let.
+/// A refused change by the person.
 impl From<ProvenanceError> for PageError {
     fn from(error: ProvenanceError) -> Self {
         match error {
@@ -74,18 +74,18 @@ impl From<ProvenanceError> for PageError {
     }
 }
 
-/// A time on the person's wall, with the day when it isn't today.
+/// Renders a time in local time, with the day unless that is today.
 pub(super) fn time(desk: &PageDesk<'_>, at: DateTime<Utc>) -> Markup {
     moment(at, desk.now, desk.config.timezone)
 }
 
-/// A path of the page with what is asked of it.
+/// Builds an address with a query.
 pub(super) fn address(path: &str, asked: &[(&str, &str)]) -> String {
     let asked: Vec<String> = asked.iter().map(|(name, value)| format!("{name}={}", percent(value))).collect();
     if asked.is_empty() { path.to_owned() } else { format!("{path}?{}", asked.join("&")) }
 }
 
-/// A text as a part of an address.
+/// Percent-encodes a text.
 pub(super) fn percent(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
@@ -94,17 +94,17 @@ pub(super) fn percent(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// The way to what a wake did.
+/// Links to a wake's page.
 pub(super) fn wake_link(wake_id: &str, text: &str) -> Markup {
     html! { a href={ "/wakes/" (percent(wake_id)) } { (text) } }
 }
 
-/// What happened to what the person has just done.
+/// Renders the outcome of the person's last action.
 pub(super) fn done(text: &Markup) -> Markup {
     html! { p .note.ok role="status" { (text) } }
 }
 
-/// The lines that came and went, with their sections.
+/// Renders added and removed lines with their sections.
 pub(super) fn changed_lines(desk: &PageDesk<'_>, lines: &[ChangedLine]) -> Markup {
     let shown = lines.get(..MAX_CHANGED_LINES).unwrap_or(lines);
     let mut section: Option<&str> = None;

@@ -1,7 +1,7 @@
-//! Open questions, each with the exact bytes that would run, and the answers to them.
+//! Open questions with the exact bytes that would run, and the answers to them.
 //!
-//! A form carries a digest of the question that it stands under: a yes is for exactly what was read. What is dangerous is shown once
-//! more, on a page of its own, before it can be allowed.
+//! A form carries a digest of its question, so that an approval applies to exactly the text that was read. A dangerous action is shown
+//! again on a page of its own before it can be allowed.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use super::{
     site::{PageDesk, PageSite},
 };
 
-/// Decided questions that are shown, of so long ago at most.
+/// Maximum decided questions shown, and their maximum age.
 const MAX_DECIDED: usize = 50;
 const DECIDED_WITHIN: TimeDelta = TimeDelta::days(7);
 
@@ -46,7 +46,7 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 
 #[derive(Deserialize)]
 struct AskedQuestions {
-    /// The question that has just been answered.
+    /// The question just answered.
     answered: Option<i64>,
 }
 
@@ -54,12 +54,12 @@ struct AskedQuestions {
 #[derive(Deserialize)]
 struct SentAnswer {
     answer: Answered,
-    /// Of the question as it was shown.
+    /// The digest of the question shown.
     digest: String,
-    /// Whether it was shown once more.
+    /// The question was shown a second time.
     #[serde(default)]
     again: bool,
-    /// The page that it was answered on: `chat`, `today`, else this one.
+    /// The page of the answer: `chat`, `today`, or else this view.
     #[serde(default)]
     from: String,
 }
@@ -98,11 +98,11 @@ async fn answer(
     Ok(response)
 }
 
-/// Several questions of one task, each as it was shown: all are answered, or none.
+/// Answers to several questions of a task: all are answered, or none.
 #[derive(Deserialize)]
 struct SentTogether {
     answer: Answered,
-    /// `number:digest` of each, between blanks.
+    /// `number:digest` of each question, separated by spaces.
     shown: String,
 }
 
@@ -137,7 +137,7 @@ fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageE
     Ok(())
 }
 
-/// The answers to all open questions of one task at once, where none is dangerous. Each stands above, whole.
+/// Renders buttons for all open questions of a task at once, unless any is dangerous. The questions are shown in full above.
 fn together(open: &[Approval]) -> Markup {
     let of_first = |approval: &&Approval| open.first().is_some_and(|first| first.cycle_id == approval.cycle_id);
     let task: Vec<&Approval> = open.iter().filter(of_first).collect();
@@ -165,7 +165,7 @@ fn question(store: &Store, id: i64) -> Result<Approval, PageError> {
     store.approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
 }
 
-/// Says whether that has decided it, and what is answered.
+/// Decides a question. Returns true if that took effect, and the response.
 fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
     let store = read(desk)?;
     let approval = question(&store, id)?;
@@ -193,11 +193,11 @@ fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Resp
     Ok((true, Redirect::to(&to).into_response()))
 }
 
-/// The digest of a question as it is shown.
+/// Returns the digest of a question as shown.
 fn digest(approval: &Approval) -> String {
     let Approval { id, cycle_id, call, tool, action, risk, reasons, origin, chat, expires_at, named, .. } = approval;
     let shown = (id, cycle_id, call, tool, action, risk, reasons, origin, chat.number(), expires_at, named);
-    // Nothing here can't be written; an empty text matches no form of ours.
+    // Serialization can't fail here; an empty digest would match no form.
     serde_json::to_string(&shown).map_or_else(|_| String::new(), |shown| sha256(&shown))
 }
 
@@ -209,7 +209,7 @@ fn is_dangerous(approval: &Approval) -> bool {
     matches!(approval.risk(), Risk::Dangerous | Risk::Destructive)
 }
 
-/// What became of a question, for people.
+/// Describes a question's state.
 fn state_told(desk: &PageDesk<'_>, approval: &Approval) -> &'static str {
     match approval.state {
         ApprovalState::Approved => "This was allowed, once.",
@@ -279,7 +279,7 @@ fn what_now(approval: &Approval) -> &'static str {
     }
 }
 
-/// An open question with its answers. `from`: the page that shows it.
+/// Renders an open question with its buttons. `from`: the page that shows it.
 pub(super) fn card(desk: &PageDesk<'_>, approval: &Approval, from: &str) -> Markup {
     html! {
         article .card {
@@ -289,7 +289,7 @@ pub(super) fn card(desk: &PageDesk<'_>, approval: &Approval, from: &str) -> Mark
     }
 }
 
-/// A dangerous question, shown by itself before it can be allowed.
+/// Renders a dangerous question a second time, before it can be allowed.
 fn once_more(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     html! {
         @if is_open(desk, approval) {
@@ -334,7 +334,7 @@ fn answer_form((id, digest): (i64, &str), (is_again, from): (bool, &str), (answe
     }
 }
 
-/// What is asked: the exact action with nothing in it that a screen would hide, why, by whom, and until when.
+/// Renders a question: the exact action with invisible characters spelled out, the reason, the origin, and the expiry.
 fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     let Approval { id, tool, action, reasons, origin, chat, cycle_id, asked_at, expires_at, named, .. } = approval;
     let mark = if is_dangerous(approval) { "badge bad" } else { "badge" };
@@ -366,7 +366,7 @@ fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     }
 }
 
-/// What would be done and to what.
+/// Renders the wish: the action and its object.
 fn sentence(desk: &PageDesk<'_>, described: &Described) -> Markup {
     html! {
         "May I "
@@ -380,7 +380,7 @@ fn sentence(desk: &PageDesk<'_>, described: &Described) -> Markup {
     }
 }
 
-/// The rest of it, none of it shortened.
+/// Renders the action's parts in full.
 fn parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
     html! {
         @for part in &described.parts {
@@ -390,7 +390,7 @@ fn parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
     }
 }
 
-/// The files that it names, each whole where it is text.
+/// Renders the files that the action names, text in full.
 fn named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
     html! {
         @for file in &named.files {

@@ -1,4 +1,4 @@
-//! The settings as they are; of a secret only whether it is set. They are changed at a terminal.
+//! Shows the settings, read-only; a secret shows only that it is set. Settings are changed at a terminal.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn all(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
         Some(store) => store.chosen("MODEL", &config.model)?,
         None => None,
     };
-    // As they are said now: what this page began with may be old.
+    // Read anew, since the settings at the page's start may be outdated.
     let said = SaidSettings::gather(config.named_env_file.as_deref());
     let (settings, besides) = shown_settings(&said);
     let wrong: Vec<&ShownSetting> = settings.iter().filter(|setting| setting.problem.is_some()).collect();
@@ -72,7 +72,7 @@ fn all(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
     })
 }
 
-/// How a file that was named is named to a command.
+/// Returns the option that names the settings file in a command.
 fn env_file(desk: &PageDesk<'_>) -> String {
     desk.config.named_env_file.as_deref().map_or_else(String::new, |path| format!(" --env-file {}", in_shell(path)))
 }

@@ -1,4 +1,4 @@
-//! What all views share: the settings, the clock, what masks secrets, and a store for each request.
+//! The state shared by all views: settings, clock and redactor, and a store for each request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,28 +18,28 @@ use reveille_store::{Store, StoreError, database};
 
 use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes};
 
-/// Random bytes in the page's own name.
+/// Random bytes in the page's own host name.
 const NAME_BYTES: usize = 10;
 
-/// Makes what masks secrets; anew for each request, since secrets are added meanwhile.
+/// Creates the redactor. Called for each request, since secrets are added meanwhile.
 pub type MakeRedactor = fn(&Config) -> Redactor;
 
-/// What the page shows, by which settings, and to whom.
+/// The page's state: settings, sessions, chat and notes.
 pub struct PageSite {
     config: Config,
     redactor: MakeRedactor,
-    /// A name that nobody guesses and its port, as browsers name it in `Host`.
+    /// An unguessable name with the port, as browsers send it in `Host`.
     host: String,
     entrance: Mutex<Entrance>,
     pub(super) chat: ChatSession,
-    /// Asks for a wake.
+    /// Requests a wake.
     pub(super) nudge: Notify,
-    /// The places of open pages that are renewed.
+    /// Permits for open pages that are refreshed.
     pub(super) listeners: Arc<Semaphore>,
     pub(super) notes: Notes,
 }
 
-/// What one request looks at. It lives on a thread where waiting for a disk is allowed.
+/// The context of a request, on a thread that may block on the disk.
 pub(super) struct PageDesk<'a> {
     pub(super) config: &'a Config,
     pub(super) redactor: &'a Redactor,
@@ -47,11 +47,11 @@ pub(super) struct PageDesk<'a> {
 }
 
 impl PageSite {
-    /// For one workspace, on a port of the loopback. It gets a name of its own: browsers send a cookie to all ports of a name, and
-    /// every `*.localhost` leads to this machine.
+    /// Creates the page's state for one workspace on a loopback port. The page gets a host name of its own, since browsers send a cookie to
+    /// all ports of a name; every `*.localhost` leads to this machine.
     ///
     /// # Errors
-    /// There is no randomness to make the name of.
+    /// No randomness for the name.
     pub fn new(config: Config, redactor: MakeRedactor, port: u16) -> Result<Self, NoRandomness> {
         let name = random::hex(&random::bytes::<NAME_BYTES>()?);
         let host = format!("{name}.localhost:{port}");
@@ -67,34 +67,34 @@ impl PageSite {
         })
     }
 
-    /// An address that works once, soon.
+    /// Creates an address that works once, for a limited time.
     ///
     /// # Errors
-    /// There is no randomness to make it of.
+    /// No randomness for the address.
     pub fn mint(&self) -> Result<Secret, NoRandomness> {
         let token = self.entrance().mint(clock::awake())?;
         Ok(Secret::new(format!("http://{}{ENTER}{}", self.host, token.expose())))
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub(super) fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The one name and port that it is asked by.
+    /// Returns the page's only valid host name and port.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
-    /// The cookie for what an address ended in; none if that isn't good, or no more.
+    /// Exchanges the ticket in an address for a cookie. `None` if the ticket is invalid or expired.
     ///
     /// # Errors
-    /// There is no randomness to make it of.
+    /// No randomness for the cookie.
     pub(super) fn enter(&self, ticket: &str) -> Result<Option<Secret>, NoRandomness> {
         self.entrance().enter(ticket, clock::awake())
     }
 
-    /// Whether a cookie is known.
+    /// True if the cookie is known.
     pub(super) fn knows(&self, cookie: &str) -> bool {
         self.entrance().knows(cookie, clock::awake())
     }
@@ -103,10 +103,10 @@ impl PageSite {
         self.entrance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets `work` read or write on a thread of its own, and gives what it makes.
+    /// Runs `work` on a blocking thread and returns its result.
     ///
     /// # Errors
-    /// Whatever `work` says; or it ended without a word.
+    /// The error of `work`, or [`PageError::Broken`] if it panicked.
     pub(super) async fn at_desk<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&PageDesk<'_>) -> Result<T, PageError> + Send + 'static,
@@ -122,12 +122,12 @@ impl PageSite {
 }
 
 impl PageDesk<'_> {
-    /// The database to read from; none before the first wake.
+    /// Opens the database for reading. `None` before the first wake.
     pub(super) fn store(&self) -> Result<Option<Store>, StoreError> {
         database::look(self.config)
     }
 
-    /// The memory's repository; none before the first wake.
+    /// Opens the memory's repository. `None` before the first wake.
     pub(super) fn repo(&self) -> Result<Option<Repo>, PageError> {
         let dir = self.config.repo_dir();
         if !dir.join(".git").exists() {
@@ -136,7 +136,7 @@ impl PageDesk<'_> {
         Ok(Some(Repo::open(&dir)?))
     }
 
-    /// A text as it may be shown: without secrets and unseen marks.
+    /// Cleans a text for display: masks secrets and removes invisible characters.
     pub(super) fn shown(&self, text: &str) -> String {
         self.redactor.redact(&outside::unmarked(text))
     }

@@ -1,5 +1,5 @@
-//! A further address, asked for by another program of the same person: over a socket that only they can open, so that none ever
-//! stands in a log. Whoever connects is told one.
+//! Hands further addresses to other programs of the same person, over a socket that only they can open. Thus no address ever appears in a
+//! log. Every connection gets one address.
 
 use std::{
     convert::Infallible,
@@ -20,25 +20,25 @@ use reveille_base::{file::create_private_dirs, redact::Secret};
 
 use super::PageSite;
 
-/// How long an address may take to be handed over.
+/// Longest time for handing over an address.
 const HANDING_OVER: Duration = Duration::from_secs(5);
-/// The longest address, in bytes.
+/// Maximum bytes of an address.
 const MAX_ADDRESS_BYTES: u64 = 1024;
-/// How long to pause when nobody can be accepted (no descriptors are left, say).
+/// The pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes the socket's folder, which is the person's alone.
+/// Creates the socket's private directory.
 ///
 /// # Errors
-/// It can't be made.
+/// The directory can't be created.
 pub fn make_folder(dir: &Path) -> io::Result<()> {
     create_private_dirs(dir)
 }
 
-/// Opens the socket. Whoever holds the page's lock may: a socket that stands there is a dead server's.
+/// Opens the socket. Only the holder of the page's lock may call this, so that an existing socket belongs to a dead server.
 ///
 /// # Errors
-/// Something else than a socket stands there, and stays; or it can't be opened there: a path of more than some 100 bytes is too long for a socket.
+/// Another kind of file exists there, which stays, or the socket can't be created. Paths over about 100 bytes are too long for a socket.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     remove(path)?;
     let listener = UnixListener::bind(path)?;
@@ -46,10 +46,10 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Removes the socket, if one stands there.
+/// Removes the socket if it exists.
 ///
 /// # Errors
-/// Something else stands there, and stays; or it can't be removed.
+/// Another kind of file exists there, which stays, or the socket can't be removed.
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path),
@@ -61,7 +61,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Hands out addresses until it is dropped.
+/// Hands out addresses until the future is dropped.
 pub async fn hand_out(listener: &UnixListener, site: &Arc<PageSite>) -> Infallible {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -84,7 +84,7 @@ async fn hand_over(mut stream: UnixStream, site: &PageSite) -> io::Result<()> {
 /// Asks a running page for an address.
 ///
 /// # Errors
-/// None runs, or it gives none.
+/// There is no running page, or it sends no address.
 pub async fn ask(path: &Path) -> io::Result<Secret> {
     let asked = async {
         let stream = UnixStream::connect(path).await?;
@@ -99,7 +99,7 @@ pub async fn ask(path: &Path) -> io::Result<Secret> {
     tokio::time::timeout(HANDING_OVER, asked).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Whoever is at the other end runs as the same person.
+/// Checks that the other end runs as the same user.
 fn is_ours(stream: &UnixStream) -> io::Result<()> {
     let (theirs, ours) = (stream.peer_cred()?.uid(), rustix::process::geteuid().as_raw());
     match theirs == ours {

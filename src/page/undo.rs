@@ -1,4 +1,4 @@
-//! The newest step that can be undone, offered wherever the page changes something, with its name; and the order for it.
+//! Offers to undo the newest step, by name, wherever the page changes something, and places the order.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct UndoForm {
-    /// The step as it was shown: a newer one isn't meant.
+    /// The step shown in the form; never undo a newer one.
     step: String,
-    /// `chat`: it is said there.
+    /// `chat` to return to the chat.
     from: String,
 }
 
-/// The newest step with its button; nothing where there is none. `from`: the page that shows it.
+/// Renders the newest step with an undo button, or nothing. `from`: the page that shows it.
 pub(super) fn newest_step(desk: &PageDesk<'_>, store: &Store, from: &str) -> Result<Markup, PageError> {
     let newest = undo::newest(store, desk.config, desk.now)?;
     Ok(html! {

@@ -1,5 +1,5 @@
-//! Starts a wake for what was said on the page, and for whatever is due while it is served. While another wake works nothing is started: it looks again at its end, and so do
-//! we once it has ended. One that shows no life any more isn't waited for: the wake that is started replaces it.
+//! Starts a wake for input from the page and for anything due. While another wake runs, nothing is started: that wake checks again at its
+//! end, and we check once it has ended. A wake without signs of life isn't waited for, since the next wake replaces it.
 
 use std::{
     convert::Infallible,
@@ -13,14 +13,14 @@ use reveille_store::wake_lock::{self, Holder};
 use super::site::PageSite;
 use crate::bot::{DueWatch, start_wake};
 
-/// What starts its wakes.
+/// The trigger of the wakes started here.
 const REASON: &str = "page";
-/// How often is looked whether a wake has ended.
+/// Interval between checks for the end of a wake.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// How often is looked whether it is time for something.
+/// Interval between checks for due work.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// Wakes whenever it is asked to, one wake at a time.
+/// Starts wakes on request, one at a time.
 pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
     if is_left(site).await {
         site.nudge.notify_one();
@@ -42,8 +42,8 @@ pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
                     break;
                 }
             }
-            // Whoever holds the lock now may have been the one that was met; it may have looked before the text was stored. One
-            // that has stopped, and couldn't be replaced, needs a person.
+            // The present holder of the lock may be the wake that we met, which may have checked before the text was stored. A hung wake
+            // that couldn't be replaced needs a person.
             let is_stuck = holder(site).is_some_and(|holder| !is_at_work(site, &holder));
             if is_stuck || !is_held(site) {
                 break;
@@ -52,7 +52,7 @@ pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
     }
 }
 
-/// Wakes for what is due by the clock.
+/// Starts wakes for work due by the clock.
 pub(super) async fn watch(site: &Arc<PageSite>) -> Infallible {
     let watch = Arc::new(Mutex::new(DueWatch::new(REASON, None)));
     loop {
@@ -68,7 +68,7 @@ pub(super) async fn watch(site: &Arc<PageSite>) -> Infallible {
     }
 }
 
-/// Whether something that was said here waits since before: whoever served then was ended before a wake was started.
+/// True if input from the page is still unanswered, because an earlier server ended before it started a wake.
 async fn is_left(site: &Arc<PageSite>) -> bool {
     let looked = site.at_desk(|desk| {
         let Some(store) = desk.store()? else { return Ok(false) };
@@ -89,12 +89,12 @@ fn is_at_work(site: &PageSite, holder: &Holder) -> bool {
     holder.is_at_work(site.config().stale_lock)
 }
 
-/// Waits for a wake, without holding a thread: it outlives us. Says whether it has stopped instead of ending.
+/// Waits for a wake, which may outlive us, without blocking a thread. Returns true if the wake hangs.
 async fn has_stopped(site: &PageSite, mut child: Child) -> bool {
     while matches!(child.try_wait(), Ok(None)) {
         if holder(site).is_some_and(|holder| holder.pid == child.id() && !is_at_work(site, &holder)) {
             tracing::warn!(pid = child.id(), "the wake has stopped and isn't waited for any more");
-            // Its end is still taken in, so that nothing of it stays.
+            // Still reaped at its end, so that no zombie remains.
             tokio::spawn(ended(child));
             return true;
         }

@@ -1,4 +1,4 @@
-//! Cost, tokens, latency and wakes as charts, drawn as SVG by the server.
+//! Charts of cost, tokens, latency and wakes, drawn as SVG by the server.
 
 mod svg;
 
@@ -25,7 +25,7 @@ use super::{
     site::{PageDesk, PageSite},
 };
 
-/// The stretches that can be looked at, in days; the second is the usual one.
+/// The selectable periods in days; the second is the default.
 const STRETCHES: [u64; 3] = [7, 30, 90];
 const USUAL_STRETCH: u64 = 30;
 
@@ -40,7 +40,7 @@ struct ChartsQuery {
 }
 
 async fn show(State(site): State<Arc<PageSite>>, Query(query): Query<ChartsQuery>) -> Result<Markup, PageError> {
-    // An unknown stretch is the usual one: nothing is lost by it.
+    // An unknown period means the default.
     let n = query.days.parse().ok().filter(|days| STRETCHES.contains(days)).unwrap_or(USUAL_STRETCH);
     site.at_desk(move |desk| {
         let report = match desk.store()? {
@@ -75,7 +75,7 @@ fn nothing(n: u64) -> Markup {
     }
 }
 
-/// The budgets, and where the month is heading.
+/// Renders the budgets and the month's forecast.
 fn spent(report: &DaysReport) -> Markup {
     let of = |budget: f64, spent: f64| format!(" of ${budget:.2}, ${:.2} left", (budget - spent).max(0.0));
     html! {
@@ -176,7 +176,7 @@ fn wakes_summary(report: &DaysReport) -> String {
     format!("{}, {ended_badly} of them failed or given up.", count(all as usize, "wake"))
 }
 
-/// A count; what lies between two has no name.
+/// Renders a count; the axis between two counts has no label.
 fn whole(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { String::new() }
 }

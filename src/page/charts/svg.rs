@@ -1,64 +1,64 @@
-//! A chart as SVG, with the same values as a table. Pure: values in, markup out.
+//! A chart as SVG, with a table of the same values. Pure.
 //!
-//! What a colour tells is told without it too: stacked parts have their place and a legend, lines have their dashes, and each
-//! mark names its value. The guard forbids inline styles, so sizes are attributes and colours are the style sheet's.
+//! Colour never carries information alone: stacked parts have an order and a legend, lines have dashes, and each mark names its value. The
+//! guard forbids inline styles, so sizes are attributes and colours come from the style sheet.
 
 use maud::{Markup, html};
 
-/// The drawing's size, in its own units. It scales to the room that it has.
+/// The drawing's size in its own units, scaled to the available space.
 const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 190.0;
-/// Room for the names of values on the left, and of days below.
+/// Margins, for value labels on the left and day labels below.
 const LEFT: f64 = 50.0;
 const RIGHT: f64 = 6.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 22.0;
-/// How much of a day's room its bar takes.
+/// A bar's share of a day's width.
 const BAR_SHARE: f64 = 0.8;
-/// A limit that is so many times what was reached isn't drawn: all else would be flat.
+/// A limit beyond this multiple of the highest value isn't drawn, since the values would look flat.
 const LIMIT_TIMES: f64 = 4.0;
-/// Colours and dashes that the style sheet has.
+/// Number of colours and dashes in the style sheet.
 const STYLES: usize = 5;
 
-/// How values are drawn.
+/// The kind of drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Bars, one series on the other.
+    /// Stacked bars.
     Stacked,
-    /// A line each.
+    /// A line for each series.
     Lines,
 }
 
-/// One series.
+/// A series of values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ChartSeries {
-    /// What it is of.
+    /// The series' name.
     pub(super) name: String,
-    /// A value each day; none: there is none.
+    /// A value per day. `None` for a missing one.
     pub(super) values: Vec<Option<f64>>,
 }
 
 /// A chart.
 #[derive(Debug, Clone)]
 pub(super) struct Chart<'a> {
-    /// A word that no other chart of the page has.
+    /// Unique on the page.
     pub(super) id: &'a str,
-    /// Its heading.
+    /// The heading.
     pub(super) title: &'a str,
-    /// What it shows in a sentence or two.
+    /// A summary in a sentence or two.
     pub(super) summary: String,
-    /// The days' names.
+    /// Labels of the days.
     pub(super) days: Vec<String>,
     pub(super) series: Vec<ChartSeries>,
     pub(super) shape: Shape,
-    /// A line across, such as a budget, with its name.
+    /// A named horizontal line, such as a budget.
     pub(super) limit: Option<(&'a str, f64)>,
-    /// A value as people read it.
+    /// Formats a value.
     pub(super) unit: fn(f64) -> String,
 }
 
 impl Chart<'_> {
-    /// The chart with its heading, legend and table.
+    /// Renders the chart with heading, legend and table.
     pub(super) fn draw(&self) -> Markup {
         html! {
             figure .chart-box {
@@ -108,7 +108,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The values that are named on the left. The half of something small may read as nothing.
+    /// Returns the labelled values of the axis. A middle value that would repeat another label stays unlabelled.
     fn values(&self, top: f64) -> [(f64, String); 3] {
         let of = |value| (value, (self.unit)(value));
         let [none, (half, name), all] = [0.0, top / 2.0, top].map(of);
@@ -130,7 +130,7 @@ impl Chart<'_> {
         }
     }
 
-    /// A day's parts, the lowest first: the series' place and name, where it begins, and its value.
+    /// Returns a day's parts from the bottom: the series' index and name, the lower edge, and the value.
     fn stack(&self, at: usize) -> Vec<(usize, &str, f64, f64)> {
         let mut from = 0.0;
         let mut parts = Vec::new();
@@ -180,7 +180,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The same values; days without any are left out.
+    /// Renders the values as a table without empty days.
     fn table(&self) -> Markup {
         let has_values = |at: usize| {
             self.series
@@ -210,7 +210,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Where the scale ends: a round number above all that is drawn.
+    /// Returns the end of the scale: a round number above everything drawn.
     fn top(&self) -> f64 {
         let highest = match self.shape {
             Shape::Stacked => (0..self.days.len())
@@ -225,7 +225,7 @@ impl Chart<'_> {
     }
 }
 
-/// From days and values to the drawing's units.
+/// Converts days and values to drawing units.
 struct Scale {
     days: f64,
     top: f64,
@@ -245,17 +245,17 @@ impl Scale {
     }
 }
 
-/// Which of the style sheet's it is drawn in; from 1.
+/// Returns a series' style in the style sheet, from 1.
 fn style_of(place: usize) -> usize {
     place % STYLES + 1
 }
 
-/// A number for an attribute.
+/// Formats a number for an attribute.
 fn n(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// Days in a row that have values.
+/// Groups consecutive days with values.
 fn runs(values: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
     let mut runs: Vec<Vec<(usize, f64)>> = Vec::new();
     let mut is_open = false;
@@ -272,7 +272,7 @@ fn runs(values: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
     runs
 }
 
-/// The next of some round numbers times a power of ten; 1 for nothing.
+/// Rounds up to a round number times a power of ten; 1 for zero.
 fn round_up(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 1.0;
@@ -283,7 +283,7 @@ fn round_up(value: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-/// The greatest power of ten that isn't above a positive number. By hand: each start would have to load the maths library for it.
+/// Returns the greatest power of ten up to a positive number. Written by hand, since each start would otherwise load the maths library.
 fn power_below(value: f64) -> f64 {
     let mut power = 1.0;
     while power * 10.0 <= value {

@@ -1,7 +1,7 @@
-//! Editing a document: what is saved is a commit of the person's own, under the wake lock.
+//! Edits a document; saving makes a commit of the person's, under the wake lock.
 //!
-//! The form carries the id of the version that it shows. Where another one stands there by then, nothing is written: both are shown.
-//! Whatever goes wrong, what was typed comes back.
+//! The form carries the id of the version shown. If the document has another version by then, nothing is written and both are shown. After
+//! any failure, the typed text is shown again.
 
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ use crate::page::{
     site::{PageDesk, PageSite},
 };
 
-/// A larger document isn't edited here, in bytes.
+/// Maximum bytes of a document edited here.
 const MAX_EDITED_BYTES: usize = 500_000;
-/// A form, in bytes: in one each byte of a text may become three.
+/// Maximum bytes of a form, in which a byte of text may become three.
 const MAX_FORM_BYTES: usize = 4 << 20;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
@@ -46,25 +46,25 @@ struct AskedEdit {
     path: String,
 }
 
-/// What a person has sent.
+/// The submitted edit.
 #[derive(Deserialize)]
 struct SentEdit {
     path: String,
-    /// The id of the version that was read.
+    /// The id of the version that was edited.
     version: String,
     text: String,
 }
 
-/// What became of it.
+/// The outcome of saving.
 enum Saving {
     Saved,
     Uncommitted,
     Same,
-    /// Another version stands there.
+    /// The document has another version now.
     Changed {
         now: String,
     },
-    /// Why it wasn't taken.
+    /// The reason for refusing the edit.
     NotTaken(String),
 }
 
@@ -110,7 +110,7 @@ async fn save(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> 
     .await
 }
 
-/// Why a document can't be edited here.
+/// Returns the reason against editing a document here. `None` if it can be edited.
 fn why_not(desk: &PageDesk<'_>, repo: &Repo, path: &str, text: &str) -> Option<String> {
     if is_log(path) {
         return Some("The log is only ever added to: what happened, happened.".to_owned());
@@ -140,7 +140,7 @@ fn keep(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, Prov
     let clock = desk.config.clock();
     let mut hand = Hand::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
     let saving = write(desk, &mut hand, path, sent);
-    // What is saved is saved: the lock goes with the hand in any case.
+    // The edit stands, whatever happens here: dropping the hand releases the lock in any case.
     if let Err(error) = hand.put_down() {
         tracing::warn!(%error, "the lease was not given back after an edit");
     }
@@ -148,7 +148,7 @@ fn keep(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, Prov
 }
 
 fn write(desk: &PageDesk<'_>, hand: &mut Hand<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
-    // What they have edited elsewhere first: it is never written over.
+    // Edits made elsewhere are committed first, so that they are never overwritten.
     let edits = hand.commit_edits()?;
     let Some(now) = hand.repo.read_work_tree(path)? else {
         return Ok(Saving::NotTaken("The document is gone.".to_owned()));
@@ -182,7 +182,7 @@ fn not_editable(repo: &Repo, path: &str, why: &str) -> Markup {
     }
 }
 
-/// The form. What the person typed stands in it as they typed it.
+/// Renders the form with the text as typed.
 fn form(path: &str, text: &str, version: &str, save: &str) -> Markup {
     html! {
         form action="/memory/edit" method="post" {
@@ -190,7 +190,7 @@ fn form(path: &str, text: &str, version: &str, save: &str) -> Markup {
             input type="hidden" name="version" value=(version);
             p .field {
                 label for="text" { "The text of " code { (path) } }
-                // A parser drops the first line's end.
+                // An HTML parser drops the first line break.
                 textarea #text .file name="text" rows="24" spellcheck="true" { "\n" (text) }
             }
             p .actions {
@@ -202,7 +202,7 @@ fn form(path: &str, text: &str, version: &str, save: &str) -> Markup {
     }
 }
 
-/// Both versions, and what to do.
+/// Shows both versions with the possible next steps.
 fn both(desk: &PageDesk<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
     let ours = typed::with_endings_of(now, typed);
     Ok(html! {

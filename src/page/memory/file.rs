@@ -1,4 +1,4 @@
-//! One document: as it reads, line by line with where each line comes from, and its history.
+//! A document as rendered text, line by line with the origin of each line, and with its history.
 
 use std::sync::Arc;
 
@@ -34,11 +34,11 @@ use crate::page::{
     undo::newest_step,
 };
 
-/// Commits of a document's history that are shown.
+/// Maximum commits shown of a document's history.
 const MAX_VERSIONS: usize = 20;
-/// A larger document is shown by its beginning, in bytes.
+/// Bytes shown of a larger document.
 const MAX_SHOWN_BYTES: usize = 400_000;
-/// Characters of a message that are shown.
+/// Characters shown of a message.
 const MAX_SAID_CHARS: usize = 300;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 #[derive(Deserialize)]
 struct AskedFile {
     path: String,
-    /// What has just been done.
+    /// The outcome of a form that led here.
     #[serde(default)]
     done: String,
 }
@@ -84,7 +84,7 @@ async fn show_why(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedLi
     Ok(frame(PagePlace::Memory, "Where this comes from", &content))
 }
 
-/// The memory's repository, which is there before anything of it is asked for.
+/// Opens the memory's repository, or answers that there is no memory yet.
 pub(super) fn repo(desk: &PageDesk<'_>) -> Result<Repo, PageError> {
     desk.repo()?.ok_or_else(|| PageError::Missing("Nothing is remembered yet.".to_owned()))
 }
@@ -144,7 +144,7 @@ fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> R
     })
 }
 
-/// What a form of ours has led here with, for people.
+/// Describes the outcome of a form that led here.
 fn said_of(done: &str) -> Option<&'static str> {
     match done {
         "saved" => Some("Saved, as a commit of yours."),
@@ -156,7 +156,7 @@ fn said_of(done: &str) -> Option<&'static str> {
     }
 }
 
-/// As much of a text as is shown, to the end of a line; and whether something is left out.
+/// Returns the displayed beginning of a text, up to the end of a line, and true if the text is cut.
 fn beginning(text: &str) -> (&str, bool) {
     if text.len() <= MAX_SHOWN_BYTES {
         return (text, false);
@@ -165,7 +165,7 @@ fn beginning(text: &str) -> (&str, bool) {
     (cut.rfind('\n').and_then(|end| cut.get(..=end)).unwrap_or(cut), true)
 }
 
-/// The sections of a text with their first and last lines, counted from 1.
+/// Splits a text into sections with their first and last lines, from 1.
 fn parts(text: &str) -> Vec<(usize, usize, &str)> {
     let document = Document::split(text);
     let parts = document.parts.iter().map(|part| {
@@ -175,7 +175,7 @@ fn parts(text: &str) -> Vec<(usize, usize, &str)> {
     parts.filter(|(.., text)| !text.trim().is_empty()).collect()
 }
 
-/// The text without the comments in which wakes note where a line comes from: they are for the list of lines.
+/// Removes the comments in which wakes note a line's origin; the list of lines shows it instead.
 fn without_origins(text: &str) -> String {
     let line = |line: &str| match origin_of(line) {
         Some(_) => line.rfind("<!--").and_then(|at| line.get(..at)).unwrap_or(line).trim_end().to_owned(),
@@ -229,7 +229,7 @@ fn history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageE
     })
 }
 
-/// Who made a commit.
+/// Names the author of a commit.
 fn who(desk: &PageDesk<'_>, commit: &Commit) -> Markup {
     html! {
         @if let Some(wake) = &commit.wake_id {
@@ -242,7 +242,7 @@ fn who(desk: &PageDesk<'_>, commit: &Commit) -> Markup {
     }
 }
 
-/// Where a line comes from.
+/// Describes a line's origin.
 fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
     let wake = story.origin.as_ref().map(|origin| origin.wake.as_str());
     let wake = wake.or_else(|| story.commit.as_ref().and_then(|commit| commit.wake_id.as_deref()));

@@ -1,7 +1,6 @@
-//! The memory: search, the documents, each with its history, and a person's own hand in it.
+//! The memory: search, documents with their history, and editing.
 //!
-//! A document is named by its path inside the memory, and looked up in the list of those that are there: no path of a request reaches
-//! the disk unseen.
+//! A document's path in a request is looked up in the list of existing documents, so that no request's path reaches the disk unchecked.
 
 mod edit;
 mod file;
@@ -34,16 +33,16 @@ use super::{
 };
 use crate::orders::search::{self, IndexWait, MemoryFound, MemoryQuestion};
 
-/// Hits at most.
+/// Maximum hits.
 const HITS: usize = 20;
-/// What is looked for, in characters.
+/// Maximum characters of a query.
 const MAX_QUERY_CHARS: usize = 500;
-/// How much of a hit's text is shown, in characters.
+/// Characters shown of a hit's text.
 const MAX_HIT_CHARS: usize = 600;
-/// Documents that are listed.
+/// Maximum documents listed.
 const MAX_LISTED: usize = 1_000;
 
-/// What the documents that are always there are called.
+/// Names of the permanent documents.
 const NAMES: [(&str, &str); 7] = [
     (memory::CLAUDE, "Standing orders"),
     (memory::CONTEXT, "How you are and what you prefer"),
@@ -101,12 +100,12 @@ fn find(desk: &PageDesk<'_>, query: &str) -> Result<MemoryFound, PageError> {
     Ok(found)
 }
 
-/// The paths of all documents, sorted.
+/// Lists the paths of all documents, sorted.
 fn documents(repo: &Repo) -> Result<Vec<String>, PageError> {
     Ok(repo.all_markdown()?.into_iter().collect())
 }
 
-/// The document of this name, if the memory has one.
+/// Finds a document by its path.
 fn document(repo: &Repo, path: &str) -> Result<String, PageError> {
     let known = repo.all_markdown()?.take(path);
     known.ok_or_else(|| {
@@ -114,7 +113,7 @@ fn document(repo: &Repo, path: &str) -> Result<String, PageError> {
     })
 }
 
-/// What a document is called: its own name where it is always there.
+/// Returns a document's display name: a permanent document's own name, else the path.
 fn called(path: &str) -> &str {
     NAMES.iter().find(|(known, _)| *known == path).map_or(path, |(_, name)| name)
 }
@@ -164,7 +163,7 @@ fn result(desk: &PageDesk<'_>, hit: &Recalled, documents: &[String]) -> Markup {
     }
 }
 
-/// Where something was said, for people.
+/// Names the place of a statement.
 fn said(path: &str) -> String {
     match path.split_once('/') {
         Some(("messages", id)) => format!("message {id}"),
@@ -189,7 +188,7 @@ fn why(hit: &Recalled) -> Markup {
     }
 }
 
-/// A feature's name, for people.
+/// Names a ranking feature.
 fn sign(name: &str) -> &str {
     match name {
         "bm25" => "its words",

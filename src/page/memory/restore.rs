@@ -1,4 +1,4 @@
-//! An older version of a document, given back as a commit of the person's: asked first, then done.
+//! Restores an older version of a document as a commit of the person, after asking.
 
 use std::sync::Arc;
 
@@ -40,12 +40,12 @@ struct AskedBack {
     at: String,
 }
 
-/// A yes.
+/// The confirmation.
 #[derive(Deserialize)]
 struct SentBack {
     path: String,
     at: String,
-    /// The id of what stood there when it was asked.
+    /// The id of the current version when the question was shown.
     version: String,
 }
 
@@ -60,7 +60,7 @@ async fn carry_out(State(site): State<Arc<PageSite>>, Form(sent): Form<SentBack>
         let clock = desk.config.clock();
         let mut hand = Hand::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
         let given = give(desk, &mut hand, &path, &sent);
-        // What is done is done: the lock goes with the hand in any case.
+        // The restore stands, whatever happens here: dropping the hand releases the lock in any case.
         if let Err(error) = hand.put_down() {
             tracing::warn!(%error, "the lease was not given back after a restore");
         }
@@ -80,7 +80,7 @@ async fn carry_out(State(site): State<Arc<PageSite>>, Form(sent): Form<SentBack>
     .await
 }
 
-/// A document that may be given back.
+/// Finds a document that may be restored.
 fn known(repo: &Repo, path: &str) -> Result<String, PageError> {
     let path = document(repo, path)?;
     if is_log(&path) {
@@ -89,7 +89,7 @@ fn known(repo: &Repo, path: &str) -> Result<String, PageError> {
     Ok(path)
 }
 
-/// None: another version stands there than the person was asked about.
+/// Restores the document. `None` if its current version differs from the one in the question.
 fn give(
     desk: &PageDesk<'_>,
     hand: &mut Hand<'_>,
@@ -104,7 +104,7 @@ fn give(
     restore::carry_out(hand, wanted(path, &sent.at), wall(desk)).map(|(giving, _)| Some(giving))
 }
 
-/// What would be given back: a version of the document, never that there is none.
+/// Plans the restore of a version; a version without the document is refused.
 fn plan(desk: &PageDesk<'_>, repo: &Repo, path: &str, at: &str) -> Result<GivingBack, ProvenanceError> {
     let giving = restore::plan(repo, wanted(path, at), wall(desk))?;
     if giving.changes.iter().any(|change| change.content.is_none()) {

@@ -1,4 +1,4 @@
-//! Today: tasks with their age, reminders, messages and questions that wait; and what a person orders there at once.
+//! Today: tasks with their age, reminders, waiting messages and questions, and the orders placed there.
 
 mod view;
 
@@ -38,9 +38,9 @@ use crate::orders::{
 };
 use crate::overview::{Overview, Viewer};
 
-/// How much of a task's name stands in its address.
+/// Characters of a task's key in a form.
 const NAME_CHARS: usize = 16;
-/// How long "In an hour" puts off.
+/// The delay of "In an hour".
 const SNOOZE: &str = "in 1 hour";
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
@@ -54,7 +54,7 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
         .route("/resume", post(resume))
 }
 
-/// A task as it is typed.
+/// The form of a new task.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TaskForm {
@@ -65,7 +65,7 @@ struct TaskForm {
     key: String,
 }
 
-/// A reminder as it is typed.
+/// The form of a new reminder.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ReminderForm {
@@ -74,20 +74,20 @@ struct ReminderForm {
     key: String,
 }
 
-/// Which one a button is of.
+/// The form of a button for one item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct WhichForm {
     which: String,
 }
 
-/// What couldn't be done, and what was typed for it.
+/// A failed order with the typed input.
 #[derive(Debug, Default)]
 struct Trouble {
     why: Option<String>,
     task: TaskForm,
     reminder: ReminderForm,
-    /// Which form it was, where doing it twice does harm.
+    /// Identifies a form that must not be executed twice.
     form: Option<String>,
 }
 
@@ -117,7 +117,7 @@ async fn finish_task(State(site): State<Arc<PageSite>>, Form(form): Form<WhichFo
         let Some(task) = found else {
             return Err(OrderError::Refused("That task isn't there any more. Nothing was changed.".to_owned()));
         };
-        // In quotation marks it is the whole title.
+        // Quotation marks mean the whole title.
         change_tasks(desk, &TaskOrder::Done { task: format!("“{}”", task.title) })
     })
     .await
@@ -165,7 +165,7 @@ async fn resume(State(site): State<Arc<PageSite>>) -> Result<Response, PageError
     Ok(answer)
 }
 
-/// Carries an order out and goes on to today; what can't be done is explained there, with what was typed.
+/// Executes an order and redirects to this view. A failure is explained here, with the typed input.
 async fn ordered(
     site: Arc<PageSite>,
     mut trouble: Trouble,
@@ -187,7 +187,7 @@ async fn ordered(
     })
 }
 
-/// A refusal in words that fit the page: the terminal's commands don't.
+/// Removes terminal commands from a refusal.
 fn in_page(why: &str) -> String {
     let why = why.replace("; `wake task list` shows them", "").replace("`wake remind list` shows them.", "");
     let why = why.replace(": `wake remind` does that", ": set a reminder for that");
@@ -226,7 +226,7 @@ fn today_of(desk: &PageDesk<'_>) -> NaiveDate {
     desk.now.with_timezone(&desk.config.timezone).date_naive()
 }
 
-/// A name for a task that can stand in a form: a title may hold anything.
+/// Returns a task's key for a form, since a title may contain anything.
 fn name(task: &ListedTask) -> String {
     let mut name = sha256(&format!("{}/{}", task.list, task.title));
     name.truncate(NAME_CHARS);
@@ -250,7 +250,7 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
         @if let Some(why) = &trouble.why {
             p .note .bad role="alert" { strong { "That didn't work. " } (why) }
         }
-        // After a refused form it stands at an address that can't be asked for.
+        // After a refused form the address can't be fetched with `GET`.
         section #live-today data-live="/" {
             p .meta { (now.with_timezone(&tz).format("%A, %-d %B %Y")) }
             @match &looked {

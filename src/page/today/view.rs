@@ -1,4 +1,4 @@
-//! What today looks like: what waits, tasks, reminders, and the forms that order something.
+//! Renders today: waiting items, tasks, reminders, and the forms.
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
@@ -23,14 +23,14 @@ use crate::{
     },
 };
 
-/// Reminders that are shown at once; the others are opened.
+/// Reminders shown expanded; the others are collapsed.
 const SHOWN_REMINDERS: usize = 8;
-/// Messages that are shown.
+/// Maximum messages shown.
 const SHOWN_MESSAGES: usize = 20;
-/// How much of a message is shown, in characters.
+/// Characters shown of a message.
 const MESSAGE_CHARS: usize = 200;
 
-/// What of a day is shown.
+/// Renders the parts of a day.
 pub(super) struct DayView<'a> {
     pub(super) desk: &'a PageDesk<'a>,
 }
@@ -55,7 +55,7 @@ impl DayView<'_> {
         }
     }
 
-    /// The open questions, each with its answers.
+    /// Renders the open questions with their buttons.
     pub(super) fn questions(&self, questions: &[Approval]) -> Markup {
         html! {
             @if !questions.is_empty() {
@@ -193,10 +193,10 @@ impl DayView<'_> {
     }
 }
 
-/// How old a task is: since when nobody has worked on it.
+/// Renders the days since a task was last worked on.
 fn age(touched: NaiveDate, days: i64) -> Markup {
     html! {
-        // A task of today may be new: nobody has worked on it yet.
+        // A task of today may be new, without any work yet.
         @if days > 0 {
             "Worked on "
             time datetime=(touched) {
@@ -210,7 +210,7 @@ fn age(touched: NaiveDate, days: i64) -> Markup {
     }
 }
 
-/// What today has cost, in a line.
+/// Renders today's cost in a line.
 pub(super) fn spent(budget: &Budget) -> Markup {
     let left = (budget.daily_usd - budget.today_usd).max(0.0);
     html! {

@@ -1,13 +1,13 @@
-//! A commit's changes as HTML: file by file, each line marked by a sign and an element of its own, so that colour says nothing alone.
+//! Renders a commit's changes as HTML, file by file. Each line is marked by a sign and an element, so that colour isn't needed.
 
 use maud::{Markup, html};
 
 use reveille_base::approval_text::visible;
 
-/// Files that are open at once; those after them are opened by the person.
+/// Files shown expanded; later ones are collapsed.
 const OPEN_FILES: usize = 6;
 
-/// What a line of a diff is.
+/// The kind of a diff line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineKind {
     Added,
@@ -23,13 +23,13 @@ struct FileDiff<'a> {
     lines: Vec<(LineKind, &'a str)>,
 }
 
-/// Reads what `git diff` prints. What stands before a file's first `@@` is git's own and left out, but for what has no lines.
+/// Parses the output of `git diff`. Git's own header of a file, before the first `@@`, is left out, except the note on a binary file.
 fn files(diff: &str) -> Vec<FileDiff<'_>> {
     let mut files: Vec<FileDiff<'_>> = Vec::new();
     let mut is_in_lines = false;
     for line in diff.lines() {
         if let Some(paths) = line.strip_prefix("diff --git ") {
-            // Both sides have the same length and name where nothing was renamed.
+            // Without a rename, both sides have the same name.
             let path = paths.split_once(" b/").map_or(paths, |(_, path)| path);
             files.push(FileDiff { path, lines: Vec::new() });
             is_in_lines = false;
@@ -53,7 +53,7 @@ fn files(diff: &str) -> Vec<FileDiff<'_>> {
     files
 }
 
-/// The changes, each file below a heading of the third order.
+/// Renders the changes, each file under a third-level heading.
 pub(super) fn changes(diff: &str) -> Markup {
     let files = files(diff);
     html! {

@@ -1,4 +1,4 @@
-//! What was done: the list of wakes and of people's commits, each of them with all that is kept of it, and undoing.
+//! The history: lists wakes and people's commits, shows each with its records, and undoes wakes.
 
 mod diff;
 mod story;
@@ -39,13 +39,13 @@ use super::{
     site::{PageDesk, PageSite},
 };
 
-/// Lines of a page of the list.
+/// Entries per page of the list.
 const LINES: usize = 20;
-/// Pages that are gone back at most: as many commits as the log looks through.
+/// Maximum page number, given by the number of commits that the log searches.
 const MAX_PAGE: usize = 500;
-/// How much of what was done is shown in the list, in characters.
+/// Characters shown of an entry's subject.
 const SUBJECT_CHARS: usize = 200;
-/// How much of what was asked is quoted, in characters.
+/// Characters quoted of a request.
 const ASKED_CHARS: usize = 120;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
@@ -56,7 +56,7 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
         .route("/wakes/{id}/undo", get(undo::ask).post(undo::order))
 }
 
-/// Which lines are wanted, as typed.
+/// The search form, as typed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ListQuery {
@@ -71,18 +71,18 @@ impl ListQuery {
         [&self.grep, &self.since, &self.chat].iter().any(|typed| !typed.trim().is_empty())
     }
 
-    /// The address of another page of the same list.
+    /// Returns the address of another page of the same list.
     fn page(&self, page: usize) -> String {
         let typed = [("grep", self.grep.trim()), ("since", self.since.trim()), ("chat", self.chat.trim())];
         let number = page.to_string();
         let parts = typed.into_iter().filter(|(_, typed)| !typed.is_empty()).chain([("page", number.as_str())]);
-        // Only its query is used: it needs a host to be an address.
+        // Only the query of this address is used; the host is a placeholder.
         let address = reqwest::Url::parse_with_params("http://localhost/", parts).ok();
         format!("/wakes?{}", address.as_ref().and_then(reqwest::Url::query).unwrap_or_default())
     }
 }
 
-/// A line with what it cost and changed.
+/// An entry with its cost and changed files.
 struct ListedWake {
     line: LogLine,
     spent: Option<Spent>,
@@ -110,7 +110,7 @@ async fn list_wakes(State(site): State<Arc<PageSite>>, Query(query): Query<ListQ
     .await
 }
 
-/// What was typed, understood; else why not.
+/// Parses the search form, or explains the error.
 fn wanted<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, usize), String> {
     let since = match typed.since.trim() {
         "" => None,
@@ -128,7 +128,7 @@ fn wanted<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>
     };
     let page = typed.page.trim().parse::<usize>().unwrap_or(1).clamp(1, MAX_PAGE);
     let grep = Some(typed.grep.trim()).filter(|words| !words.is_empty());
-    // One more tells whether there is a further page.
+    // The extra entry shows that there is another page.
     Ok((LogQuery { lines: LINES + 1, skip: (page - 1) * LINES, chat, since, grep }, page))
 }
 
@@ -155,7 +155,7 @@ fn read_list(desk: &PageDesk<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake
     Ok((wakes.collect(), has_more))
 }
 
-/// The names of the files that a commit changed; what can't be read is left out.
+/// Lists the names of the files that a commit changed, as far as readable.
 fn changed(repo: Option<&Repo>, commit: Option<&str>, shown: &dyn Fn(&str) -> String) -> Vec<String> {
     let found = repo.zip(commit.and_then(|commit| Oid::from_str(commit).ok()));
     let paths = found.and_then(|(repo, commit)| repo.changed_by(commit).ok()).unwrap_or_default();
@@ -260,7 +260,7 @@ fn item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
     }
 }
 
-/// Who was answered, or whose commit it is.
+/// Names the person answered, or the author of a commit.
 fn whose(line: &LogLine) -> String {
     let from = line.asked.first().and_then(|asked| asked.from.as_deref()).map(|from| visible(&one_line(from)));
     match (line.chat, from, &line.author) {
@@ -298,7 +298,7 @@ fn pages(query: &ListQuery, page: usize, has_more: bool) -> Markup {
     }
 }
 
-/// What stands at an address below `/wakes`.
+/// The target of an address below `/wakes`.
 enum Found {
     Cycle(Box<CycleRow>),
     Commit(String),
@@ -340,7 +340,7 @@ async fn show(
     .await
 }
 
-/// The requests to the letter, as text.
+/// Returns the exact requests as text.
 async fn raw(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> Result<Response, PageError> {
     site.at_desk(move |desk| {
         let (store, repo) = (desk.store()?, desk.repo()?);
@@ -360,7 +360,7 @@ async fn raw(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> Resul
     .await
 }
 
-/// `3 files`, with their names.
+/// Renders `3 files` with their names.
 fn files_named(files: &[String]) -> String {
     format!("{}: {}", count(files.len(), "file"), list(files))
 }

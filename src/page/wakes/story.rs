@@ -1,4 +1,4 @@
-//! One wake: why it woke, what it planned, each turn with its calls, what it said and changed. Texts come masked.
+//! The page of a wake: the reason, the plan, each turn with its calls, messages and changes. Secrets in the texts are already masked.
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
@@ -24,12 +24,12 @@ use crate::page::{
     site::PageDesk,
 };
 
-/// States in which a wake goes on: its page renews itself.
+/// States of an unfinished wake, in which the page refreshes itself.
 const OPEN: [&str; 3] = ["running", "waiting", "parked"];
-/// How much of a message that was asked is shown before it is opened, in characters.
+/// Characters of a request that is shown expanded.
 const ASKED_CHARS: usize = 600;
 
-/// The page of a wake.
+/// Renders the page of a wake.
 pub(super) fn page(
     desk: &PageDesk<'_>,
     note: &Markup,
@@ -48,7 +48,7 @@ pub(super) fn page(
         (teller.left_undone())
         (teller.said())
     };
-    // An undo is on its way until it is done.
+    // An ordered undo also makes the page refresh itself.
     let is_open = OPEN.contains(&story.state) || story.undone == Some(false);
     let content = html! {
         (note)
@@ -65,7 +65,7 @@ pub(super) fn page(
     frame(PagePlace::Wakes, &format!("What I did, {at}"), &content)
 }
 
-/// The page of a commit that no wake of this database made.
+/// Renders the page of a commit without a wake in this database.
 pub(super) fn of_commit(desk: &PageDesk<'_>, commit: &CommitInFull) -> Markup {
     let content = html! {
         p .meta {
@@ -103,7 +103,7 @@ impl Teller<'_> {
         }
     }
 
-    /// To the second: turns follow each other closely.
+    /// Renders a time with seconds, since turns follow each other closely.
     fn clock(&self, at: Option<DateTime<Utc>>) -> Markup {
         html! {
             @match at {
@@ -115,7 +115,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Whose words are in what the model wrote.
+    /// Classifies the author of the model's text.
     fn written_by(&self, taint: Option<&String>) -> WrittenBy {
         if taint.is_some() || !self.story.taints.is_empty() { WrittenBy::Others } else { WrittenBy::Own }
     }
@@ -187,7 +187,7 @@ impl Teller<'_> {
 
     fn plan(&self) -> Markup {
         let Some(plan) = &self.story.plan else { return html! {} };
-        // A step that is planned twice can be undone once.
+        // A step planned twice may have been done once.
         let mut not_done = self.story.not_done.clone().unwrap_or_default();
         let steps = plan.steps.iter().map(|step| {
             let place = not_done.iter().position(|what| *what == step.what);
@@ -317,7 +317,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Whether it is the call that made the plan which is told above.
+    /// True for the call that made the plan shown above.
     fn is_told_above(&self, call: &StoryCall) -> bool {
         call.tool == "plan" && self.story.plan.is_some() && serde_json::from_str(&call.input).ok() == self.story.plan
     }
@@ -377,7 +377,7 @@ impl Teller<'_> {
     }
 }
 
-/// How it stands, as a badge.
+/// Renders the wake's state as a badge.
 fn state(story: &WakeStory) -> Markup {
     let class = match (story.state, story.undone) {
         (_, Some(true)) => "",
@@ -388,7 +388,7 @@ fn state(story: &WakeStory) -> Markup {
     html! { span class={ "badge " (class) } { (tell::state(story)) } }
 }
 
-/// What became of a call, as a badge.
+/// Renders a call's outcome as a badge.
 fn outcome(call: &StoryCall) -> Markup {
     let decision = call.verdict.as_ref().map(|verdict| verdict.decision);
     let (class, words) = match (&call.result, decision, &call.decided) {
@@ -403,7 +403,7 @@ fn outcome(call: &StoryCall) -> Markup {
     html! { span class={ "badge " (class) } { (words) } }
 }
 
-/// JSON with its members on lines of their own; what isn't JSON stays as it is.
+/// Formats JSON with a line per member. Other text stays unchanged.
 fn laid_out(json: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(json) {
         Ok(value) => serde_json::to_string_pretty(&value).unwrap_or_else(|_| json.to_owned()),
@@ -416,7 +416,7 @@ fn sentence(text: &str) -> String {
     chars.next().map(char::to_uppercase).into_iter().flatten().chain(chars).collect()
 }
 
-/// A text with its line breaks.
+/// Renders a text with its line breaks.
 fn lines(text: &str) -> Markup {
     html! {
         @for (at, line) in text.trim().lines().enumerate() {

@@ -1,4 +1,4 @@
-//! Undoing a wake: a page that says what is taken back and asks, then the order. The next wake does it.
+//! Undoes a wake: a page shows the changes to be undone and asks, then the order is placed. The next wake executes the order.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use crate::{
     },
 };
 
-/// Whether it can be undone.
+/// True if the wake can be undone.
 pub(super) fn is_possible(store: &Store, row: &CycleRow) -> bool {
     row.commit_id.is_some() && matches!(undoable(store, &[], Some(&row.cycle.id), &[]), Ok(Choice::Wake(_)))
 }
 
-/// Says what would be taken back.
+/// Shows the changes that an undo would revert.
 pub(super) async fn ask(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> Result<Markup, PageError> {
     site.at_desk(move |desk| {
         let (store, repo) = (desk.store()?, desk.repo()?);
@@ -74,7 +74,7 @@ fn question(desk: &PageDesk<'_>, row: &CycleRow, files: &[String], (unsent, sent
     frame(PagePlace::Wakes, "Undo", &content)
 }
 
-/// Orders it.
+/// Orders the undo.
 pub(super) async fn order(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> Result<Response, PageError> {
     let asked = site.at_desk(move |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|error| PageError::Refused(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Whether what is set works: each check asks the thing itself, costs nothing, and changes nothing.
+//! Checks that the settings work. Each check asks the thing itself, is free, and changes nothing.
 
 use std::{io::Read as _, path::Path, time::Duration};
 
@@ -27,37 +27,37 @@ use super::{
     servers::{EXAMPLE_URL, KnownServer},
 };
 
-/// How long a server is waited for.
+/// Longest wait for a server.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the Claude Code command may take to say what it is.
+/// Longest wait for the Claude Code command to report on itself.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
-/// How much of a program's words is passed on, in characters.
+/// Maximum characters quoted from a program.
 const MAX_SAID_CHARS: usize = 200;
-/// The names of a server's models that are shown, in characters.
+/// Maximum characters of a list of a server's models.
 const MAX_NAMES_CHARS: usize = 600;
-/// What shells say where ssh isn't installed: git starts it by one.
+/// Messages of shells without ssh, through which git starts it.
 const NO_SSH: [&str; 2] = ["ssh: not found", "ssh: command not found"];
-/// How each model of whisper.cpp's begins.
+/// The first bytes of a whisper.cpp model.
 const SPEECH_MAGIC: [u8; 4] = *b"lmgg";
 
-/// What a check has found, as a person reads it.
+/// The result of a check, worded for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checked {
-    /// It works.
+    /// The setting works.
     Good(String),
-    /// It doesn't, and why.
+    /// The setting doesn't work, with the reason.
     Wrong(String),
-    /// It can't be known now: a network that is down, for one.
+    /// The result is unknown at present, for example without a network.
     Unknown(String),
 }
 
 impl Checked {
-    /// Whether it works.
+    /// True if the setting works.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Good(_))
     }
 
-    /// What was found.
+    /// Returns the wording.
     pub fn told(&self) -> &str {
         match self {
             Self::Good(told) | Self::Wrong(told) | Self::Unknown(told) => told,
@@ -65,18 +65,18 @@ impl Checked {
     }
 }
 
-/// What checks need besides the settings.
+/// The context of checks besides the settings.
 #[derive(Clone, Copy)]
 pub struct CheckTools<'a> {
     /// A directory for temporary files.
     pub temporary: &'a Path,
-    /// Whether the person has no more patience; asked several times a second.
+    /// Returns true once the person has given up; called several times a second.
     pub is_over: &'a dyn Fn() -> bool,
-    /// Whether servers and programs may be asked. Else only what is here is looked at.
+    /// Checks may ask servers and programs. Otherwise only local files are checked.
     pub asks_others: bool,
 }
 
-/// Checks one step's settings.
+/// Checks the settings of a step.
 pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> Checked {
     match step {
         SetupStep::Workspace => workspace(config),
@@ -113,7 +113,7 @@ pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> C
     }
 }
 
-/// Another's words among ours, as they are shown here.
+/// Cleans foreign words for display among ours.
 fn told(why: impl std::fmt::Display) -> String {
     without_hidden(&why.to_string()).into_owned()
 }
@@ -157,7 +157,7 @@ fn model(config: &Config) -> Checked {
     }
 }
 
-/// What it may do alone, which is less where its commands can't be confined.
+/// Describes the autonomy, which is limited where commands can't be confined.
 fn autonomy(config: &Config, tools: CheckTools<'_>) -> Checked {
     let level = config.autonomy.in_words();
     if tools.asks_others && config.effective_model() != OFFLINE_MODEL {
@@ -202,7 +202,7 @@ async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
     Checked::Good(format!("Claude accepts the key, and has {}", names.join(", ")))
 }
 
-/// The models of the server that is set.
+/// Lists the models of the configured server.
 async fn served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
     let server = openai::OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
@@ -219,7 +219,7 @@ async fn served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
     }
 }
 
-/// Whether the server that is set takes the key.
+/// Checks that the configured server accepts the key.
 async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
     let known = KnownServer::at(&config.openai_base_url);
     match (known, &config.openai_key) {
@@ -242,9 +242,9 @@ async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
     }
 }
 
-/// Whether the server that is set has the model.
+/// Checks that the configured server has the model.
 async fn server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
-    // The one that is set, whatever was chosen in a chat.
+    // The configured model, regardless of a choice in a chat.
     let name = config.model.as_str();
     if !tools.asks_others {
         return Checked::Unknown("not tried".to_owned());
@@ -255,11 +255,11 @@ async fn server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
     };
     let wanted = name.strip_prefix(openai::PREFIX).unwrap_or(name);
     let url = &config.openai_base_url;
-    // Gemini lists its models with a folder before the name.
+    // Gemini lists its models with a directory before the name.
     if served.iter().any(|model| model.id == wanted || model.id.strip_prefix("models/") == Some(wanted)) {
         return Checked::Good(format!("{name} at {url}: {}", server_price(config)));
     }
-    // Some servers take other names for what they have, too.
+    // Some servers also accept other names for their models.
     let names: Vec<&str> = served.iter().map(|model| model.id.as_str()).collect();
     let has = match nearest_names(wanted, &names) {
         near if near.is_empty() => String::new(),
@@ -268,7 +268,7 @@ async fn server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
     Checked::Unknown(format!("{url} answers, and doesn't list this model{has}"))
 }
 
-/// The names that share a word with the wanted one, or all if none does.
+/// Lists the names that share a word with the wanted one, or all names without a match.
 fn nearest_names<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
     let words = |name: &str| -> Vec<String> {
         name.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).map(str::to_lowercase).collect()
@@ -279,7 +279,7 @@ fn nearest_names<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
     if near.is_empty() { names.to_vec() } else { near }
 }
 
-/// The price of the server's model, in words.
+/// Describes the price of the server's model.
 fn server_price(config: &Config) -> String {
     match config.openai_price {
         _ if config.is_local(&config.model) => "free, and nothing leaves this machine".to_owned(),
@@ -310,7 +310,7 @@ async fn bot(config: &Config, tools: CheckTools<'_>) -> Checked {
         Err(error) => return Checked::Unknown(told(error)),
     };
     let name = one_line(&me.first_name);
-    // A webhook keeps the bot from hearing anything.
+    // A webhook keeps the bot from receiving messages.
     match telegram.get_webhook_info().await.map(|info| info.host()) {
         Ok(Some(host)) => Checked::Wrong(format!(
             "@{} ({name}) is there, but a webhook at {host} takes its messages: `bot webhook delete` removes it",
@@ -365,7 +365,7 @@ fn remote(config: &Config, tools: CheckTools<'_>) -> Checked {
         return Checked::Unknown("not tried".to_owned());
     }
     let patience = Patience { is_over: tools.is_over, ..Patience::from(REMOTE_TIMEOUT) };
-    // It would look like a remote that is away for a while.
+    // Otherwise a missing path would look like a temporarily unavailable remote.
     if url.expose().starts_with('/') && !Path::new(url.expose()).exists() {
         return Checked::Wrong(format!("there is nothing at {url}: `git init --bare {url}` makes an empty repository"));
     }

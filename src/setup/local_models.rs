@@ -1,32 +1,32 @@
-//! Servers of models that run on this machine, at the ports where such servers usually listen. They are shown and asked for, never taken:
-//! anybody on this machine may listen there, and would read all that the model is told.
+//! Finds model servers on this machine at their usual ports. They are offered as choices, never used unasked: anybody on this machine may
+//! listen there, and would read everything that the model is told.
 
 use std::time::Duration;
 
 use reveille_config::{SaidSettings, is_passed_on};
 use reveille_model::openai::{OpenAi, OpenAiOptions, PREFIX};
 
-/// Where they usually listen, and what does.
+/// The usual ports, and the server at each.
 const PORTS: [(u16, &str); 2] = [(11434, "Ollama"), (8080, "llama.cpp")];
-/// How long each is waited for.
+/// Longest wait for a server.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Models of one server that are shown.
+/// Maximum models shown of a server.
 const MAX_MODELS: usize = 8;
-/// The longest name that is shown, in bytes.
+/// Maximum bytes of a name shown.
 const MAX_NAME_BYTES: usize = 100;
 
-/// A server that has answered.
+/// A server that answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundServer {
-    /// What usually listens there.
+    /// The usual server at this port.
     kind: &'static str,
     url: String,
-    /// Names of its models.
+    /// Names of the server's models.
     models: Vec<String>,
 }
 
 impl FoundServer {
-    /// Asks the usual ports. Nothing is offered where there is a key for such a server: whoever listens there would get it.
+    /// Asks the usual ports. Returns nothing if a key for such servers is set, since the unknown listener would get the key.
     pub async fn all(said: &SaidSettings) -> Vec<Self> {
         let has_key = ["OPENAI_API_KEY", "OPENAI_API_KEY_FILE"].iter().any(|name| said.get(name).is_some());
         let mut found = Vec::new();
@@ -40,12 +40,12 @@ impl FoundServer {
         found
     }
 
-    /// Whether an address is one of those that are looked at.
+    /// True for an address at a usual port.
     pub(super) fn is_usual(url: &str) -> bool {
         PORTS.iter().any(|(port, _)| url == format!("http://127.0.0.1:{port}/v1"))
     }
 
-    /// The choices that it gives: an answer, and what is shown of it.
+    /// Lists the choices of the server's models: an answer, and its label.
     pub(super) fn options(&self) -> impl Iterator<Item = (String, String)> {
         self.models.iter().map(|name| {
             let label = format!("{name}, which a server on this machine has ({} at {}, it seems)", self.kind, self.url);
@@ -53,13 +53,13 @@ impl FoundServer {
         })
     }
 
-    /// `MODEL` and `OPENAI_BASE_URL` of such an answer.
+    /// Splits such an answer into `MODEL` and `OPENAI_BASE_URL`.
     pub(super) fn chosen(answer: &str) -> (&str, &str) {
         answer.rsplit_once('@').unwrap_or((answer, ""))
     }
 }
 
-/// The names of the models that whoever listens there has, without those that are passed on to a cloud; none: nobody does, or they speak otherwise.
+/// Lists the names of the server's models, without those passed on to a cloud. Empty without a compatible server.
 async fn models_at(url: &str) -> Vec<String> {
     let options = OpenAiOptions {
         base_url: url.to_owned(),
@@ -71,7 +71,7 @@ async fn models_at(url: &str) -> Vec<String> {
     };
     let Ok(server) = OpenAi::new(options) else { return Vec::new() };
     let served = server.served().await.unwrap_or_default();
-    // They become a setting, and stand on the terminal.
+    // Names must be plain, since they become a setting and appear on the terminal.
     let is_plain = |name: &String| {
         (1..=MAX_NAME_BYTES).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/".contains(&b))

@@ -1,7 +1,7 @@
-//! Setting up: what is asked, how each answer is checked, and how all of them are written at once.
+//! Setting up: the questions, the check of each answer, and one write of all settings.
 //!
-//! Steps and checks are values without a terminal: `wake init` asks them there, and a page can show them. A check takes resolved
-//! settings, so that it is the same for an answer just given and for what has been set for long. [`install`] has it wake by itself.
+//! Steps and checks are values without a terminal: `wake init` asks them there, and a page can show them. A check takes resolved settings,
+//! so that it applies to a new answer and an old setting alike. [`install`] makes the assistant wake by itself.
 
 mod check;
 pub mod install;

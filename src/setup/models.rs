@@ -1,4 +1,4 @@
-//! The choice of a model: what is offered, and the settings that each choice stands for.
+//! The choice of a model: the options, and the settings behind each.
 
 use reveille_base::process;
 use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges};
@@ -10,13 +10,14 @@ use super::{
     servers::{EXAMPLE_URL, KnownServer, only_model},
 };
 
-/// Whether the only model or one of several is of a server that the person has named, not one that was found on this machine.
+/// True if a configured model belongs to a server that the person named, as opposed to one found on this machine.
 pub(super) fn has_own_server(config: &Config) -> bool {
     config.said_models().any(|name| Provider::of(name) == Provider::OpenAi)
         && !FoundServer::is_usual(&config.openai_base_url)
 }
 
-/// Why a server can't be taken: what the environment says would go there, or wins over it. An environment's key is another server's.
+/// Returns the reason for refusing a server: a variable in the environment would be sent there, or override the answer. A key in the
+/// environment belongs to another server.
 pub(super) fn refused_server(url: &str, said: &SaidSettings, config: &Config) -> Option<String> {
     if url.trim_end_matches('/') == config.openai_base_url {
         return None;
@@ -29,12 +30,12 @@ pub(super) fn refused_server(url: &str, said: &SaidSettings, config: &Config) ->
     ))
 }
 
-/// The server of a choice; `None` if it stands for something else.
+/// Returns the server of a choice. `None` for any other choice.
 pub(super) fn chosen_server(answer: &str) -> Option<&str> {
     answer.strip_prefix(SERVER)
 }
 
-/// Another server, and one of its models. The key and the price were for the server before it.
+/// Builds the changes for another server with one of its models. The old key and price belonged to the previous server.
 pub(super) fn server_changes(url: &str, model: Option<&str>, config: &Config) -> SettingChanges {
     let mut changes = SettingChanges::new();
     if url.trim_end_matches('/') != config.openai_base_url {
@@ -47,13 +48,13 @@ pub(super) fn server_changes(url: &str, model: Option<&str>, config: &Config) ->
     changes
 }
 
-/// How the answer begins that stands for a server elsewhere; its address follows.
+/// Prefix of an answer that means a server elsewhere, followed by its address.
 const SERVER: &str = "server ";
-/// Several models, as they are set.
+/// The answer that keeps a chain of several models.
 const CHAIN: &str = "chain";
 
-/// The models that can be had: Claude's, none at all, what a server on this machine has, and those of services with a key of their own.
-/// A server on this machine is never proposed: anybody may listen at its port.
+/// Lists the available models: Claude's, none at all, those of a server on this machine, and those of services with a key of their own. A
+/// local server is never the default, since anybody may listen at its port.
 pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
     let option = |id: &str, label: String| (id.to_owned(), label);
     let mut options = vec![option("api", "Claude, with an API key: you pay for what it uses".to_owned())];
@@ -82,7 +83,7 @@ pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[Fou
             &format!("{SERVER}{}", config.openai_base_url)
         }
         model if Provider::of(model) == Provider::OpenAi => {
-            // What is set stays with Enter, whether its server runs now or not.
+            // Enter keeps the present setting, even if its server isn't running now.
             options.push(option(model, format!("{model} at {}, as it is set", config.openai_base_url)));
             model
         }
@@ -92,13 +93,13 @@ pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[Fou
     SetupQuestion::Choice { options, default }
 }
 
-/// The settings that a choice of [`model_choices`] stands for.
+/// Returns the settings behind a choice of [`model_choices`].
 pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChanges {
     let mut changes = SettingChanges::new();
     match id {
         CLAUDE_CODE => {
             changes.insert("MODEL", Some(CLAUDE_CODE.to_owned()));
-            // Cron looks in few places.
+            // The full path, since cron searches few directories.
             if let (None, Some(program)) = (said.get("CLAUDE_CODE"), process::find(&config.claude_code)) {
                 changes.insert("CLAUDE_CODE", Some(program.display().to_string()));
             }
@@ -107,7 +108,7 @@ pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> S
             changes.insert("MODEL", Some(OFFLINE_MODEL.to_owned()));
         }
         _ if let Some(url) = id.strip_prefix(SERVER) => {
-            // A model of that server that was named stays.
+            // A named model of that server stays.
             let is_set = config.openai_base_url == url && only_model(config).is_some();
             let usual = KnownServer::at(url).map_or("model", |server| server.usual_model);
             changes.extend(server_changes(url, (!is_set).then_some(usual), config));
@@ -119,7 +120,7 @@ pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> S
             changes.insert("OPENAI_BASE_URL", Some(url.to_owned()));
         }
         CHAIN => {}
-        // A model of Claude's that was named stays.
+        // A named Claude model stays.
         _ if Provider::of(&config.model) != Provider::Anthropic || config.model.contains(',') => {
             changes.insert("MODEL", None);
         }
@@ -128,7 +129,7 @@ pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> S
     changes
 }
 
-/// Whether a model costs nothing: none at all, or one of a server on this machine.
+/// True for a free model: none at all, or one on this machine's server.
 pub(super) fn is_free(name: &str, config: &Config) -> bool {
     let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
     let serves_here = || is_here.iter().any(|here| config.openai_base_url.to_string().starts_with(here));

@@ -1,25 +1,25 @@
-//! What the assistant is called, and whom it works for: one sentence of the standing orders. There is no setting for it, since the
-//! standing orders are the person's to change.
+//! The names of the assistant and the person, in one sentence of the standing orders. There is no setting for them, since the standing
+//! orders are the person's to change.
 
-/// What it is called where nobody says otherwise.
+/// The assistant's default name.
 pub const DEFAULT_NAME: &str = "Reveille";
-/// Whom it works for, where nobody says.
+/// The wording for an unnamed person.
 const NOBODY: &str = "one person";
-/// The longest name, in characters.
+/// Maximum characters of a name.
 const MAX_CHARS: usize = 60;
-/// How the sentence begins.
+/// The beginning of the sentence.
 const BEGIN: &str = "You are ";
-/// How it ends.
+/// The end of the sentence.
 const END: &str = " assistant.";
-/// What follows where the assistant has a name of its own.
+/// Added for an assistant with a name of its own.
 const PROGRAM: &str = " Reveille is the program that runs you.";
 
 /// The two names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssistantNames {
-    /// The assistant's.
+    /// The assistant's name.
     pub assistant: String,
-    /// The person's; none: nobody said.
+    /// The person's name. `None` if unknown.
     pub person: Option<String>,
 }
 
@@ -31,10 +31,10 @@ impl AssistantNames {
     }
 }
 
-/// Whether a text can be a name.
+/// Checks that a text can be a name.
 ///
 /// # Errors
-/// What was expected.
+/// A description of valid names.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let is_fit = |c: char| c.is_alphanumeric() || " -.’".contains(c);
     let is_name = name.chars().all(is_fit) && name.chars().any(char::is_alphabetic);
@@ -45,19 +45,19 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// The names in the standing orders; none where a person has rewritten that sentence.
+/// Parses the names from the standing orders. `None` if a person has rewritten that sentence.
 pub fn names_in(orders: &str) -> Option<AssistantNames> {
     let (_, names) = sentence_of(orders)?;
     Some(names)
 }
 
-/// The standing orders with these names; none where there is no such sentence to change.
+/// Puts these names into the standing orders. `None` without such a sentence.
 pub fn with_names(orders: &str, names: &AssistantNames) -> Option<String> {
     let (sentence, _) = sentence_of(orders)?;
     Some(orders.replacen(sentence, &names.sentence(), 1))
 }
 
-/// The sentence that names both, and what it says.
+/// Finds the sentence with both names, and parses it.
 fn sentence_of(orders: &str) -> Option<(&str, AssistantNames)> {
     let line = orders.lines().find(|line| line.starts_with(BEGIN))?;
     let (said, behind) = line.strip_prefix(BEGIN)?.split_once(END)?;

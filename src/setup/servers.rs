@@ -1,5 +1,4 @@
-//! Services with an OpenAI-compatible API that a person may have a key for. The table is only a help for `wake init`: any other
-//! address works as well.
+//! Services with an OpenAI-compatible API for which a person may have a key. The table only helps `wake init`; any other address works too.
 
 use reveille_config::{Config, DEFAULT_OPENAI_BASE_URL, Provider};
 use reveille_model::openai;
@@ -11,9 +10,9 @@ pub(super) struct KnownServer {
     pub(super) name: &'static str,
     /// The value of `OPENAI_BASE_URL`.
     pub(super) url: &'static str,
-    /// A model that is proposed. The server is asked whether it still has it.
+    /// The proposed model. The server is asked for its availability.
     pub(super) usual_model: &'static str,
-    /// Whether it lists its models to callers without a key, so that a list says nothing about the key.
+    /// The service lists models even without a key, so that a list proves nothing about the key.
     pub(super) lists_for_anybody: bool,
 }
 
@@ -38,18 +37,18 @@ impl KnownServer {
         Self { name, url, usual_model, lists_for_anybody: false }
     }
 
-    /// Every service of the table, in the order in which they are offered.
+    /// Lists every service in order of presentation.
     pub(super) fn all() -> &'static [Self] {
         &KNOWN
     }
 
-    /// The service at an address.
+    /// Finds the service at an address.
     pub(super) fn at(url: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|server| server.url == url.trim_end_matches('/'))
     }
 }
 
-/// Whether a model is said that a server elsewhere has. One on this machine needs neither key nor price.
+/// True if a configured model runs elsewhere. A model on this machine needs neither key nor price.
 pub(super) fn is_elsewhere(config: &Config) -> bool {
     config.said_models().any(|name| Provider::of(name) == Provider::OpenAi && !config.is_local(name))
 }
@@ -59,7 +58,7 @@ pub fn is_example_server(config: &Config) -> bool {
     config.openai_base_url == EXAMPLE_URL
 }
 
-/// The only model that is said, without its prefix, if an OpenAI-compatible server has it.
+/// Returns the only configured model without its prefix, if it belongs to an OpenAI-compatible server.
 pub(super) fn only_model(config: &Config) -> Option<&str> {
     config.model.strip_prefix(openai::PREFIX).filter(|name| !name.contains(','))
 }

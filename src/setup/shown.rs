@@ -1,49 +1,49 @@
-//! The settings as they are, for people: each with its value in force, where that comes from, and what is wrong with it. No secret is
-//! shown. A chat (`/settings`) and a page read the same list.
+//! The settings for display: each with its value in force, the source of the value, and any problem. Secrets are never shown. A chat
+//! (`/settings`) and a page use the same list.
 
 use std::time::Duration;
 
 use reveille_base::redact::Secret;
 use reveille_config::{Config, EmbedModel, SaidSettings, SettingChanges, Source, VARIABLES, is_secret};
 
-/// What a setting is about.
+/// The subject of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingGroup {
-    /// The bot, and who may speak to it.
+    /// The bot and its chats.
     Telegram,
-    /// What it thinks with.
+    /// The AI model.
     Model,
-    /// What thinking may cost.
+    /// Spending limits.
     Budget,
-    /// Searching the memory and the web.
+    /// Search in the memory and the web.
     Search,
-    /// Where everything is kept, and for how long.
+    /// Storage locations and retention.
     Storage,
-    /// When it speaks and what it may do.
+    /// Behaviour and permissions.
     Manners,
-    /// How long and how often.
+    /// Durations and intervals.
     Timing,
-    /// What is only for a while.
+    /// Temporary settings.
     Trial,
 }
 
-/// One setting as it is.
+/// A setting for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownSetting {
-    /// The variable.
+    /// The variable's name.
     pub name: &'static str,
-    /// What it is about.
+    /// The subject.
     pub group: SettingGroup,
-    /// Its value in force, in the notation of `.env`; of a secret only whether it is set.
+    /// The value in force, as written in `.env`. A secret shows only that it is set.
     pub shown: String,
-    /// Where that was said; none: it is the default.
+    /// The source of the value. `None` for the default.
     pub source: Option<Source>,
-    /// What is wrong with what was said; then the default is in force.
+    /// The problem with the configured value; the default is in force then.
     pub problem: Option<String>,
 }
 
 impl SettingGroup {
-    /// All of them, in order.
+    /// Every group, in order.
     pub const ALL: [Self; 8] = [
         Self::Telegram,
         Self::Model,
@@ -55,7 +55,7 @@ impl SettingGroup {
         Self::Trial,
     ];
 
-    /// Its heading.
+    /// Returns the heading.
     pub fn title(self) -> &'static str {
         match self {
             Self::Telegram => "Telegram",
@@ -69,7 +69,7 @@ impl SettingGroup {
         }
     }
 
-    /// The group of a setting; none of what only names the file of a secret.
+    /// Returns a setting's group. `None` for a variable that only names a secret's file.
     pub fn of(name: &str) -> Option<Self> {
         Some(match name {
             "TELEGRAM_BOT_TOKEN" | "ALLOWED_CHAT_IDS" | "OWNER_CHAT_ID" | "TELEGRAM_API_URL" => Self::Telegram,
@@ -109,7 +109,7 @@ impl SettingGroup {
     }
 }
 
-/// All settings as they are said now, in the order of their groups, and what is wrong besides: with the file as a whole, for one.
+/// Lists all current settings by group, and any other problems, such as one with the whole file.
 pub fn shown_settings(said: &SaidSettings) -> (Vec<ShownSetting>, Vec<String>) {
     let (config, mut problems) = said.with_what_is_right(&SettingChanges::new());
     let mut all: Vec<ShownSetting> = Vec::new();
@@ -132,11 +132,11 @@ pub fn shown_settings(said: &SaidSettings) -> (Vec<ShownSetting>, Vec<String>) {
     (all, problems.iter().map(ToString::to_string).collect())
 }
 
-/// The settings that a process which runs with `running` hasn't taken over yet.
+/// Lists the settings that differ from those of a running process.
 pub fn changed_since(running: &Config, said: &SaidSettings) -> Vec<&'static str> {
     let (Some(now), _) = said.with_what_is_right(&SettingChanges::new()) else { return Vec::new() };
     let is_changed = |name: &&'static str| match *name {
-        // Who paired is among those of a process that runs.
+        // A running process also knows chats that paired later.
         "ALLOWED_CHAT_IDS" => now.allowed_chats.iter().any(|chat| !running.allowed_chats.contains(chat)),
         "OWNER_CHAT_ID" => now.is_owner_chosen && now.owner_chat != running.owner_chat,
         name if is_secret(name) => secret_of(running, name) != secret_of(&now, name),
@@ -161,7 +161,7 @@ fn secret_of<'c>(config: &'c Config, name: &str) -> Option<&'c Secret> {
     }
 }
 
-/// A setting's value, as `.env` would say it; none: there is none.
+/// Returns a setting's value as written in `.env`. `None` if unset.
 fn value_of(config: &Config, name: &str) -> Option<String> {
     let minutes = |time: Duration| Some((time.as_secs() / 60).to_string());
     let time = |time: chrono::NaiveTime| time.format("%H:%M").to_string();

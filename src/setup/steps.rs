@@ -1,4 +1,4 @@
-//! The questions, in the order in which they are asked. Each is a value: what is asked, what may be answered, what an answer changes.
+//! The questions in their order. Each is a value: the wording, the possible answers, and the changes by an answer.
 
 use std::path::PathBuf;
 
@@ -17,27 +17,27 @@ use super::{
     servers::{EXAMPLE_URL, KnownServer, is_elsewhere, only_model},
 };
 
-/// What is answered for having none.
+/// The answer for "none".
 const NONE: &str = "none";
-/// Where `scripts/fetch-model` keeps speech models, below the home directory.
+/// The directory of speech models from `scripts/fetch-model`, below the home directory.
 const MODELS_DIR: &str = ".cache/reveille";
-/// Settings of the environment that stay there: where the file is, and what is only for this run.
+/// Environment variables that aren't copied to the file: its location, and settings for this run only.
 const NOT_KEPT: [&str; 3] = ["WORKSPACE_DIR", "REVEILLE_NOW", "REVEILLE_LOG"];
 
-/// One thing to set up.
+/// A step of the set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SetupStep {
-    /// Where everything is kept.
+    /// The workspace directory.
     Workspace,
-    /// What it thinks with.
+    /// The AI model.
     Model,
-    /// The key to Claude.
+    /// The Anthropic API key.
     Key,
-    /// The address of a server that speaks as OpenAI's does.
+    /// The address of an OpenAI-compatible server.
     ServerUrl,
-    /// The key to that server.
+    /// The key of that server.
     ServerKey,
-    /// Which of its models.
+    /// The model of that server.
     ServerModel,
     /// The price of that model.
     ServerPrice,
@@ -45,59 +45,59 @@ pub enum SetupStep {
     Bot,
     /// The person's time zone.
     Zone,
-    /// Where the memory is pushed to.
+    /// The git remote of the memory.
     Remote,
-    /// What a day may cost.
+    /// The daily budget.
     Budget,
-    /// What is done without asking.
+    /// Actions without asking.
     Autonomy,
-    /// What is done that nobody asked for.
+    /// Unrequested work.
     Initiative,
     /// Understanding voice notes.
     Voice,
-    /// What the assistant is called.
+    /// The assistant's name.
     Assistant,
-    /// What the person is called.
+    /// The person's name.
     Person,
 }
 
-/// How a question is answered.
+/// The form of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetupQuestion {
-    /// By a line. Nothing means the default.
+    /// A line of text. An empty one means the default.
     Line {
-        /// What nothing means.
+        /// The default.
         default: String,
     },
-    /// By a line that isn't shown. Nothing means what is set, if anything is.
+    /// A hidden line. An empty one keeps the present secret, if any.
     Secret {
-        /// Whether there is one already.
+        /// A secret is already set.
         is_set: bool,
     },
-    /// By the number of one of these, from 1.
+    /// A number of an option, from 1.
     Choice {
-        /// What can be chosen, and the answer that each stands for.
+        /// The options: the answer behind each, and its label.
         options: Vec<(String, String)>,
-        /// What nothing means, from 1.
+        /// The default option, from 1.
         default: usize,
     },
 }
 
-/// What an answer means.
+/// The meaning of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TakenAnswer {
-    /// These settings are to change; none: all stays as it is.
+    /// Changes of settings; possibly none.
     Changes(SettingChanges),
-    /// Everything is kept in this directory.
+    /// The workspace directory.
     Workspace(String),
-    /// Somebody is called so.
+    /// The new names.
     Names(AssistantNames),
-    /// It can't be taken: what was expected.
+    /// An invalid answer, with a description of valid ones.
     Wrong(String),
 }
 
 impl SetupStep {
-    /// All of them, in order.
+    /// Every step, in order.
     pub const ALL: [Self; 16] = [
         Self::Workspace,
         Self::Model,
@@ -117,11 +117,11 @@ impl SetupStep {
         Self::Person,
     ];
 
-    /// The steps that follow from [`Self::Model`]; those that don't apply aren't asked.
+    /// The steps after [`Self::Model`], asked if they apply.
     pub const OF_A_MODEL: [Self; 5] =
         [Self::Key, Self::ServerUrl, Self::ServerKey, Self::ServerModel, Self::ServerPrice];
 
-    /// What it is about, in few words.
+    /// Returns a short title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Workspace => "Folder",
@@ -142,7 +142,7 @@ impl SetupStep {
         }
     }
 
-    /// The settings that it is about, the main one first.
+    /// Returns the step's settings, the main one first.
     pub fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Workspace => &["WORKSPACE_DIR"],
@@ -163,7 +163,7 @@ impl SetupStep {
         }
     }
 
-    /// What is asked, and what it is for.
+    /// Returns the question and an explanation.
     pub fn question(self) -> (&'static str, &'static str) {
         match self {
             Self::Workspace => (
@@ -225,11 +225,11 @@ impl SetupStep {
         }
     }
 
-    /// Whether it is to be asked at all, with these settings.
+    /// True if the step applies with these settings.
     pub fn applies(self, config: &Config) -> bool {
         match self {
             Self::Key => config.said_models().any(|name| Provider::of(name) == Provider::Anthropic),
-            // Without a model there is nobody to take it.
+            // Initiative needs a model.
             Self::Initiative => config.said_models().any(|name| name != OFFLINE_MODEL),
             Self::ServerUrl => has_own_server(config) && KnownServer::at(&config.openai_base_url).is_none(),
             Self::ServerKey => has_own_server(config) && config.openai_base_url != EXAMPLE_URL,
@@ -238,21 +238,21 @@ impl SetupStep {
                 is_elsewhere(config) && config.openai_base_url != EXAMPLE_URL && only_model(config).is_some()
             }
             Self::Voice => speech::IS_BUILT,
-            // What costs nothing needs no bound.
+            // Free models need no budget.
             Self::Budget => config.said_models().any(|name| !is_free(name, config)),
             _ => true,
         }
     }
 
-    /// The setting of this step that the environment says: there it has to be changed.
+    /// Returns the step's variable that is set in the environment, which must be changed there.
     pub fn settled_by_environment(self, said: &SaidSettings) -> Option<&'static str> {
-        // Another address of a server is no answer, where the question isn't about it.
+        // A server's address in the environment doesn't answer other questions.
         let is_answer = |name: &&&str| !name.ends_with("_URL") || matches!(self, Self::Remote | Self::ServerUrl);
         let mut names = self.settings().iter().filter(is_answer);
         names.find(|name| said.is_from_environment(name)).copied()
     }
 
-    /// How it is answered.
+    /// Returns the form of the answer, with its default.
     pub fn asked(
         self,
         said: &SaidSettings,
@@ -297,7 +297,7 @@ impl SetupStep {
         }
     }
 
-    /// What an answer means. Of a choice it is what stands for the option.
+    /// Interprets an answer. For a choice, `answer` is the one behind the option.
     pub fn take(self, answer: &str, said: &SaidSettings, config: &Config, names: &AssistantNames) -> TakenAnswer {
         let answer = answer.trim();
         match self {
@@ -322,7 +322,7 @@ impl SetupStep {
                 let model = format!("{}{answer}", openai::PREFIX);
                 let is_same = model == config.model;
                 match setting("MODEL", &model, is_same, said) {
-                    // The price was another model's.
+                    // The price belonged to the previous model.
                     TakenAnswer::Changes(changes) if !is_same => {
                         TakenAnswer::Changes(changes.into_iter().chain([("OPENAI_PRICE", None)]).collect())
                     }
@@ -362,7 +362,7 @@ impl SetupStep {
     }
 }
 
-/// A setting's new value, if it is one and another than now.
+/// Builds the change of a setting after checking its value.
 fn setting(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings) -> TakenAnswer {
     if is_same {
         return TakenAnswer::Changes(SettingChanges::new());
@@ -377,7 +377,7 @@ fn setting(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings)
     }
 }
 
-/// A new secret, in the place of one in a file of its own.
+/// Builds the change of a secret, which also replaces one in a file of its own.
 fn secret(name: &'static str, answer: &str) -> TakenAnswer {
     if answer.is_empty() {
         return TakenAnswer::Changes(SettingChanges::new());
@@ -391,7 +391,7 @@ fn secret(name: &'static str, answer: &str) -> TakenAnswer {
     }
 }
 
-/// A speech model that `scripts/fetch-model` has got.
+/// Finds a speech model downloaded by `scripts/fetch-model`.
 fn fetched_model(said: &SaidSettings) -> Option<PathBuf> {
     let entries = std::fs::read_dir(said.home()?.join(MODELS_DIR)).ok()?;
     let is_model = |path: &PathBuf| {
@@ -401,8 +401,8 @@ fn fetched_model(said: &SaidSettings) -> Option<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(is_model).max()
 }
 
-/// What the environment says, to be kept in the file: cron and the bot's unit have another environment. A secret that stands in a file
-/// of its own stays there.
+/// Copies settings from the environment into the file, since cron and the bot's unit have another environment. A secret in a file of its
+/// own stays there.
 pub fn from_environment(said: &SaidSettings) -> SettingChanges {
     let mut changes = SettingChanges::new();
     for name in VARIABLES {
@@ -419,7 +419,7 @@ pub fn from_environment(said: &SaidSettings) -> SettingChanges {
     changes
 }
 
-/// The name that nobody has chosen.
+/// The default names.
 impl Default for AssistantNames {
     fn default() -> Self {
         Self { assistant: DEFAULT_NAME.to_owned(), person: None }

@@ -1,5 +1,5 @@
-//! The one write of a set-up: a new file beside the old one, which takes its place in one step. Whatever goes wrong before that, the
-//! old file is as it was.
+//! Writes the settings at once: a new file beside the old one replaces it in one step. After any earlier failure, the old file is
+//! unchanged.
 
 use std::{
     io,
@@ -8,27 +8,26 @@ use std::{
 
 use reveille_base::file::{create_private_dirs, directory_of, replace_durably};
 
-/// Why settings weren't written. The old file is as it was.
+/// The reason for a failed write. The old file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The disk is full, or a quota is spent.
+    /// The disk is full, or a quota is used up.
     #[error("there is no room on the disk for {}", .0.display())]
     Full(PathBuf),
-    /// Anything else.
+    /// Any other error.
     #[error("{} can't be written: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Writes a file of settings that only its owner can read; its directory is made if need be, for its owner alone too. A link stays
-/// one: what it leads to is replaced.
+/// Writes a private settings file, creating its private directory if needed. Behind a link, the target is replaced.
 ///
 /// # Errors
-/// Nothing was changed then.
+/// The write failed and nothing was changed.
 pub fn write_settings(path: &Path, text: &str) -> Result<(), WriteError> {
     replace(path, text).map_err(|source| match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => WriteError::Full(path.to_owned()),

@@ -1,5 +1,5 @@
-//! cron's lines, as a change to the person's own crontab. Each of ours ends in a mark, which is a comment to the shell: by that
-//! it is found again, wherever it has gone. Every other byte stays.
+//! Edits the person's crontab. Each of our lines ends in a marker, a comment to the shell, and is found by it wherever it was moved. All
+//! other bytes stay.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use reveille_base::words::in_shell;
 
 use super::Installation;
 
-/// What each of our lines ends in.
+/// The marker at the end of our lines.
 const MARK: &str = "# reveille: wake install --uninstall takes this line out";
-/// cron's own path has no git of Homebrew's, nor what people install for themselves.
+/// The search path for cron, whose own path lacks Homebrew's git and the person's own installations.
 const PATH_DIRS: &str = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// A crontab with our lines at its end, once each, and as they are now.
+/// Returns a crontab with our current lines at its end, once each.
 pub fn with_lines(crontab: &str, to: &Installation) -> String {
     let mut text = without_lines(crontab);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     let mut line = |when: &str, command: &str| {
-        // A % ends cron's line, unless it is escaped.
+        // An unescaped % ends a cron command.
         text.push_str(&format!("{when} {} {MARK}\n", command.replace('%', "\\%")));
     };
     line("*/5 * * * *", &command(to, "wake", "--once --reason cron"));
@@ -30,22 +30,22 @@ pub fn with_lines(crontab: &str, to: &Installation) -> String {
     text
 }
 
-/// A crontab without our lines.
+/// Returns a crontab without our lines.
 pub fn without_lines(crontab: &str) -> String {
     crontab.split_inclusive('\n').filter(|line| !line.trim_end().ends_with(MARK)).collect()
 }
 
-/// Our lines in a crontab, without their mark.
+/// Lists our lines in a crontab, without the marker.
 pub(super) fn our_lines(crontab: &str) -> impl Iterator<Item = &str> {
     crontab.lines().filter_map(|line| line.trim_end().strip_suffix(MARK))
 }
 
-/// A crontab's lines but for ours.
+/// Lists the other lines of a crontab.
 pub(super) fn without_our_lines(crontab: &str) -> impl Iterator<Item = &str> {
     crontab.lines().filter(|line| !line.trim_end().ends_with(MARK))
 }
 
-/// The shell's command that starts a bot unless one runs. Its log is its own affair; what it says before it has one is kept, too.
+/// Builds the shell command that starts a bot unless one is running. The bot writes its own log; earlier output goes to a file.
 pub fn bot_command(to: &Installation) -> String {
     let log = in_shell(&to.bot_errors());
     format!("umask 077; {} >>{log} 2>&1", command(to, "bot", "--unless-running"))

@@ -1,5 +1,5 @@
-//! What an installation has left: the units, agents and lines that start our programs, read back. A person may have changed them;
-//! what isn't understood is passed over.
+//! Finds existing units, agents and cron lines that start our programs. Unreadable entries are skipped, since a person may have edited
+//! them.
 
 use std::{
     fs,
@@ -11,23 +11,23 @@ use super::{
     crontab::{our_lines, without_our_lines},
 };
 
-/// Something that starts one of our programs.
+/// An entry that starts one of our programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundStarter {
-    /// What reads it.
+    /// The kind of entry.
     pub starter: Starter,
     /// `wake`, `bot` or `health`.
     pub name: String,
-    /// The program that it starts.
+    /// The program's path.
     pub program: PathBuf,
-    /// Where it lets programs be looked for; none: it doesn't say.
+    /// The search path that the entry sets. `None` if it sets none.
     pub path: Option<String>,
 }
 
-/// What is looked for of each.
+/// The entries to look for.
 const NAMES: [&str; 3] = ["wake", "bot", "health"];
 
-/// All that is there. `crontab`: the person's, where there is one.
+/// Finds all entries. `crontab` is the person's, if any.
 pub fn found_starters(home: &Path, crontab: Option<&str>) -> Vec<FoundStarter> {
     let of_systemd = NAMES.iter().filter_map(|name| {
         let text = fs::read_to_string(home.join(format!(".config/systemd/user/reveille-{name}.service"))).ok()?;
@@ -65,14 +65,14 @@ fn launchd(name: &str, text: &str) -> Option<FoundStarter> {
     Some(FoundStarter { starter: Starter::Launchd, name: name.to_owned(), program: program.into(), path })
 }
 
-/// Lines that a person wrote to have it look.
+/// Lists the lines in which a person starts a wake.
 fn persons_lines(crontab: &str) -> impl Iterator<Item = &str> {
     let is_look =
         |line: &&str| !line.trim_start().starts_with('#') && line.contains("/wake") && line.contains(" --once");
     without_our_lines(crontab).filter(is_look)
 }
 
-/// One of our lines: when, settings, the program and its arguments, as [`super::with_lines`] writes them.
+/// Parses a line as written by [`super::with_lines`]: time, settings, the program and its arguments.
 fn cron(line: &str) -> Option<FoundStarter> {
     let line = line.replace("\\%", "%");
     let mut path = None;
@@ -95,7 +95,7 @@ fn cron(line: &str) -> Option<FoundStarter> {
     None
 }
 
-/// The words of a line of ours. A path in it holds no quotation mark, so that one only ever opens and closes.
+/// Splits a line of ours into words. Paths never contain a quotation mark, so each one only opens or closes.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut is_quoted) = (vec![String::new()], false);
     for c in line.chars() {

@@ -1,5 +1,5 @@
-//! What starts the programs without a hand, and takes that out again: where the programs go, the texts of systemd's user units, of
-//! launchd's agents and of cron's lines, and the steps that put them there.
+//! Starts the programs automatically, and removes that again: the programs' location, the texts of systemd's user units, launchd's agents
+//! and cron's lines, and the steps of the installation.
 //!
 //! Texts and steps are values. A dry run shows the same steps that an installation takes.
 
@@ -21,44 +21,44 @@ pub use self::{
     versions::Versions,
 };
 
-/// All programs, each of which finds the others beside itself.
+/// Every program. Each finds the others in its own directory.
 pub const PROGRAMS: [&str; 6] = ["wake", "bot", "health", "reveille-embedder", "reveille-pdf", "reveille-transcriber"];
 
-/// Programs of earlier builds: an upgrade takes their links out.
+/// Programs of earlier builds, whose links an upgrade removes.
 const FORMER_PROGRAMS: [&str; 1] = ["reveille-page"];
 
-/// What the copy of the database from before the last upgrade is called in the workspace.
+/// Name of the database copy made before an upgrade, in the workspace.
 pub const DATABASE_COPY: &str = "messages.db.before-upgrade";
 
-/// What is installed for whom.
+/// The person and paths of an installation.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// The person's home directory.
     pub home: PathBuf,
-    /// Where the programs are called.
+    /// The directory of the programs' links.
     pub bin: PathBuf,
-    /// Where everything is kept.
+    /// The workspace directory.
     pub workspace: PathBuf,
-    /// The file of settings, where it isn't the workspace's own.
+    /// The settings file, if it isn't the workspace's own.
     pub env_file: Option<PathBuf>,
-    /// Whether there is a token, so that a bot can run.
+    /// A token is set, so that a bot can run.
     pub with_bot: bool,
 }
 
 impl Installation {
-    /// The first path that can't stand in a unit or in a line of cron's.
+    /// Finds the first path that can't be written into a unit or a crontab.
     pub fn unwritable(&self) -> Option<&Path> {
         let paths = [&self.home, &self.bin, &self.workspace].into_iter().chain(&self.env_file);
         let refused = |c: char| c.is_control() || "\"'\\$`".contains(c);
         paths.map(PathBuf::as_path).find(|path| path.to_str().is_none_or(|path| path.contains(refused)))
     }
 
-    /// Where logs are.
+    /// The directory of logs.
     pub fn logs(&self) -> PathBuf {
         self.workspace.join("logs")
     }
 
-    /// What the bot says on standard error where no journal keeps it: what goes wrong, and what it says before it has a log.
+    /// The bot's standard error without a system journal: failures, and output before the log is open.
     pub fn bot_errors(&self) -> PathBuf {
         self.logs().join("bot.err.log")
     }
@@ -68,12 +68,12 @@ impl Installation {
         self.workspace.join("messages.db")
     }
 
-    /// Its copy from before the last upgrade, for a person's hand alone.
+    /// The database copy before the last upgrade, for manual use only.
     pub fn database_copy(&self) -> PathBuf {
         self.workspace.join(DATABASE_COPY)
     }
 
-    /// Which of the programs were put into `bin` by an installation, a name a line: `bot` can be another's program.
+    /// The list of programs that an installation put into `bin`, a name per line. It is needed since `bot` may be another program.
     pub fn list(&self) -> PathBuf {
         self.bin.parent().unwrap_or(&self.bin).join("lib/reveille/programs")
     }

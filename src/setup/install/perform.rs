@@ -1,4 +1,4 @@
-//! Taking one step. What is replaced takes the place of the old in one step, and a program that runs goes on with what it has.
+//! Performs an installation step. Files are replaced in one step, and a running program keeps its old file.
 
 use std::{
     fs,
@@ -15,37 +15,37 @@ use reveille_store::{Store, StoreError};
 
 use super::InstallStep;
 
-/// Why a step wasn't taken. The steps before it stand; taking all of them again is safe.
+/// The reason for a failed step. Earlier steps stand; repeating all steps is safe.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// A file.
+    /// A file operation failed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The database couldn't be copied. It is as it was.
+    /// The database couldn't be copied and is unchanged.
     #[error("the database couldn't be copied: {0}")]
     Database(#[from] StoreError),
     /// A command couldn't be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// A command said no.
+    /// A command failed.
     #[error("`{command}` failed: {said}")]
     Command {
         /// The command.
         command: String,
-        /// What it said.
+        /// The command's error output.
         said: String,
     },
 }
 
-/// Takes a step; says whether anything changed.
+/// Performs a step. Returns true if anything changed.
 ///
 /// # Errors
-/// That step isn't taken then.
+/// The step failed and changed nothing.
 pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
     let at = |path: &Path| {
         let path = path.to_owned();
@@ -82,7 +82,7 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
     }
 }
 
-/// Beside a file: what it was before.
+/// Returns the path of a file's previous version.
 fn old(path: &Path) -> PathBuf {
     add_ending(path, ".old")
 }
@@ -97,7 +97,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     let new = add_ending(path, ".new");
     remove_if_there(&new)?;
     write_new(&new, bytes, mode)?;
-    // The old one never leaves its place before the new one takes it: a timer may call it at any moment.
+    // The old file stays until the new one replaces it, since a timer may start it at any moment.
     let keep_old = || {
         remove_if_there(&old(path))?;
         if is_link || !path.exists() { Ok(()) } else { fs::hard_link(path, old(path)) }
@@ -121,7 +121,7 @@ fn link(path: &Path, to: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// One moment of the database, whatever is written meanwhile. An earlier copy stays until the new one is whole.
+/// Copies a consistent snapshot of the database. An earlier copy stays until the new one is complete.
 fn save_database(from: &Path, to: &Path) -> Result<(), InstallError> {
     let new = add_ending(to, ".new");
     let at = |source| InstallError::Io { path: to.to_owned(), source };
@@ -135,7 +135,7 @@ fn save_database(from: &Path, to: &Path) -> Result<(), InstallError> {
 
 fn run(words: &[String]) -> Result<(), InstallError> {
     let (program, args) = words.split_first().map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    // A bot that stops may finish what it does.
+    // A stopping bot may finish its work.
     let output = process::run(&Spec::new(program).args(args).timeout(std::time::Duration::from_secs(120)))?;
     if output.status.success() {
         return Ok(());
@@ -144,7 +144,7 @@ fn run(words: &[String]) -> Result<(), InstallError> {
     Err(InstallError::Command { command: words.join(" "), said })
 }
 
-/// A crontab is written from a file, which each cron's command takes.
+/// Writes a crontab through a file, which every cron's command accepts.
 fn write_crontab(text: &str) -> Result<(), InstallError> {
     if text.is_empty() {
         return run(&["crontab".to_owned(), "-r".to_owned()]);

@@ -1,4 +1,4 @@
-//! Which steps an installation takes, and which take it out again.
+//! Plans the steps of an installation and of its removal.
 
 use std::{
     collections::BTreeSet,
@@ -8,66 +8,66 @@ use std::{
 
 use super::{FORMER_PROGRAMS, Installation, PROGRAMS, Versions, crontab, units, versions::EARLIER};
 
-/// What starts programs on this system.
+/// The system service that starts programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Starter {
-    /// systemd's manager of the person's own units.
+    /// systemd's user manager.
     Systemd,
     /// macOS's launchd.
     Launchd,
-    /// cron, wherever there is no session's manager.
+    /// cron, for systems without a session manager.
     Cron,
 }
 
-/// One change.
+/// A change to the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstallStep {
-    /// Makes a directory for the person alone, with what leads to it.
+    /// Creates a private directory with its parents.
     Directory(PathBuf),
     /// Copies a program.
     Program {
-        /// The one that was built.
+        /// The built program.
         from: PathBuf,
-        /// Where it is called.
+        /// The installed program.
         to: PathBuf,
     },
-    /// Has a link lead there, in one step, whatever it was before.
+    /// Points a link to a target in one step, replacing anything at its path.
     Link {
         /// The link.
         path: PathBuf,
-        /// Where it leads.
+        /// The target.
         to: PathBuf,
     },
-    /// Copies the database as it is at one moment, for its owner alone. The copy takes the place of an earlier one.
+    /// Copies a snapshot of the database for its owner alone, replacing an earlier copy.
     SaveDatabase {
         /// The database.
         from: PathBuf,
         /// The copy.
         to: PathBuf,
     },
-    /// Writes a file that others may read; another text that was there stays beside it as `NAME.old`.
+    /// Writes a readable file; a different old text is kept as `NAME.old`.
     Write {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What.
+        /// The text.
         text: String,
     },
-    /// Puts this in the place of the person's crontab.
+    /// Replaces the person's crontab.
     Crontab {
-        /// The whole of it.
+        /// The complete text.
         text: String,
-        /// What is new or gone, a line each, for people.
+        /// Added and removed lines, for display.
         changed: Vec<String>,
     },
-    /// Removes a file, and its `.old`.
+    /// Removes a file and its `.old`.
     Remove(PathBuf),
-    /// Removes a folder of ours with all that is in it.
+    /// Removes one of our directories with its content.
     RemoveFolder(PathBuf),
-    /// Runs a command of the system's.
+    /// Runs a system command.
     Run {
         /// The program and its arguments.
         words: Vec<String>,
-        /// Whether the rest goes on without it.
+        /// Continue after a failure.
         may_fail: bool,
     },
 }
@@ -87,29 +87,28 @@ impl fmt::Display for InstallStep {
     }
 }
 
-/// The names that an installation has put there.
+/// Lists the programs that an installation put into `bin`.
 pub fn installed_programs(to: &Installation) -> BTreeSet<String> {
     let list = fs::read_to_string(to.list()).unwrap_or_default();
     list.lines().filter(|name| PROGRAMS.contains(name) || FORMER_PROGRAMS.contains(name)).map(str::to_owned).collect()
 }
 
-/// Whether `bin` holds programs of ours that are no links: an installation has put them there before builds stood beside each other, or
-/// another way has put them in the place of the links.
+/// True if `bin` contains our programs as files rather than links, from an old installation or another way of installing.
 fn has_own_programs(to: &Installation) -> bool {
     let ours = installed_programs(to);
     let is_own = |name: &str| fs::symlink_metadata(to.bin.join(name)).is_ok_and(|found| found.is_file());
     PROGRAMS.iter().all(|name| ours.contains(*name) && is_own(name))
 }
 
-/// The build that is called from `bin`. None where programs stand there that are no links, whatever the link says.
+/// Returns the build called from `bin`. `None` if the programs there aren't links, regardless of the current link.
 pub fn called_build(to: &Installation) -> Option<String> {
     Versions::of(to).current().filter(|_| !has_own_programs(to))
 }
 
-/// What installs the programs of `from` and has `starter` start them.
+/// Plans the installation of the programs in `from`, started by `starter`.
 ///
 /// # Errors
-/// A path of another's program that stands in the way, or that the programs aren't all there.
+/// A program of the same name is in the way, or a program of ours is missing.
 pub fn install_steps(
     to: &Installation,
     from: &Path,
@@ -136,7 +135,7 @@ pub fn install_steps(
     Ok(steps)
 }
 
-/// Puts a build beside the present one, and has it called.
+/// Plans the installation of a build beside the present one, and the switch to it.
 fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Result<(), String> {
     let (ours, versions) = (installed_programs(to), Versions::of(to));
     for name in PROGRAMS {
@@ -211,7 +210,7 @@ fn launchd(to: &Installation, user_id: u32, steps: &mut Vec<InstallStep>) {
     }
 }
 
-/// What starts the bot anew under a session's manager; cron has none.
+/// Returns the step that restarts the bot. `None` for cron.
 pub fn restart_step(starter: Starter, user_id: u32) -> Option<InstallStep> {
     match starter {
         Starter::Systemd => Some(run(&["systemctl", "--user", "restart", "reveille-bot.service"], false)),
@@ -226,7 +225,7 @@ fn run(words: &[&str], may_fail: bool) -> InstallStep {
     InstallStep::Run { words: words.iter().map(|word| (*word).to_owned()).collect(), may_fail }
 }
 
-/// What takes out all that is there of it, whatever started it: units, agents, lines and programs. The workspace stays.
+/// Plans the removal of everything installed, however it is started: units, agents, lines and programs. The workspace stays.
 pub fn uninstall_steps(to: &Installation, crontab: Option<&str>, user_id: u32) -> Vec<InstallStep> {
     let mut steps = Vec::new();
     let units: Vec<PathBuf> =
@@ -263,7 +262,7 @@ pub fn uninstall_steps(to: &Installation, crontab: Option<&str>, user_id: u32) -
     steps
 }
 
-/// The lines of one text that the other lacks.
+/// Lists the lines of a text that are missing from the other.
 fn changed(how: &str, of: &str, other: &str) -> impl Iterator<Item = String> {
     let others: BTreeSet<&str> = other.lines().collect();
     let lines: Vec<String> =
@@ -275,7 +274,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// Whether this is a link to one of our builds, as `scripts/run` makes them: beside what it leads to stands what only we have.
+/// True for a link to one of our builds, made by `scripts/run`, recognized by a program of ours beside the target.
 fn is_link_to_ours(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
         && path.canonicalize().is_ok_and(|leads_to| leads_to.with_file_name("reveille-pdf").is_file())

@@ -1,13 +1,13 @@
-//! systemd's user units and launchd's agents: the files of `systemd/` and `launchd/`, with a person's paths in them.
+//! systemd's user units and launchd's agents: the files of `systemd/` and `launchd/` with the person's paths.
 
 use std::path::{Path, PathBuf};
 
 use super::Installation;
 
-/// What the files say for the directory of the programs and for the workspace.
+/// Placeholders in the files for the programs' directory and the workspace.
 const BIN: &str = "/.local/bin/";
 const WORKSPACE: &str = "/.local/share/reveille";
-/// systemd's word for a home directory, and ours in launchd's files, which have none.
+/// systemd's specifier for the home directory, and our placeholder in launchd's files, which have no specifier.
 const SYSTEMD_HOME: &str = "%h";
 const LAUNCHD_HOME: &str = "__HOME__";
 
@@ -35,7 +35,7 @@ const AGENTS: [(&str, &str); 4] = texts!(
     "org.reveille.wake.plist",
 );
 
-/// systemd's user units: where each goes, and its text.
+/// Returns systemd's user units with their paths and texts.
 pub fn systemd_units(to: &Installation) -> Vec<(PathBuf, String)> {
     let dir = to.home.join(".config/systemd/user");
     UNITS.into_iter().map(|(name, text)| (dir.join(name), systemd_unit(text, to))).collect()
@@ -53,7 +53,7 @@ fn systemd_unit(text: &str, to: &Installation) -> String {
             }
             Some(format!("ExecStart={}", words.join(" ")))
         }
-        // The rest of the line is the path, spaces and all.
+        // The rest of the line is the path, including spaces.
         Some(("WorkingDirectory", _)) => Some(format!("WorkingDirectory={}", in_unit(&to.workspace, to))),
         Some(("Environment", said)) if said.starts_with("WORKSPACE_DIR=") => {
             let said = format!("WORKSPACE_DIR={}", in_unit(&to.workspace, to));
@@ -64,7 +64,7 @@ fn systemd_unit(text: &str, to: &Installation) -> String {
     text.lines().map(|old| line(old).unwrap_or_else(|| old.to_owned()) + "\n").collect()
 }
 
-/// A path for a unit: `%` begins a specifier there.
+/// Renders a path for a unit, in which `%` begins a specifier.
 fn in_unit(path: &Path, to: &Installation) -> String {
     let escaped = |path: &Path| path.display().to_string().replace('%', "%%");
     match path.strip_prefix(&to.home) {
@@ -77,7 +77,7 @@ fn quoted(word: &str) -> String {
     if word.contains(' ') { format!("\"{word}\"") } else { word.to_owned() }
 }
 
-/// launchd's agents, by the last part of their label: where each goes, and its text.
+/// Returns launchd's agents by the last part of their label, with their paths and texts.
 pub fn launchd_agents(to: &Installation) -> Vec<(&'static str, PathBuf, String)> {
     let dir = to.home.join("Library/LaunchAgents");
     let agents = AGENTS.into_iter().filter_map(|(name, text)| {
@@ -88,7 +88,7 @@ pub fn launchd_agents(to: &Installation) -> Vec<(&'static str, PathBuf, String)>
 }
 
 fn launchd_agent(text: &str, to: &Installation) -> String {
-    // What stands before the list is a comment for people, which takes no path.
+    // The text before the list is a comment for people, without paths.
     let (head, list) = text.split_once("<plist").unwrap_or(("", text));
     let mut list = list
         .replace(&format!("{LAUNCHD_HOME}{BIN}"), &format!("{}/", in_xml(&to.bin)))

@@ -1,19 +1,19 @@
-//! Builds stand beside each other, and one link says which of them is called. So an upgrade is one step, and so is its way back.
+//! Builds are installed beside each other, and one link selects the current one. Thus an upgrade is one step, and so is a rollback.
 //!
 //! ```text
-//! PREFIX/bin/wake                    leads to lib/reveille/current/wake
-//! PREFIX/lib/reveille/current        leads to the build that is called
-//! PREFIX/lib/reveille/before         leads to the one that was called before it
-//! PREFIX/lib/reveille/versions/NAME  the programs of a build; a file `reported-in` once they have shown that they work
+//! PREFIX/bin/wake                    link to lib/reveille/current/wake
+//! PREFIX/lib/reveille/current        link to the current build
+//! PREFIX/lib/reveille/before         link to the previous build
+//! PREFIX/lib/reveille/versions/NAME  the programs of a build; a file `reported-in` once they have proved to work
 //! ```
 //!
-//! 1. The new build is copied into a folder of its own. Nothing calls it yet.
-//! 2. The database is copied, for a person's hand alone: no program ever puts it back.
+//! 1. The new build is copied into a directory of its own. Nothing calls it yet.
+//! 2. The database is copied, for manual use only: no program ever restores it.
 //! 3. `before` is set, if the present build has reported in; then `current`, which starts the trial.
-//! 4. Whoever installs waits until the new bot reports in (`store/intake/reported`). Then the build gets its mark.
-//! 5. If it doesn't, `current` leads to `before` again, and that bot is started. It goes on with the database as it is by then.
+//! 4. The installer waits until the new bot reports in (`store/intake/reported`). Then the build gets its mark.
+//! 5. Otherwise `current` points to `before` again, and that bot is started. It continues with the database as it is by then.
 //!
-//! A kill leaves a build without its mark. The next installation sees that, and tries it or its own; its way back is the same.
+//! A kill leaves a build without its mark. The next installation notices, and tries that build or its own, with the same rollback.
 
 use std::{
     fs, io,
@@ -30,91 +30,91 @@ use reveille_base::{
 
 use super::{Installation, PROGRAMS};
 
-/// The link to the build that was called before.
+/// The link to the previous build.
 const BEFORE: &str = "before";
-/// What a build gets that has shown that it works.
+/// The mark of a build that has proved to work.
 const REPORTED_IN: &str = "reported-in";
-/// What programs are called that were installed before builds stood beside each other.
+/// Name of the programs installed before builds had directories of their own.
 pub(super) const EARLIER: &str = "earlier";
-/// How much of a build's sum is part of its name, in hexadecimal digits.
+/// Hexadecimal digits of a build's checksum in its name.
 const SUM_DIGITS: usize = 8;
 
-/// The builds of one installation.
+/// The builds of an installation.
 #[derive(Debug, Clone)]
 pub struct Versions {
     dir: PathBuf,
 }
 
 impl Versions {
-    /// Those of this installation.
+    /// Returns the builds of this installation.
     pub fn of(to: &Installation) -> Self {
         Self { dir: to.bin.parent().unwrap_or(&to.bin).join("lib/reveille") }
     }
 
-    /// Those of the installation that has the programs of this folder for one of its builds, if one has.
+    /// Returns the builds of the installation that contains this directory of programs. `None` if it isn't a build's directory.
     pub fn of_programs(folder: &Path) -> Option<Self> {
         let dir = folder.parent().filter(|dir| dir.ends_with(VERSIONS))?.parent()?.to_owned();
         fs::symlink_metadata(dir.join(CURRENT)).ok().map(|_| Self { dir })
     }
 
-    /// Where that installation has its links.
+    /// Returns the directory of the installation's links.
     pub fn bin(&self) -> Option<PathBuf> {
         Some(self.dir.parent().filter(|dir| dir.ends_with("lib"))?.parent()?.join("bin"))
     }
 
-    /// The link to the build that is called.
+    /// The link to the current build.
     pub fn current_link(&self) -> PathBuf {
         self.dir.join(CURRENT)
     }
 
-    /// The link to the one before.
+    /// The link to the previous build.
     pub fn before_link(&self) -> PathBuf {
         self.dir.join(BEFORE)
     }
 
-    /// Where all builds are.
+    /// The directory of all builds.
     pub fn all(&self) -> PathBuf {
         self.dir.join(VERSIONS)
     }
 
-    /// Where the programs of a build are.
+    /// The directory of a build's programs.
     pub fn folder(&self, name: &str) -> PathBuf {
         self.all().join(name)
     }
 
-    /// What a build gets once it has shown that it works.
+    /// The mark of a build that has proved to work.
     pub fn mark(&self, name: &str) -> PathBuf {
         self.folder(name).join(REPORTED_IN)
     }
 
-    /// The build that is called.
+    /// Returns the current build.
     pub fn current(&self) -> Option<String> {
         leads_to(&self.current_link())
     }
 
-    /// The build that was called before and works, if it is another one.
+    /// Returns the previous build, if it differs from the current one and has proved to work.
     pub fn before(&self) -> Option<String> {
         let before = leads_to(&self.before_link())?;
         let is_there = self.has_reported_in(&before) && self.folder(&before).join("wake").exists();
         (is_there && self.current().as_ref() != Some(&before)).then_some(before)
     }
 
-    /// Whether a build has shown that it works.
+    /// True if a build has proved to work.
     pub fn has_reported_in(&self, name: &str) -> bool {
         self.mark(name).exists()
     }
 
-    /// The build that is called and hasn't shown yet that it works.
+    /// Returns the current build if it hasn't proved to work yet.
     pub fn on_trial(&self) -> Option<String> {
         self.current().filter(|name| !self.has_reported_in(name))
     }
 
-    /// Since when the present build has been called.
+    /// Returns the time of the switch to the current build.
     pub fn called_since(&self) -> Option<SystemTime> {
         fs::symlink_metadata(self.current_link()).ok()?.modified().ok()
     }
 
-    /// Removes the builds that aren't called any more, but for the one before.
+    /// Removes all builds but the current and the previous one.
     ///
     /// # Errors
     /// The system's.
@@ -129,7 +129,7 @@ impl Versions {
         Ok(())
     }
 
-    /// What the build in this folder is called: its version, its commit, and a sum of its programs.
+    /// Returns the name of the build in this directory: version, commit, and a checksum of the programs.
     ///
     /// # Errors
     /// The programs can't be read.

@@ -63,7 +63,7 @@ pub trait Model {
         false
     }
 
-    /// Releases anything held between turns, such as a running process. Called when a conversation is done or paused; must return at once.
+    /// Releases at once anything held between turns, such as a running process. Called when the conversation is done or paused.
     fn rest(&self) {}
 }
 

@@ -257,7 +257,7 @@ const DONE_TO_THINGS: &str = "sent|paid|booked|posted|watered|ordered|returned|c
 
 /// Parses "Invoice sent", "plants watered": a thing with a participle, in few words.
 fn noted(body: &Sentence<'_>) -> Option<Reading> {
-    /// Maximum tokens, plus one.
+    /// Maximum tokens of such a note.
     const MAX_NOTE: usize = 6;
     let said = without_time(body);
     let last = said.len().checked_sub(1).filter(|last| (1..MAX_NOTE).contains(last))?;

@@ -128,10 +128,3 @@ pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> S
     }
     changes
 }
-
-/// True for a free model: none at all, or one on this machine's server.
-pub(super) fn is_free(name: &str, config: &Config) -> bool {
-    let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-    let serves_here = || is_here.iter().any(|here| config.openai_base_url.to_string().starts_with(here));
-    name == OFFLINE_MODEL || (Provider::of(name) == Provider::OpenAi && serves_here())
-}

@@ -12,7 +12,7 @@ use reveille_model::openai;
 
 use super::{
     local_models::FoundServer,
-    models::{chosen_server, has_own_server, is_free, model_changes, model_choices, refused_server, server_changes},
+    models::{chosen_server, has_own_server, model_changes, model_choices, refused_server, server_changes},
     names::{AssistantNames, DEFAULT_NAME, check_name},
     servers::{EXAMPLE_URL, KnownServer, is_elsewhere, only_model},
 };
@@ -239,7 +239,7 @@ impl SetupStep {
             }
             Self::Voice => speech::IS_BUILT,
             // Free models need no budget.
-            Self::Budget => config.said_models().any(|name| !is_free(name, config)),
+            Self::Budget => config.said_models().any(|name| !config.is_free(name)),
             _ => true,
         }
     }

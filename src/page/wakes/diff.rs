@@ -23,15 +23,19 @@ struct FileDiff<'a> {
     lines: Vec<(LineKind, &'a str)>,
 }
 
+/// Cuts `a/PATH b/PATH` in the middle: without a rename, both sides have the same name, which may hold a ` b/` itself.
+fn path_of_both(paths: &str) -> &str {
+    let path = paths.len().checked_sub("a/ b/".len()).and_then(|both| paths.get("a/".len()..both / 2 + "a/".len()));
+    path.filter(|path| paths == format!("a/{path} b/{path}")).unwrap_or(paths)
+}
+
 /// Parses the output of `git diff`. Git's own header of a file, before the first `@@`, is left out, except the note on a binary file.
 fn files(diff: &str) -> Vec<FileDiff<'_>> {
     let mut files: Vec<FileDiff<'_>> = Vec::new();
     let mut is_in_lines = false;
     for line in diff.lines() {
         if let Some(paths) = line.strip_prefix("diff --git ") {
-            // Without a rename, both sides have the same name.
-            let path = paths.split_once(" b/").map_or(paths, |(_, path)| path);
-            files.push(FileDiff { path, lines: Vec::new() });
+            files.push(FileDiff { path: path_of_both(paths), lines: Vec::new() });
             is_in_lines = false;
             continue;
         }
@@ -100,6 +104,8 @@ mod tests {
         assert_eq!(counted(&found[0]), "1 added, 1 removed");
         assert_eq!(found[1].lines.len(), 1, "{found:?}");
         assert_eq!(files("cut off\n+x"), []);
+        let odd = "diff --git a/plan b/x.md b/plan b/x.md\n--- a/plan b/x.md\n@@ -1 +1 @@\n-a\n";
+        assert_eq!(files(odd)[0].path, "plan b/x.md");
     }
 
     #[test]

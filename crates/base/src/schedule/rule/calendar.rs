@@ -238,8 +238,11 @@ fn last_of(first: NaiveDate) -> NaiveDate {
     first.with_day(first.num_days_in_month().into()).unwrap_or(first)
 }
 
+/// The longest time between two dates of a yearly rule: a fifth Friday in February comes every 28 years, across 2100 after 40.
+const YEARS_MAX: i32 = 40;
+
 fn next_of_years(from: NaiveDate, date_in: impl Fn(i32) -> Option<NaiveDate>) -> Option<NaiveDate> {
-    (from.year() - 1..=from.year() + 2).filter_map(date_in).find(|date| *date >= from)
+    (from.year() - 1..=from.year() + YEARS_MAX).filter_map(date_in).find(|date| *date >= from)
 }
 
 fn day_of(first: NaiveDate, day: i32) -> Option<NaiveDate> {

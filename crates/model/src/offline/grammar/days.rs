@@ -164,6 +164,8 @@ fn until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
         .find(|at| rest.part_from(*at).is_all_of("from now|today|here") || rest.part_from(*at).is_all_of("away|off"));
     let day = day_of(&away.map_or(rest, |at| rest.part_until(at)), now)?;
     let days = (day - now.date_naive()).num_days();
+    let is_past = days < 0;
+    let days = days.abs();
     let (whole, rest) = (days / 7, days % 7);
     let far = match (in_weeks, days) {
         (_, 0) => "That is today".to_owned(),
@@ -172,7 +174,8 @@ fn until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
         (true, _) => format!("{} and {}", counted(whole, "week"), counted(rest, "day")),
         (false, days) => format!("{days} days"),
     };
-    Some(format!("{far}: {}.", day.format("%A, %-d %B %Y")))
+    let ago = if is_past { " ago" } else { "" };
+    Some(format!("{far}{ago}: {}.", day.format("%A, %-d %B %Y")))
 }
 
 fn counted(n: i64, noun: &str) -> String {

@@ -74,6 +74,9 @@ pub(super) fn read(text: &str) -> Option<String> {
     }
     let shown = said.replace('*', "×");
     Some(match value {
+        value if value.is_nan() && is_root => {
+            "That has no answer: it divides by zero, or takes the root of a negative number.".to_owned()
+        }
         value if value.is_nan() => "That can't be divided by zero.".to_owned(),
         value if value.abs() > MAX_RESULT => "That is too large for me to be exact.".to_owned(),
         value => format!("{shown} = {}", (value * 1e10).round() / 1e10 + 0.0),
@@ -319,6 +322,7 @@ mod tests {
             ("-(2 - 5) * 2", "-(2 - 5) × 2 = 6"),
             ("1,000 * 2", "1,000 × 2 = 2000"),
             ("what is 10 / 0?", "That can't be divided by zero."),
+            ("what is sqrt(-4)?", "That has no answer: it divides by zero, or takes the root of a negative number."),
             ("20 percent of 50", "20 percent of 50 = 10"),
             ("calculate 12 x 12", "12 x 12 = 144"),
             ("what's 24/7", "24/7 = 3.4285714286"),

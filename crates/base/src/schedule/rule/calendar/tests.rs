@@ -73,6 +73,11 @@ fn each_kind_of_days_names_itself_and_its_slots() {
         &["Mon 2026-11-30 09:00", "Mon 2027-03-29 09:00"],
     );
     check(
+        calendar(CalendarDays::YearWeekday { month: 2, nth: 5, weekday: Weekday::Fri }, &[9]),
+        "every year on the 5th Friday of February at 09:00",
+        &["Fri 2036-02-29 09:00", "Fri 2064-02-29 09:00"],
+    );
+    check(
         calendar(CalendarDays::MonthWorkday { n: 1, nth: -1, anchor }, &[9]),
         "every month on the last working day at 09:00",
         &["Mon 2026-11-30 09:00", "Thu 2026-12-31 09:00", "Fri 2027-01-29 09:00"],

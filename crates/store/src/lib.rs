@@ -98,10 +98,10 @@ pub use reminders::{
     rows::{Firing, NewReminder, Reminder, Round},
 };
 pub use restored::{SetAside, StoreSize};
+#[cfg(feature = "postgres")]
+pub use reveille_postgres::DatabaseAddress;
 pub use schema::Schema;
 pub use shapes::{CycleShape, TableShape};
-#[cfg(feature = "postgres")]
-pub use shared::DatabaseAddress;
 pub use steps::{NewStep, PersonsStep};
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},

@@ -11,7 +11,7 @@ use super::{
     sql::{self, SqlConnection, Transaction},
 };
 
-/// What a database is made of. Both engines read it (`sql/dialect.rs`).
+/// What a database is made of. Both engines read it (`crates/postgres/src/dialect.rs`).
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The version of [`SCHEMA`], which each database carries: one more with each change.

@@ -3,12 +3,10 @@
 //! The server itself keeps them apart: a statement of one assistant that names another's tables is refused, whoever wrote it.
 
 use reveille_base::{redact::Secret, types::AssistantName};
+use reveille_postgres::{DatabaseAddress, Postgres};
 
 use super::FleetRegistry;
-use crate::{
-    DatabaseAddress, Result, StoreError,
-    sql::{Postgres, SqlConnection},
-};
+use crate::{Result, StoreError, sql::SqlConnection};
 
 /// The schema of the list.
 const REGISTRY: &str = "reveille_fleet";
@@ -21,12 +19,11 @@ const PREFIX: &str = "reveille_a_";
 pub(super) fn registry(address: &DatabaseAddress) -> Result<SqlConnection> {
     let plain = connect(address);
     plain.execute_batch(&format!("CREATE SCHEMA IF NOT EXISTS {REGISTRY}"))?;
-    let list = address.in_schema(REGISTRY);
-    Ok(Postgres::new(list.config.clone(), list.tls.clone(), false).hearing(CHANNEL).into())
+    Ok(Postgres::new(&address.in_schema(REGISTRY), false).with_channel(CHANNEL).into())
 }
 
 fn connect(address: &DatabaseAddress) -> SqlConnection {
-    Postgres::new(address.config.clone(), address.tls.clone(), false).into()
+    Postgres::new(address, false).into()
 }
 
 impl FleetRegistry {

@@ -1,28 +1,24 @@
 //! The database as the store's verbs see it: the few calls that they make of rusqlite, over either of two engines.
 //!
 //! Each verb stands once, in the SQL that both engines read. SQLite gets it as it is, and this layer adds a comparison to a call.
-//! PostgreSQL gets it by the few rules of [`dialect`]. Values are rusqlite's on both sides, so that the verbs' types convert in one way.
+//! PostgreSQL gets it by the few rules of its crate (`crates/postgres/src/dialect.rs`). Values are rusqlite's on both sides, so that the verbs' types convert in one way.
 
-#[cfg(feature = "postgres")]
-mod dialect;
 mod params;
-#[cfg(feature = "postgres")]
-mod postgres;
 mod row;
-#[cfg(feature = "postgres")]
-mod tls;
 
 use std::{ops::Deref, thread, time::Duration};
 
+#[cfg(feature = "postgres")]
+use reveille_postgres::{Postgres, PostgresError};
 use rusqlite::TransactionBehavior;
 
 pub(crate) use params::Params;
-#[cfg(feature = "postgres")]
-pub(crate) use postgres::{Postgres, PostgresError};
 pub(crate) use row::{MappedRows, Row, Rows};
 pub(crate) use rusqlite::params;
+
+/// Tables whose rows are read in the order of their writing, by the `rowid` that every SQLite table has.
 #[cfg(feature = "postgres")]
-pub(crate) use tls::Tls;
+const ORDERED_TABLES: [&str; 2] = ["cycles", "outgoing_parts"];
 
 /// Why a statement wasn't done.
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +139,7 @@ impl SqlConnection {
                 None
             }
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => Some(postgres.hears(at_most)),
+            Engine::Postgres(postgres) => Some(postgres.wait_for_notice(at_most)),
         }
     }
 
@@ -152,7 +148,7 @@ impl SqlConnection {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(Statement::Sqlite(conn.prepare_cached(sql)?)),
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => Ok(Statement::Postgres(postgres, postgres.text(sql))),
+            Engine::Postgres(postgres) => Ok(Statement::Postgres(postgres, postgres.translate(sql))),
         }
     }
 
@@ -166,7 +162,7 @@ impl SqlConnection {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => Ok(postgres.batch(&dialect::statement(sql))?),
+            Engine::Postgres(postgres) => Ok(postgres.execute_batch(sql)?),
         }
     }
 
@@ -175,7 +171,7 @@ impl SqlConnection {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => Ok(postgres.batch(&dialect::schema(sql))?),
+            Engine::Postgres(postgres) => Ok(postgres.change_schema(sql, &ORDERED_TABLES)?),
         }
     }
 
@@ -184,7 +180,7 @@ impl SqlConnection {
     pub(crate) fn make_functions(&self) -> QueryResult<()> {
         match &self.engine {
             Engine::Sqlite(_) => Ok(()),
-            Engine::Postgres(postgres) => Ok(postgres.batch(dialect::FUNCTIONS)?),
+            Engine::Postgres(postgres) => Ok(postgres.make_functions()?),
         }
     }
 
@@ -224,7 +220,11 @@ impl SqlConnection {
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => {
-                postgres.begin(begin)?;
+                match begin {
+                    Begin::Read => postgres.begin_read()?,
+                    Begin::Write => postgres.begin_write()?,
+                    Begin::Rows => postgres.begin_rows()?,
+                }
                 UnderWay::Postgres(RolledBack(postgres))
             }
         };
@@ -325,3 +325,7 @@ impl Statement<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/dialect.rs"]
+mod tests;

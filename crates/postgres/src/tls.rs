@@ -1,5 +1,5 @@
-//! TLS to a PostgreSQL, by the library that all else of ours uses. The server has to show a certificate for its name: of a known
-//! authority, or of the one in the file that `sslrootcert` names.
+//! TLS to a PostgreSQL, by the library that the whole program uses. The server has to show a certificate for its name, from a known
+//! authority or from one in the file that `sslrootcert` names.
 
 use std::{
     future::Future,
@@ -21,15 +21,15 @@ use tokio_postgres::{
 };
 use tokio_rustls::TlsConnector;
 
-/// Whom a server's certificate has to come from.
+/// The authorities that a server's certificate has to come from.
 #[derive(Clone)]
 pub(crate) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// The known authorities, or those in this file alone.
+    /// Trusts the known authorities, or only those in this file.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// A description of the file's fault.
     pub(crate) fn new(authorities: Option<&Path>) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         match authorities {
@@ -59,13 +59,13 @@ impl MakeTlsConnect<Socket> for Tls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<TlsDial> {
-        // Asked for of a socket in the file system, too, which has no name and is never encrypted.
+        // A socket in the file system comes here too: it has no name and is never encrypted.
         let name = ServerName::try_from(domain).ok().map(|name| name.to_owned());
         Ok(TlsDial { connector: Arc::clone(&self.0).into(), name })
     }
 }
 
-/// One connection to be made.
+/// One connection before its handshake.
 pub(crate) struct TlsDial {
     connector: TlsConnector,
     name: Option<ServerName<'static>>,
@@ -79,13 +79,13 @@ impl TlsConnect<Socket> for TlsDial {
     fn connect(self, stream: Socket) -> Self::Future {
         Box::pin(async move {
             let name = self.name.ok_or_else(|| io::Error::other("the server's name can't stand in a certificate"))?;
-            self.connector.connect(name, stream).await.map(Encrypted).map_err(in_words)
+            self.connector.connect(name, stream).await.map(Encrypted).map_err(describe_certificate_error)
         })
     }
 }
 
-/// What is wrong with the server's certificate, and what to do. Another error stays as it is.
-fn in_words(error: io::Error) -> io::Error {
+/// Describes a fault of the server's certificate, and the remedy. Returns another error as it is.
+fn describe_certificate_error(error: io::Error) -> io::Error {
     use rustls::{CertificateError as Wrong, Error};
     let Some(Error::InvalidCertificate(wrong)) = error.get_ref().and_then(|inner| inner.downcast_ref()) else {
         return error;
@@ -100,7 +100,7 @@ fn in_words(error: io::Error) -> io::Error {
         Wrong::Expired | Wrong::ExpiredContext { .. } | Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
             "the server's certificate has expired, or isn't valid yet; or this machine's clock is wrong"
         }
-        // The library has no value of its own for it.
+        // The library has no variant for it.
         wrong if wrong.to_string().contains("CaUsedAsEndEntity") => {
             "the server shows an authority's own certificate: it needs one that the authority made for it"
         }
@@ -109,7 +109,7 @@ fn in_words(error: io::Error) -> io::Error {
     io::Error::other(words)
 }
 
-/// One that was made.
+/// An encrypted connection.
 pub(crate) struct Encrypted(tokio_rustls::client::TlsStream<Socket>);
 
 impl TlsStream for Encrypted {

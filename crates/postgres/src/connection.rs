@@ -1,0 +1,260 @@
+//! One connection as callers see it: statements, transactions and notifications.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rusqlite::types::Value;
+use tokio_postgres::Config;
+
+use super::{
+    address::DatabaseAddress,
+    dialect,
+    error::PostgresError,
+    link::{Link, ServerCall, StatementAnswer},
+    tls::Tls,
+};
+
+/// Time limit for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause between two tries to reach a server that is away.
+const RECONNECT_EVERY: Duration = Duration::from_millis(250);
+/// First number of the writers' lock; the second is the schema's hash. Any number will do that nobody else uses in the database.
+const WRITERS_LOCK: i32 = 0x7265_7665;
+/// Settings of each connection. A machine that falls asleep within a transaction must not keep the others from writing.
+const SETTINGS: &str = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; SET jit = off;
+    SET TIME ZONE 'UTC'; SET client_min_messages = warning";
+
+/// A channel of `NOTIFY`. A notice is a hint to look, which may get lost; one that waits stands for all.
+struct NoticeChannel {
+    name: &'static str,
+    sender: SyncSender<()>,
+    notices: Receiver<()>,
+}
+
+/// State of the transaction under way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TransactionState {
+    Sound,
+    /// One of its statements failed, so that it can't be committed.
+    Failed,
+}
+
+/// One connection. It connects when it is first used, and again after it was lost.
+pub struct Postgres {
+    config: Config,
+    tls: Tls,
+    is_read_only: bool,
+    channel: Option<NoticeChannel>,
+    link: RefCell<Option<Link>>,
+    transaction: Cell<Option<TransactionState>>,
+    /// How long to wait for a server that is away.
+    patience: Cell<Duration>,
+    translated: RefCell<HashMap<String, Arc<str>>>,
+}
+
+impl Postgres {
+    /// Prepares a connection to this database. The first call opens it.
+    pub fn new(address: &DatabaseAddress, is_read_only: bool) -> Self {
+        let (mut config, tls) = (address.config.clone(), address.tls.clone());
+        config.application_name("reveille").connect_timeout(CONNECT_TIMEOUT);
+        let (link, transaction, translated) = (RefCell::default(), Cell::default(), RefCell::default());
+        Self { config, tls, is_read_only, channel: None, link, transaction, patience: Cell::default(), translated }
+    }
+
+    /// Adds a channel for notifications, to send and to receive.
+    #[must_use]
+    pub fn with_channel(self, name: &'static str) -> Self {
+        let (sender, notices) = sync_channel(1);
+        Self { channel: Some(NoticeChannel { name, sender, notices }), ..self }
+    }
+
+    /// Waits for a server that goes away, such as one that restarts, for up to this long. Otherwise the work at hand would be lost.
+    pub fn wait_for_server(&self, patience: Duration) {
+        self.patience.set(patience);
+    }
+
+    /// Waits for a notification; returns if one came in this time. A lost connection brings none.
+    pub fn wait_for_notice(&self, at_most: Duration) -> bool {
+        match &self.channel {
+            Some(channel) => channel.notices.recv_timeout(at_most).is_ok(),
+            None => {
+                thread::sleep(at_most);
+                false
+            }
+        }
+    }
+
+    /// Notifies all connections with the same channel, once the transaction under way is committed.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn notify(&self) -> Result<(), PostgresError> {
+        match &self.channel {
+            Some(channel) => self.send_batch(&format!("NOTIFY {}", channel.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Translates a statement, for [`Self::run`]. Keeps the translation for the next time.
+    pub fn translate(&self, sql: &str) -> Arc<str> {
+        if let Some(text) = self.translated.borrow().get(sql) {
+            return Arc::clone(text);
+        }
+        let text: Arc<str> = dialect::translate_statement(sql).into();
+        self.translated.borrow_mut().insert(sql.to_owned(), Arc::clone(&text));
+        text
+    }
+
+    /// Runs a translated statement with these values.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn run(&self, sql: &Arc<str>, values: &[Value]) -> Result<StatementAnswer, PostgresError> {
+        self.send(|| ServerCall::Run { sql: Arc::clone(sql), values: values.to_vec() })
+    }
+
+    /// Runs several statements, written as SQLite reads them.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn execute_batch(&self, sql: &str) -> Result<(), PostgresError> {
+        self.send_batch(&dialect::translate_statement(sql))
+    }
+
+    /// Makes or changes tables, written as SQLite reads them. `ordered` names those that get a column `rowid`, which every SQLite
+    /// table has: their rows are read in the order of their writing.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn change_schema(&self, sql: &str, ordered: &[&str]) -> Result<(), PostgresError> {
+        self.send_batch(&dialect::translate_schema(sql, ordered))
+    }
+
+    /// Makes the functions of SQLite that PostgreSQL lacks, once for each schema.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn make_functions(&self) -> Result<(), PostgresError> {
+        self.send_batch(dialect::FUNCTIONS)
+    }
+
+    /// Begins a transaction whose statements all read the same moment.
+    ///
+    /// # Errors
+    /// A transaction is under way, or the server's.
+    pub fn begin_read(&self) -> Result<(), PostgresError> {
+        self.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    }
+
+    /// Waits for the writers' lock and begins a transaction: nobody else writes until its end.
+    ///
+    /// # Errors
+    /// A transaction is under way, the lock stayed busy, or the server's.
+    pub fn begin_write(&self) -> Result<(), PostgresError> {
+        self.begin(&format!("BEGIN; SELECT pg_advisory_xact_lock({WRITERS_LOCK}, hashtext(current_schema()))"))
+    }
+
+    /// Begins a transaction that locks only the rows that it writes.
+    ///
+    /// # Errors
+    /// A transaction is under way, or the server's.
+    pub fn begin_rows(&self) -> Result<(), PostgresError> {
+        self.begin("BEGIN")
+    }
+
+    fn begin(&self, sql: &str) -> Result<(), PostgresError> {
+        if self.transaction.get().is_some() {
+            return Err(PostgresError::with_code("25001", "a transaction is under way already"));
+        }
+        self.send_batch(sql).inspect_err(|_| {
+            // It may have begun without getting the lock.
+            self.send_batch("ROLLBACK").ok();
+        })?;
+        self.transaction.set(Some(TransactionState::Sound));
+        Ok(())
+    }
+
+    /// Commits the transaction under way.
+    ///
+    /// # Errors
+    /// None is under way, one of its statements failed, or the server's.
+    pub fn commit(&self) -> Result<(), PostgresError> {
+        if self.transaction.get() != Some(TransactionState::Sound) {
+            // The server would roll back here and report success.
+            self.roll_back();
+            return Err(PostgresError::with_code("25P02", "a statement of the transaction failed"));
+        }
+        let done = self.send_batch("COMMIT");
+        self.transaction.set(None);
+        done
+    }
+
+    /// Rolls back the transaction under way, if there is one.
+    pub fn roll_back(&self) {
+        if self.transaction.take().is_some() && self.link.borrow().is_some() {
+            self.send_batch("ROLLBACK").ok();
+        }
+    }
+
+    fn send_batch(&self, sql: &str) -> Result<(), PostgresError> {
+        self.send(|| ServerCall::Batch(sql.to_owned())).map(drop)
+    }
+
+    /// Sends a call to the server; reconnects where the connection was lost and nothing else is lost with it.
+    fn send(&self, call: impl Fn() -> ServerCall) -> Result<StatementAnswer, PostgresError> {
+        // The wait is the same for a connection that an earlier call lost and for one that is lost now.
+        let is_waited_for = self.link.borrow().is_some() || !self.patience.get().is_zero();
+        let may_repeat = self.transaction.get().is_none() && is_waited_for;
+        let mut done = self.send_once(call());
+        let begun = Instant::now();
+        // Calls outside a transaction only read or begin one, so they can be repeated.
+        // fault: lost-connection-shared-database
+        while may_repeat && done.as_ref().is_err_and(PostgresError::is_lost) {
+            done = self.send_once(call());
+            if done.is_ok() || begun.elapsed() >= self.patience.get() {
+                break;
+            }
+            thread::sleep(RECONNECT_EVERY);
+        }
+        if done.is_err() && self.transaction.get().is_some() {
+            self.transaction.set(Some(TransactionState::Failed));
+        }
+        done
+    }
+
+    fn send_once(&self, call: ServerCall) -> Result<StatementAnswer, PostgresError> {
+        if self.link.borrow().is_none() {
+            if self.transaction.get().is_some() {
+                return Err(PostgresError::lost("the connection to PostgreSQL was lost within a transaction"));
+            }
+            *self.link.borrow_mut() = Some(self.connect()?);
+        }
+        let lost = || PostgresError::lost("the connection to PostgreSQL was lost");
+        let done = self.link.borrow().as_ref().map_or_else(|| Err(lost()), |link| link.send(call));
+        if done.as_ref().is_err_and(PostgresError::is_lost) {
+            *self.link.borrow_mut() = None;
+        }
+        done
+    }
+
+    fn connect(&self) -> Result<Link, PostgresError> {
+        let mut settings = SETTINGS.to_owned();
+        if self.is_read_only {
+            settings.push_str("; SET default_transaction_read_only = on");
+        }
+        let mut notices = None;
+        if let Some(channel) = &self.channel {
+            settings.push_str(&format!("; LISTEN {}", channel.name));
+            notices = Some(channel.sender.clone());
+        }
+        Link::open(&self.config, &self.tls, settings, notices)
+    }
+}

@@ -1,4 +1,4 @@
-//! Shows under each reminder and nudge what its person did about it, in place of the buttons, and tells who pressed one.
+//! Replaces the buttons of each reminder and nudge by its outcome, and confirms the press to whoever pressed.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use reveille_store::{AnsweredMessage, Store, StoreError};
 
 use super::questions::Left;
 
-/// What a press is answered with.
+/// Returns the short text that Telegram shows for a press.
 pub(super) fn toast(store: &RefCell<Store>, outgoing_id: i64, has_decided: bool, tz: Tz) -> String {
     match store.borrow().answered(outgoing_id) {
         Ok(Some(answered)) if has_decided => outcome(&answered, tz),
@@ -17,7 +17,7 @@ pub(super) fn toast(store: &RefCell<Store>, outgoing_id: i64, has_decided: bool,
     }
 }
 
-/// Shows what isn't shown yet. Says what is left of it.
+/// Shows every outcome that isn't shown yet, and returns what is left to do.
 pub(super) async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
     let mut left = Left::Nothing;
     let unshown = store.borrow().unshown_answers()?;

@@ -1,5 +1,6 @@
-//! The bot's own messages on their way, most of them answers to commands: beside the polling, so that a slow send doesn't hold up
-//! what comes in, and the chats in turn, so that nobody waits for the answers to another's flood of commands.
+//! Sends the bot's messages, mostly answers to commands. Runs beside the polling, so that a slow send doesn't delay
+//! incoming
+//! messages, and takes the chats in turn, so that a flood of commands in one chat doesn't delay the others.
 
 use tokio::sync::{mpsc, watch};
 
@@ -9,13 +10,13 @@ use reveille_store::{Store, StoreError};
 
 use super::{BotContext, poll_turn::PollTurn, progress};
 
-/// Batches whose answers may wait to be taken up. Beyond it they stay in the outbox, for the next wake.
+/// Maximum batches of answers in the channel. Further ones stay in the outbox for the next wake.
 pub(super) const MAX_WAITING: usize = 64;
-/// Messages among which the next one is chosen; further batches wait to be taken up.
+/// Maximum messages among which the next is chosen. Further batches stay in the channel.
 const MAX_DUE: usize = 1_000;
 
-/// Sends them. Ends with the other end of `to_send`, and not long after that of `is_running`; what isn't sent by then is delivered
-/// by the next wake.
+/// Sends the answers. Ends with the sender of `to_send`, or shortly after that of `is_running`. The next wake
+/// delivers unsent ones.
 pub(super) async fn send(
     outside: BotContext<'_>,
     outbox: Store,
@@ -34,7 +35,7 @@ async fn send_all(outside: BotContext<'_>, mut outbox: Store, mut to_send: mpsc:
     while let Some(ids) = to_send.recv().await {
         due.extend(ids);
         while !due.is_empty() {
-            // What has come meanwhile has its turn beside the rest.
+            // Batches that have arrived meanwhile take their turn with the rest.
             while due.len() < MAX_DUE
                 && let Ok(ids) = to_send.try_recv()
             {
@@ -48,7 +49,7 @@ async fn send_all(outside: BotContext<'_>, mut outbox: Store, mut to_send: mpsc:
     }
 }
 
-/// Sends one part of what is `due`, and takes out of it what is done, or is a later wake's.
+/// Sends one part of a message in `due`, and removes the messages that are finished or left to a later wake.
 async fn send_next(
     outside: BotContext<'_>,
     outbox: &mut Store,

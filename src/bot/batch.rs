@@ -1,4 +1,4 @@
-//! A batch of updates as the store takes it: what is kept, what is answered at once, where the next poll begins.
+//! Turns a batch of updates into rows to store, commands to answer and the offset of the next poll.
 
 use std::collections::BTreeSet;
 
@@ -12,29 +12,29 @@ use reveille_store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartO
 const EDITED_COMMAND: &str =
     "An edited message never runs a command. Please send it again as a new message if you want me to do that.";
 
-/// What a batch of updates says.
+/// The content of a batch of updates.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// To be stored; its `commands` are still empty.
+    /// The rows to store; `commands` are still empty.
     pub(super) batch: Batch,
-    /// Commands to be answered, unless they go on from a text that was cut.
+    /// Commands to answer, unless they continue a text that Telegram has split.
     pub(super) commands: Vec<Asked>,
-    /// Groups that have another id now, by name.
+    /// Groups that got a new id, with their titles.
     migrations: Vec<(Moved, String)>,
 }
 
-/// A command, and where its answer goes.
+/// A received command and the message it came in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) command: Command,
-    /// What was written after it.
+    /// The text after the command's name.
     pub(super) args: String,
     pub(super) message: NewMessage,
     pub(super) update_id: i64,
 }
 
 impl Asked {
-    /// The answer as the outbox takes it. An update that comes twice is answered once.
+    /// Builds the answer for the outbox. Its key makes sure that a repeated update is answered once.
     pub(super) fn answer(&self, bot_id: i64, text: String) -> NewOutgoing {
         NewOutgoing {
             chat: self.message.chat,
@@ -48,7 +48,8 @@ impl Asked {
     }
 }
 
-/// Reads a batch; `None` when it is empty. The next offset is the last id + 1 and not the highest: ids can restart lower.
+/// Reads a batch. The next offset is the last id + 1 rather than the highest, since ids can restart lower. `None` if
+/// it is empty.
 pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redactor: &Redactor) -> Option<Reading> {
     let mut reading = Reading {
         batch: Batch { bot_id, next_offset: updates.last()?.update_id.saturating_add(1), ..Batch::default() },
@@ -84,10 +85,10 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redact
 }
 
 impl Reading {
-    /// What the owner is to be told, once each.
+    /// Returns the notices for the owner, one per migrated group.
     pub(super) fn notices(&self, owner_chat: ChatRef) -> Vec<NewOutgoing> {
         let notice = |(it, title): &(Moved, String)| NewOutgoing {
-            // Whoever runs the group has named it.
+            // The group's administrators choose its title.
             taint: Some("the title of a group".to_owned()),
             key: Some(format!("migrated/{}/{}", it.from, it.to)),
             ..NewOutgoing::notice(owner_chat, moved(*it, title))
@@ -95,7 +96,8 @@ impl Reading {
         self.migrations.iter().map(notice).collect()
     }
 
-    /// An edit changes words, and never runs a command: that is said, or it would seem to have been heard.
+    /// Takes in an edit. An edited command never runs, and the bot says so, or the sender would think it had been
+    /// carried out.
     fn take_edit(
         &mut self,
         update: &RawUpdate,
@@ -111,7 +113,7 @@ impl Reading {
                 chat: message.chat,
                 text: EDITED_COMMAND.to_owned(),
                 kind: OutgoingKind::Command,
-                // Once a message: Telegram also says "edited" of changes that nobody sees.
+                // Once per message: Telegram also reports invisible changes as edits.
                 key: Some(format!("command-edit/{}/{}/{about}", self.batch.bot_id, message.chat)),
                 thread_id: message.thread_id,
                 reply_to: message.telegram_message_id,
@@ -120,7 +122,7 @@ impl Reading {
         }
         let edit = stored(update, access.me.id, message, clean);
         if edit.channel_message_id.is_some() {
-            // A command has no row: what it says now is nobody's to answer.
+            // A command has no row, so its new text is stored without anything to answer.
             self.batch.edits.push(NewIncoming { is_only_part: edit.is_only_part || is_command, ..edit });
         }
     }
@@ -157,7 +159,7 @@ fn stored(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str)
     }
 }
 
-/// What the owner is told of a group's new id.
+/// Renders the notice about a group's new id.
 fn moved(Moved { from, to, is_listed }: Moved, title: &str) -> String {
     let title: String = title.chars().filter(|c| !"`*_[]".contains(*c)).collect();
     let what = format!("The group “{title}” became a supergroup, and Telegram gave it a new id");

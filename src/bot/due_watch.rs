@@ -1,4 +1,4 @@
-//! Starts wakes for what is due while a page or a chat is open, by the bot's own rules: whoever has only that open is reminded, too.
+//! Starts wakes for due work while a page or a chat is open, by the bot's rules, so that reminders work without a bot.
 
 use std::{
     fs::File,
@@ -15,26 +15,27 @@ use super::{
     wake,
 };
 
-/// Knows when to look, and the wake that it has started.
+/// Decides when to look for due work, and tracks the wake it has started.
 #[derive(Debug)]
 pub struct DueWatch {
-    /// What starts its wakes.
+    /// The reason passed to its wakes.
     reason: &'static str,
-    /// What it has to be shown as.
+    /// The program to announce while watching.
     shown_as: Option<Starting>,
-    /// The lock by which it is.
+    /// The lock that announces it.
     shown: Option<File>,
     nudger: Nudger,
     began: Instant,
     /// When to look next, on the nudger's clock.
     tick_at: Duration,
     child: Option<Child>,
-    /// Wakes that show no life any more: the next one replaces them, and their end is taken in.
+    /// Wakes that show no life. The next wake replaces them; their exit status is still collected.
     stopped: Vec<Child>,
 }
 
 impl DueWatch {
-    /// Has looked at nothing yet. `shown_as`: what it is to be known as while it watches; of several one watches.
+    /// Creates a watch that hasn't looked yet. `shown_as` is the program to announce; of several such watches, only
+    /// one is active.
     pub fn new(reason: &'static str, shown_as: Option<Starting>) -> Self {
         Self {
             reason,
@@ -48,7 +49,7 @@ impl DueWatch {
         }
     }
 
-    /// Looks if it is time to, and starts a wake if something is due. To be called about once a second.
+    /// Looks if the time has come, and starts a wake if something is due. Meant to be called about once a second.
     pub fn tick(&mut self, config: &Config) {
         if let (Some(program), None) = (self.shown_as, &self.shown) {
             self.shown = program.show(config);
@@ -92,7 +93,7 @@ impl DueWatch {
         }
     }
 
-    /// Whether the wake that was started has ended, or shows no life any more.
+    /// Returns `true` if the started wake has ended or shows no life.
     fn has_ended(&mut self, config: &Config) -> bool {
         self.stopped.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         let Some(mut child) = self.child.take() else { return false };

@@ -1,4 +1,4 @@
-//! What is said after a stretch in which Telegram wasn't heard for longer than it keeps messages.
+//! The notices after a period without contact that was longer than Telegram keeps messages.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use reveille_base::{types::ChatRef, words::local_day_and_time};
 use reveille_config::Config;
 use reveille_store::{KEPT_BY_CHANNEL, NewOutgoing};
 
-/// The notices of such a stretch: one to the owner, and one to each private chat that may speak and of which something was `heard`
-/// before. Theirs may be lost just as well.
+/// Builds the notices: one for the owner, and one for each allowed private chat in `heard`. Their messages may be
+/// lost as well.
 pub(super) fn notices(
     config: &Config,
     bot_id: i64,

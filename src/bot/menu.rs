@@ -1,6 +1,6 @@
-//! Registers the menu of commands that Telegram offers while people type, beside the polling and once the bot knows who it is.
+//! Registers the command menu that Telegram offers while people type, once the bot knows its identity.
 //!
-//! It is tried until it works: without it the commands work all the same, and nothing waits for it.
+//! Retries until it works. Commands work without the menu, so nothing waits for it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait, unless Telegram asks for a longer one.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// Works until it is registered, can't be, or the other end of `is_known` goes.
+/// Retries until the menu is registered or refused, or the sender of `is_known` is dropped.
 pub(super) async fn register(telegram: &Telegram, mut is_known: watch::Receiver<bool>) {
     if is_known.wait_for(|is_known| *is_known).await.is_err() {
         return;
@@ -37,12 +37,12 @@ pub(super) async fn register(telegram: &Telegram, mut is_known: watch::Receiver<
     }
 }
 
-/// How long to wait after a failure that followed so many others; none if asking again is no use. `jitter` is random, from 0 to 1.
+/// Returns the wait after `failures` earlier failures. `jitter` is random, from 0 to 1. `None` if a retry is useless.
 fn wait_after(failures: u32, error: &TelegramError, jitter: f64) -> Option<Duration> {
     let wait = (FIRST_WAIT * (1 << failures.min(16))).min(LONGEST_WAIT).mul_f64(0.5 + jitter / 2.0);
     match error {
         TelegramError::RetryAfter(after) => Some(wait.max(*after)),
-        // A token can be replaced, a network can come back.
+        // A token can be replaced, and a network can recover.
         TelegramError::NotSent { .. }
         | TelegramError::Ambiguous { .. }
         | TelegramError::Unauthorized(_)

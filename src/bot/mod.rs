@@ -1,11 +1,11 @@
-//! The bot: keeps the door to Telegram, and starts wakes. It has no model and no memory of its own.
+//! The bot: listens on Telegram and starts wakes. It has no model and no memory.
 //!
-//! [`run()`] gathers events in one small loop on one thread. Pure parts decide what they mean:
-//! - `batch`: what an update is kept as;
-//! - `nudge`: when a wake starts;
-//! - `trouble`: how long to wait, what to say;
-//! - `pairing`: whose code lets them in;
-//! - `commands`: what each of them answers and orders.
+//! [`run()`] gathers events in one small loop on one thread. Pure modules decide how to react:
+//! - `batch`: turns updates into rows;
+//! - `nudge`: decides when a wake starts;
+//! - `trouble`: decides how long to wait after a failure and how to report it;
+//! - `pairing`: decides who a pairing code lets in;
+//! - `commands`: answers each command and gives its order.
 //!
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
@@ -62,61 +62,61 @@ pub use send::{Sending, send};
 use trouble::FailureStretch;
 pub use wake::{start_fleet, start_wake};
 
-/// What the bot is given from outside.
+/// The bot's dependencies.
 #[derive(Clone, Copy)]
 pub struct BotContext<'a> {
     /// The settings.
     pub config: &'a Config,
-    /// The door.
+    /// The connection to Telegram.
     pub telegram: &'a Telegram,
     /// The time.
     pub clock: &'a dyn Clock,
-    /// Masks the live secrets in what is stored.
+    /// Masks secrets in everything that is stored.
     pub redactor: &'a Redactor,
 }
 
-/// Why the bot ended, by what should be done. What came before is stored.
+/// The reason the bot ended early, by the reaction that it needs. Everything received before is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum BotError {
-    /// One poller is enough.
+    /// Another bot already polls for this workspace.
     #[error(
         "another bot runs on this workspace{}. Nothing was changed; end that one first if this one is to take its place",
         .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default()
     )]
     Taken(Option<Box<Holder>>),
-    /// The token never was valid, as far as is known here: a person must set another.
+    /// Telegram has never accepted the token, as far as this workspace knows. A person must set another.
     #[error("{0}")]
     Unauthorized(TelegramError),
-    /// The lock's file.
+    /// The lock file can't be used.
     #[error(transparent)]
     Lock(LockError),
-    /// The workspace can't be made.
+    /// The workspace can't be created.
     #[error(transparent)]
     Workspace(#[from] WakeError),
     /// The database can't be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What is written to the database goes where nobody reads it: a person looks what became of the file.
+    /// The database file was moved, deleted or replaced, so writes are lost. A person has to look.
     #[error(
         "{how} while I was running, so I've stopped fetching messages.{}",
         saved.as_ref().map(|path| format!(" What I had is saved in {}.", path.display())).unwrap_or_default()
     )]
     Displaced {
-        /// What became of it.
+        /// The file's fate.
         how: Displaced,
-        /// The copy that was saved of what is still open.
+        /// The copy that was saved from the open file.
         saved: Option<PathBuf>,
     },
-    /// No pairing code can be made.
+    /// No pairing code can be generated.
     #[error("no pairing code can be made: {0}")]
     Code(String),
-    /// The system doesn't tell of signals.
+    /// The system doesn't deliver signals.
     #[error("signals can't be received: {0}")]
     Signals(std::io::Error),
 }
 
 impl BotError {
-    /// Whether it is gone as soon as there is room on the disk.
+    /// Returns `true` if the error goes away once the disk has room.
     fn is_for_want_of_room(&self) -> bool {
         use std::io::ErrorKind;
         match self {
@@ -129,29 +129,32 @@ impl BotError {
     }
 }
 
-/// Where updates come from, and how long the bot runs.
+/// The source of updates, and the lifetime of the bot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BotMode {
-    /// It fetches them, until it is asked to end.
+    /// Fetches updates until the bot is asked to end.
     Polling,
-    /// One turn: what a webhook has left in the inbox, then one wake if anything is due.
+    /// Reads once what a webhook has left in the inbox, starts one wake if anything is due, and ends.
     Turn,
 }
 
 /// How the bot ended in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BotEnd {
-    /// It was asked to end.
+    /// A person or the system asked it to end.
     Asked,
-    /// It is to be started anew.
+    /// The owner wants it restarted.
     Restart,
 }
 
-/// Runs until `stop` becomes `true`, or until the owner wants it started anew. `wake` is the program to start when something is due; by default the one beside this
-/// one. `transcriber`: a program that listens in place of the speech model. In a turn it ends by itself.
+/// Runs until `stop` becomes `true` or the owner asks for a restart; [`BotMode::Turn`] ends by itself. `wake` is the
+/// program to
+/// start when something is due, by default the sibling of this executable. `transcriber` is a program that replaces
+/// the built-in
+/// speech model.
 ///
 /// # Errors
-/// What retrying doesn't mend. Everything else is retried for ever, and told once.
+/// Only failures that a retry can't mend. All others are retried for ever and reported once.
 pub async fn run(
     outside: BotContext<'_>,
     mut stop: watch::Receiver<bool>,
@@ -166,7 +169,8 @@ pub async fn run(
     let (is_running, running) = watch::channel(false);
     let (is_known, known) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
-    // What is shown beside the loop shares one: a connection keeps some hundred KiB. Each borrows it between two waits only.
+    // The tasks beside the loop share one connection, since each costs some hundred KiB. They borrow it only between
+    // two waits.
     let aside = RefCell::new(cycle::workspace::open(outside.config)?);
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
@@ -179,7 +183,7 @@ pub async fn run(
 
     let work = async {
         let ended = bot.run(stop).await;
-        // Ends the others.
+        // Ends the other tasks.
         drop(bot);
         ended
     };
@@ -193,13 +197,13 @@ pub async fn run(
         typing::show(outside.telegram, &lock_path, running.clone()),
         progress::show(outside.telegram, &aside, &lock_path, outside.redactor, running),
     );
-    // Given back before the lock of this machine.
+    // The lease has to be released before this machine's lock.
     drop(keeper);
-    // Who wants it to end may say so while the others are waited for.
+    // A request to end may arrive while the other tasks are awaited.
     ended.map(|end| if *asked.borrow() { BotEnd::Asked } else { end })
 }
 
-/// Shows what became of questions, and not for much longer than the bot lives.
+/// Shows the outcome of questions. Ends shortly after the bot.
 async fn answer_presses(
     outside: BotContext<'_>,
     aside: &RefCell<Store>,
@@ -213,7 +217,7 @@ async fn answer_presses(
     }
 }
 
-/// Tells who wanted a restart that it failed; the bot runs on.
+/// Tells whoever asked for a restart that it failed and that the bot continues.
 pub fn cannot_restart(config: &Config, clock: &dyn Clock, why: &str) {
     let told =
         cycle::open_store(config).and_then(|mut store| Ok(store.end_restarts(&restart::refusal(why), clock.now())?));
@@ -222,8 +226,10 @@ pub fn cannot_restart(config: &Config, clock: &dyn Clock, why: &str) {
     }
 }
 
-/// Takes the lock and opens the store. A bot that polls waits for a database that can't be used as long as it takes, and tells the
-/// owner past it: one that ended would be started again a few times, and then be gone without a word. `None` when asked to end before.
+/// Takes the lock and opens the store. A polling bot retries for ever if the database can't be used, and tells the
+/// owner without the
+/// database: a service manager would restart an exiting bot a few times and then give up silently. `None` if asked to
+/// end meanwhile.
 async fn open_patiently(
     outside: BotContext<'_>,
     stop: &mut watch::Receiver<bool>,

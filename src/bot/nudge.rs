@@ -1,67 +1,68 @@
-//! When to start a wake: a synchronous, total function of what happened. It knows no store, no process and no clock; the
-//! loop in `run` gathers events, tells them with the time, and carries out what it is told.
+//! Decides when to start a wake: a synchronous, total function of events. It knows no store, process or clock. The
+//! loop in `run`
+//! passes in the events with the time, and carries out the decisions.
 //!
-//! Times are durations since the bot began, on a clock that nobody sets.
+//! Times are durations since the start of the bot, on a monotonic clock.
 
 use std::{collections::BTreeSet, time::Duration};
 
-/// Messages that follow each other faster than this are one burst.
+/// Messages with shorter gaps belong to one burst.
 const BURST_GAP: Duration = Duration::from_millis(400);
-/// No message waits longer than this for the rest of its burst.
+/// Maximum wait of a message for the rest of its burst.
 const BURST_MAX: Duration = Duration::from_secs(1);
-/// How often the store is looked at without another reason: messages and reminders come from elsewhere, too, and the
-/// clock of the wall can jump.
+/// How often to look at the store without another reason. Messages and reminders also come from elsewhere, and the
+/// wall clock can jump.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// How often to look while a wake runs that somebody else started.
+/// How often to look while a wake of another starter runs.
 const LOOK_WHILE_HELD: Duration = Duration::from_secs(3);
-/// The shortest time between two looks that find nothing new.
+/// Minimum time between two looks that find nothing new.
 const LOOK_GAP: Duration = Duration::from_millis(20);
-/// The wait after a wake that changed nothing about what is due; it doubles with each further one.
+/// The wait after a wake that left everything due. It doubles with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 /// The longest such wait.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(600);
-/// How long a running wake is waited for when the bot is asked to end. It goes on by itself afterwards.
+/// How long to wait for a running wake before the bot ends. The wake continues by itself afterwards.
 const STOP_GRACE: Duration = Duration::from_secs(30);
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NudgeEvent {
     /// A message was stored, or changed while queued.
     Stored,
-    /// The time asked for by [`NudgeAction::Wait`] has come.
+    /// The time of [`NudgeAction::Wait`] has come.
     Tick,
-    /// The look asked for by [`NudgeAction::Look`].
+    /// The result of [`NudgeAction::Look`].
     Looked(StoreLook),
     /// The look failed.
     LookFailed,
-    /// The wake asked for by [`NudgeAction::Start`] couldn't be started.
+    /// The wake of [`NudgeAction::Start`] couldn't be started.
     StartFailed,
-    /// The wake that was started has ended.
+    /// The started wake has ended.
     Ended,
-    /// The bot is asked to end.
+    /// The bot was asked to end.
     Stop,
 }
 
-/// What a look at the store found.
+/// The result of a look at the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StoreLook {
-    /// A name for each thing that is due.
+    /// One name for each due item.
     pub(super) due: BTreeSet<String>,
-    /// How long until the next thing known by time is due.
+    /// Time until the next item that is due by time.
     pub(super) next_in: Option<Duration>,
-    /// Whether a wake runs that isn't ours.
+    /// `true` if a wake of another starter runs.
     pub(super) is_held: bool,
 }
 
-/// What to do next.
+/// The next action.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NudgeAction {
-    /// Look at the store and tell.
+    /// Look at the store and report the result.
     Look,
     /// Start a wake.
     Start,
-    /// Tell of a tick at that time, unless something else happens before.
+    /// Report a tick at that time, unless another event comes first.
     Wait(Duration),
     /// End.
     Finish,
@@ -71,36 +72,35 @@ pub(super) enum NudgeAction {
 #[derive(Debug, Default)]
 pub(super) struct Nudger {
     phase: Phase,
-    /// When the first and the last message of the burst under way were stored.
+    /// Times of the first and the last message of the current burst.
     burst: Option<(Duration, Duration)>,
-    /// A message came, or was changed, that no wake was started for: it needn't wait for the end of a back-off.
+    /// A message was stored or changed since the last start of a wake. It overrides a back-off.
     has_fresh: bool,
-    /// What was due when the last wake began. What isn't among it doesn't wait for the end of a back-off either.
+    /// The items due when the last wake began. New items override a back-off too.
     tried: BTreeSet<String>,
-    /// Wakes in a row that changed nothing about what was due.
+    /// Wakes in a row that left everything due.
     fruitless: u32,
     not_before: Duration,
     look_at: Duration,
     stop_by: Option<Duration>,
 }
 
-/// Whether a wake of ours runs.
+/// State of the wake that this bot started.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     #[default]
     Idle,
     Running,
-    /// It has ended; what it has changed is about to be looked at.
+    /// The wake has ended; the next look shows its effect.
     Ended,
 }
 
 impl Nudger {
-    /// Whether a wake of ours runs.
     pub(super) fn is_running(&self) -> bool {
         self.phase == Phase::Running
     }
 
-    /// Takes in what happened and says what to do.
+    /// Takes in an event and decides the next action.
     pub(super) fn on(&mut self, event: NudgeEvent, now: Duration) -> NudgeAction {
         match event {
             NudgeEvent::Stored => {
@@ -182,7 +182,7 @@ impl Nudger {
         self.look_at = self.not_before.min(now + LOOK_EVERY);
     }
 
-    /// Waits for the next look or the end of the burst. While a wake runs only its end counts; the tick is a heartbeat.
+    /// Waits for the next look or the end of the burst. While a wake runs only its end matters; the tick is a heartbeat.
     fn wait(&self, now: Duration) -> NudgeAction {
         let look_at = if self.is_running() { now + LOOK_EVERY } else { self.look_at };
         let burst_end = if self.is_running() { None } else { self.burst_end() };

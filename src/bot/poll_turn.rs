@@ -1,8 +1,9 @@
-//! Whose bot polls, where several machines share one memory: the one with the bot's lease, so that Telegram never sees
-//! two.
+//! Decides whose bot polls if several machines share a memory: the holder of the bot's lease, so that Telegram never
+//! sees two.
 //!
-//! Beside the loop a thread keeps the lease. The loop polls while its term runs, leaves a poll when it ends, and
-//! doesn't look at what a poll brought that came back later: unconfirmed, it is the next poller's.
+//! A thread beside the loop keeps the lease. The loop polls during its term and abandons a poll at the end of the
+//! term. Results that
+//! arrive later are ignored: they are unconfirmed, so the next poller gets them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,28 +22,28 @@ use reveille_cycle::{
 };
 use reveille_store::{REFLECTED, Store};
 
-/// What was done by itself, as far as it is a reason once. The next machine on duty takes it for handled.
+/// Prefixes of keys for work done unasked. The next machine on duty treats it as handled.
 const HANDED_OVER: [&str; 5] = ["at/", "decay/", "due/", OWN_WORK, REFLECTED];
-/// Under this key stands when the channel was last heard: what comes after is no gap, and nobody is told of one.
+/// The key for the time of the last contact with the channel. Messages after it are no gap to report.
 const HEARD: &str = "heard";
-/// Keys that are handed over at most, the newest.
+/// Maximum keys to hand over, newest first.
 const MAX_KEYS: usize = 300;
-/// Their bytes at most: the note that carries them is small.
+/// Maximum bytes of those keys, since the note that carries them is small.
 const MAX_KEY_BYTES: usize = 32 << 10;
-/// How often it is looked whether a term is over: a timer stands still while the machine sleeps.
+/// How often to check for the end of a term: timers stand still while the machine sleeps.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How long the keeper has to see that a term is over, before it is looked again.
+/// Time for the keeper to notice the end of a term before the next check.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Whether it is this machine's turn to poll.
+/// This machine's turn to poll.
 #[derive(Clone)]
 pub(super) struct PollTurn {
-    /// None: this machine is alone.
+    /// `None` if this machine is alone.
     shared: Option<(Arc<dyn Lease>, watch::Receiver<bool>)>,
 }
 
 impl PollTurn {
-    /// Begins to take turns. The keeper gives the lease back when it goes.
+    /// Starts taking turns. The keeper releases the lease when dropped.
     pub(super) fn begin(config: &Config, redactor: &Redactor) -> Result<(Self, Option<Keeper>), WakeError> {
         let Some(lease) = RemoteLease::of(config, LeasePart::Bot) else { return Ok((Self { shared: None }, None)) };
         let (is_ours, turns) = watch::channel(false);
@@ -54,33 +55,33 @@ impl PollTurn {
         Ok((Self { shared: Some((Arc::clone(keeper.lease()), turns)) }, Some(keeper)))
     }
 
-    /// Whether other machines may poll at other times.
+    /// Returns `true` if other machines may poll at other times.
     pub(super) fn is_shared(&self) -> bool {
         self.shared.is_some()
     }
 
-    /// Whether it is ours now.
+    /// Returns `true` if this machine may poll now.
     pub(super) fn is_ours(&self) -> bool {
         self.shared.as_ref().is_none_or(|(lease, _)| !lease.left().is_zero())
     }
 
-    /// Waits until it is ours.
+    /// Waits for this machine's turn.
     pub(super) async fn comes(&self) {
         let Some((lease, turns)) = &self.shared else { return };
         loop {
             if turns.clone().wait_for(|is_ours| *is_ours).await.is_err() {
-                // Nobody keeps the lease any more: the bot ends.
+                // The keeper of the lease is gone: the bot ends.
                 std::future::pending::<()>().await;
             }
             if !lease.left().is_zero() {
                 return;
             }
-            // Its term is over, and the keeper is about to see it.
+            // The term is over, and the keeper will notice soon.
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Waits until it isn't ours any more; for ever where this machine is alone.
+    /// Waits for the end of this machine's turn. Waits for ever if it is alone.
     pub(super) async fn over(&self) {
         let Some((lease, _)) = &self.shared else { return std::future::pending().await };
         loop {
@@ -93,7 +94,7 @@ impl PollTurn {
     }
 }
 
-/// The keys that go from one machine on duty to the next.
+/// The keys passed from one machine on duty to the next.
 struct HandedKeys {
     store: Store,
     bot_id: Option<i64>,
@@ -113,7 +114,7 @@ impl Handed for HandedKeys {
             bytes += key.len() + value.len();
             bytes <= MAX_KEY_BYTES
         };
-        // A task's title may be anything, and what is pushed can't be taken back.
+        // A task's title may contain anything, and a push can't be taken back.
         let is_secret = |(key, _): &(String, String)| self.redactor.contains_secret(key);
         let heard = self.bot_id.and_then(|bot_id| self.store.last_heard(bot_id).ok().flatten());
         let heard = heard.map(|at| (HEARD.to_owned(), rfc3339(at)));

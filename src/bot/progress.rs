@@ -1,9 +1,11 @@
-//! Shows how far a long cycle is: one line in the chat that waits for its answer, changed now and then, and taken away when the
-//! answer is there.
+//! Shows the progress of a long cycle: one line in the waiting chat, edited now and then, and deleted once the answer
+//! is there.
 //!
-//! What it says is read from the cycle's journal, what the model has planned against what has been done; when it is said is
-//! decided by [`Pace`]. The line is no answer: it makes no sound, is never sent a second time, and nothing waits for it. What is
-//! planned may be of somebody else's making, so that nothing in the line is ever a link.
+//! The text is derived from the cycle's journal, by comparing the plan with the finished calls. [`Pace`] decides when
+//! to send it.
+//! The line is no answer: it is silent, never sent twice, and nothing depends on it. Others may have influenced the
+//! plan, so the
+//! line contains no links.
 
 use std::{cell::RefCell, path::Path, time::Duration};
 
@@ -21,19 +23,18 @@ use reveille_tools::Plan;
 
 use super::typing::{AtWork, at_work};
 
-/// A cycle that is done sooner needs no line.
+/// A shorter cycle needs no line.
 const FIRST_AFTER: Duration = Duration::from_secs(8);
-/// The shortest time between two changes of the line: Telegram allows a chat about one message a second, and the answer has to have
-/// room among them.
+/// Minimum time between two edits. Telegram allows a chat about one message a second, and the answer needs room among them.
 const CHANGE_EVERY: Duration = Duration::from_millis(1_500);
-/// How often is looked.
+/// How often to look for progress.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long the bot's end may be held up by a line that has to go.
+/// Maximum delay of the bot's end for deleting a line.
 const AT_THE_END: Duration = Duration::from_secs(3);
-/// The longest step that is shown, in characters.
+/// Maximum length of a displayed step, in characters.
 const STEP_CHARS_MAX: usize = 120;
 
-/// Shows it for as long as the other end of `is_running` lives. Lines that a killed bot has left are taken away first.
+/// Shows progress until the sender of `is_running` is dropped. First deletes the lines that a killed bot has left.
 pub(super) async fn show(
     channel: &dyn Presence,
     store: &RefCell<Store>,
@@ -52,7 +53,7 @@ pub(super) async fn show(
         tokio::pin!(bots_end);
         let mut pace = Pace::default();
         let ended = loop {
-            // A wake's end doesn't cut it off: of a line that was being sent nobody would know how to take it away.
+            // The end of a wake doesn't cancel a look, or a line could be sent without its id being known.
             tokio::select! {
                 () = look(channel, store, lock_path, redactor, &mut pace, &mut not_before) => {}
                 () = &mut bots_end => return,
@@ -63,14 +64,14 @@ pub(super) async fn show(
             }
         };
         if ended.is_err() {
-            // What isn't taken away by then is, by the next bot.
+            // The next bot deletes the lines that are left.
             tokio::time::timeout(AT_THE_END, take_away(channel, store, None, &mut not_before)).await.ok();
             return;
         }
     }
 }
 
-/// Waits for that time; for ever where there is none.
+/// Waits for that time. `None` waits for ever.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -78,13 +79,13 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Ends some time after the bot has: whoever shows what is a courtesy doesn't hold up its end.
+/// Waits until some time after the bot's end. Courtesies such as progress lines must not delay the end any longer.
 pub(super) async fn overdue(mut is_running: watch::Receiver<bool>) {
     while is_running.changed().await.is_ok() {}
     tokio::time::sleep(AT_THE_END).await;
 }
 
-/// Looks how far the cycle at work is, and says so if it is time to.
+/// Reads the progress of the running cycle and shows it if the time has come.
 async fn look(
     channel: &dyn Presence,
     store: &RefCell<Store>,
@@ -99,7 +100,7 @@ async fn look(
         take_away(channel, store, cycle_id, not_before).await;
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
-    // Who isn't spoken to any more isn't told of steps either.
+    // A guest whose pairing was revoked isn't told about steps either.
     if store.borrow().is_unpaired(at_work.chat.number()).unwrap_or(true) {
         return;
     }
@@ -110,12 +111,12 @@ async fn look(
             Err(wait) => pace.wait_until(Instant::now() + wait.max(CHANGE_EVERY)),
         },
         Ok(_) => {}
-        // It is read again with the next look; the bot's own loop tells of a store in trouble.
+        // The next look reads it again. The bot's main loop reports a store in trouble.
         Err(error) => tracing::debug!(%error, "how far the cycle is could not be read"),
     }
 }
 
-/// When something is said, and whether it is new.
+/// Decides when to show a line and whether it is new.
 #[derive(Debug, Default)]
 struct Pace {
     cycle_id: Option<String>,
@@ -124,7 +125,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// Turns to this cycle; says whether it is another one than before.
+    /// Turns to this cycle. Returns `true` if it differs from the previous one.
     fn turn_to(&mut self, cycle_id: Option<&str>, now: Instant) -> bool {
         if self.cycle_id.as_deref() == cycle_id {
             return false;
@@ -156,7 +157,7 @@ fn said(store: &Store, at_work: &AtWork) -> Result<String, StoreError> {
     Ok(line(&store.calls_of(&at_work.cycle_id)?))
 }
 
-/// How far a cycle is, in one line, by what it has called.
+/// Renders the progress of a cycle as one line, from its calls.
 pub fn line(calls: &[Entry]) -> String {
     let mut plan: Option<Plan> = None;
     let mut done = Vec::new();
@@ -179,8 +180,10 @@ pub fn line(calls: &[Entry]) -> String {
     }
 }
 
-/// Says it, in the line that is there or a new one. An error is the time after which it may be tried again; what can't be said,
-/// or may have been, is let be.
+/// Shows the line, as an edit or as a new message. Other failures are ignored.
+///
+/// # Errors
+/// The time after which another attempt makes sense.
 async fn say(
     channel: &dyn Presence,
     store: &RefCell<Store>,
@@ -195,7 +198,7 @@ async fn say(
             let has_begun = store.borrow_mut().begin_status_line(cycle_id, at_work.chat);
             match has_begun {
                 Ok(true) => send(channel, store, at_work, line).await,
-                // It is not known whether it was sent: another one may be one too many.
+                // Nobody knows if a line was sent, and another might be a duplicate.
                 // fault: line-sent-sent-again
                 Ok(false) | Err(_) => Ok(()),
             }
@@ -211,7 +214,7 @@ async fn say(
     }
 }
 
-/// Sends a new line, which is written down as begun.
+/// Sends a new line, already recorded as begun.
 async fn send(
     channel: &dyn Presence,
     store: &RefCell<Store>,
@@ -227,7 +230,7 @@ async fn send(
         }
         Err(error) => {
             if matches!(error, SendError::Later { .. } | SendError::NotSent { .. } | SendError::Moved { .. }) {
-                // Surely not sent: it may be begun anew.
+                // Certainly not sent, so it may begin again.
                 store.borrow_mut().forget_status_line(&at_work.cycle_id).ok();
             }
             Err(error)
@@ -248,13 +251,14 @@ fn new_line(at_work: &AtWork, line: RenderedPart) -> Outgoing {
     }
 }
 
-/// The channel's id of the cycle's line, if one was surely sent.
+/// Returns the channel's id of the cycle's line, if a line was certainly sent.
 fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>, StoreError> {
     Ok(store.status_lines()?.into_iter().find(|line| line.cycle_id == cycle_id).and_then(|line| line.message_id))
 }
 
-/// Takes every line away but that of the cycle at work. One that can't be taken away now is tried again with the next wake; when
-/// Telegram wants to be left alone, that is `not_before`, and none is tried until then.
+/// Deletes all lines except that of the running cycle. The next wake retries failed deletions. If Telegram asks for a
+/// pause, its end
+/// is stored in `not_before` and nothing is deleted until then.
 async fn take_away(
     channel: &dyn Presence,
     store: &RefCell<Store>,

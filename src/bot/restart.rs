@@ -1,10 +1,13 @@
-//! The bot starts itself anew by `/restart`: with its own program, as that is on the disk now, and with the settings as they are now.
+//! Restarts the bot on `/restart`, with the program on disk and the current settings.
 //!
-//! 1. The order is stored with its batch and the next offset, so that no later poll brings it again. Who newly stored it restarts.
-//! 2. It is looked whether a new bot could run ([`obstacle`]), and, with a new token, whether Telegram knows it. If not, the chat is told, and all stays as it is.
-//! 3. The bot ends as by a signal: a wake is waited for a while, the database is closed.
-//! 4. Its program takes its place, under the same process id ([`reveille_base::process::start_anew`]). If that fails the old one runs on.
-//! 5. Whichever bot starts next tells the chat that it is back: once, since that closes the order's row.
+//! 1. The order is stored with its batch and the next offset, so that no later poll brings it again. Only the bot
+//!    that stored it restarts.
+//! 2. [`obstacle`] checks that a new bot could run, and [`refused_token`] that Telegram knows a new token. If not,
+//!    the chat is told and nothing changes.
+//! 3. The bot ends as after a signal: it waits a while for a wake and closes the database.
+//! 4. The new program replaces it under the same process id ([`reveille_base::process::start_anew`]). If that fails,
+//!    the old bot continues.
+//! 5. The next bot to start tells the chat that it is back, and closes the order's row, so that this happens once.
 
 use std::time::Duration;
 
@@ -12,10 +15,10 @@ use reveille_base::process::{self, Spec};
 use reveille_channels::telegram::{Telegram, TelegramError};
 use reveille_config::{Config, SaidSettings, SettingChanges};
 
-/// How long a program may take to say which version it is, and Telegram whether it knows a token.
+/// Time limit for a program to print its version, and for Telegram to answer about a token.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a new bot couldn't run, if it couldn't.
+/// Returns the reason why a new bot couldn't run. `None` if it could.
 pub(super) fn obstacle(config: &Config) -> Option<String> {
     let said = SaidSettings::gather(config.named_env_file.as_deref());
     let now = match said.with(&SettingChanges::new()) {
@@ -40,7 +43,8 @@ pub(super) fn obstacle(config: &Config) -> Option<String> {
     }
 }
 
-/// Why the token that the settings say now wouldn't do, if it is another one and Telegram refuses it. Trouble on the way is no refusal.
+/// Returns the reason to refuse the token in the current settings. `None` if it is unchanged, accepted, or Telegram
+/// can't be reached.
 pub(super) async fn refused_token(config: &Config) -> Option<&'static str> {
     let now = SaidSettings::gather(config.named_env_file.as_deref()).with(&SettingChanges::new()).ok()?;
     let token = now.telegram_token.as_ref().filter(|token| config.telegram_token.as_ref() != Some(*token))?;
@@ -50,12 +54,12 @@ pub(super) async fn refused_token(config: &Config) -> Option<&'static str> {
     matches!(met, Ok(Err(TelegramError::Unauthorized(_)))).then_some(refused)
 }
 
-/// What is said when it can't be.
+/// The message to the chat if a restart isn't possible.
 pub(super) fn refusal(why: &str) -> String {
     format!("I can't restart: {why}\n\nNothing was changed: I keep running as I am.")
 }
 
-/// What is said afterwards.
+/// The message to the chat after a restart.
 pub(super) fn is_back() -> String {
     format!("I'm back (version {}).", crate::VERSION)
 }

@@ -1,4 +1,4 @@
-//! What is said at a terminal of this machine, or on its page: stored as a message, or answered as a command, as on Telegram.
+//! Takes statements from a terminal or the page: stores them as messages or answers them as commands, as on Telegram.
 
 use chrono::{DateTime, Utc};
 
@@ -10,36 +10,36 @@ use reveille_store::{
 
 use super::{AtTerminal, at_terminal, rules::carry_out_rules};
 
-/// The longest text that is taken, in bytes.
+/// The longest accepted text, in bytes.
 pub const MAX_SAID_BYTES: u64 = 100_000;
 
-/// What was stored of something said at a terminal.
+/// The row that was stored for a statement.
 #[derive(Debug)]
 pub enum Put {
-    /// A message, by its row.
+    /// A message, by its row id.
     Message(i64),
-    /// A command: its answer is planned, its order carried out as far as that is a row.
+    /// A command. Its answer is in the outbox, and its order is carried out as far as rows allow.
     Command(Option<Order>),
-    /// A yes or a no to an open question.
+    /// An answer to an open question.
     Answer {
-        /// Whether it has decided something.
+        /// `true` if the answer has decided the question.
         has_decided: bool,
     },
 }
 
-/// What remains to be done once something is stored.
+/// The work that remains once a statement is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterPut {
-    /// Nothing: it is done.
+    /// No work remains.
     Done,
-    /// What the wake at work has started must end.
+    /// The programs of the running wake must end.
     EndPrograms,
-    /// A wake must look.
+    /// A wake must look for work.
     Wake,
 }
 
 impl Put {
-    /// What remains to be done.
+    /// Returns the work that remains.
     pub fn after(&self) -> AfterPut {
         match self {
             Self::Command(
@@ -69,10 +69,10 @@ impl Put {
     }
 }
 
-/// Stores what is said within a session.
+/// Stores a statement of a terminal session.
 ///
 /// # Errors
-/// Nothing was stored.
+/// If the store fails; nothing was stored.
 pub fn put_said(
     (config, redactor): (&Config, &Redactor),
     store: &mut Store,

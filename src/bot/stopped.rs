@@ -1,7 +1,9 @@
-//! What a chat is told whose messages wait because of a stop, of all work or of that chat's: a stop that somebody forgot looks like a dead bot else.
+//! Tells a chat that its messages wait because all work or that chat was stopped. Otherwise a forgotten stop looks
+//! like a dead bot.
 //!
-//! It is an answer of the bot's own, in the transaction that stores the messages: the first after the stop, and then the first of
-//! each day, is answered in words.
+//! The bot adds the answer in the transaction that stores the messages: at the first message after the stop, and at
+//! the first of each
+//! day.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +13,8 @@ use reveille_base::{clock::rfc3339, types::ChatRef, words::local_day_and_time};
 use reveille_config::Config;
 use reveille_store::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped};
 
-/// What is said of a batch's messages, once each chat. A stop of all work is the owner's to end, a chat's own anybody's there.
+/// Builds one notice per chat of a batch. Only the owner can end a stop of all work; anyone in a chat can end that
+/// chat's stop.
 pub(super) fn notices(
     messages: &[NewIncoming],
     stopped: impl Fn(ChatRef) -> Option<Stopped>,
@@ -29,7 +32,7 @@ pub(super) fn notices(
         Some(NewOutgoing {
             chat,
             text: text(stopped, !is_all_work || is_owners, config, now),
-            // Nothing else is sent now.
+            // Only commands' answers are sent during a stop.
             kind: OutgoingKind::Command,
             key: Some(format!("stopped/{chat}/{since}/{today}")),
             thread_id: message.thread_id,

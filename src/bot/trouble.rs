@@ -1,6 +1,6 @@
-//! What to do when Telegram or the store fails: how long to wait, and what to say once per stretch of trouble.
+//! Reacts to failures of Telegram or the store: how long to wait, and what to report once per series of failures.
 //!
-//! Retrying never ends: a bot that gave up would need a person to notice.
+//! Retries never end, since only a person would notice a bot that gave up.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,20 +11,20 @@ use reveille_store::StoreError;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait, unless Telegram asks for a longer one.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// The longest wait for a token to be accepted again: only a person can mend that.
+/// The longest wait for a rejected token: only a person can mend that.
 const LONGEST_WAIT_FOR_TOKEN: Duration = Duration::from_secs(600);
 
-/// Failures in a row after which the owner hears of them in the chat: shorter trouble mends itself.
+/// Failures in a row before the owner hears of them in the chat. Shorter trouble mends itself.
 const TOLD_AFTER: u32 = 3;
 
-/// A stretch of failures, from the first to the next success.
+/// A series of failures, from the first to the next success.
 #[derive(Debug, Default)]
 pub(super) struct FailureStretch {
     failures: u32,
     explained: BTreeSet<Kind>,
 }
 
-/// What is explained once in a stretch.
+/// A kind of failure, explained once per series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Network,
@@ -35,18 +35,18 @@ enum Kind {
     Store,
 }
 
-/// What to do about a failure.
+/// The reaction to a failure.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Advice {
-    /// Not to be tried again before.
+    /// Minimum time before the next attempt.
     pub(super) wait: Duration,
-    /// To be said, the first time.
+    /// Text to report, the first time.
     pub(super) say: Option<String>,
 }
 
 impl FailureStretch {
-    /// A call to Telegram failed. `jitter` is random, from 0 to 1: many bots don't come back in step.
+    /// Handles a failed call to Telegram. `jitter` is random, from 0 to 1, so that many bots don't come back in step.
     pub(super) fn with_telegram(&mut self, error: &TelegramError, jitter: f64) -> Advice {
         let (kind, at_least) = match error {
             TelegramError::RetryAfter(after) => (Kind::TooMany, *after),
@@ -68,21 +68,21 @@ impl FailureStretch {
         self.failed(kind, text, at_least, jitter)
     }
 
-    /// A batch couldn't be stored: it isn't confirmed, and comes again.
+    /// Handles a batch that couldn't be stored. It is unconfirmed, so Telegram sends it again.
     pub(super) fn with_store(&mut self, error: &StoreError, jitter: f64) -> Advice {
         let text =
             format!("I couldn't store new messages: {error}. Telegram keeps them for a day, and I'll keep trying");
         self.failed(Kind::Store, text, Duration::ZERO, jitter)
     }
 
-    /// The database couldn't be opened.
+    /// Handles a database that couldn't be opened.
     pub(super) fn with_opening(&mut self, error: &StoreError, jitter: f64) -> Advice {
         let text =
             format!("I can't open my database: {error}. Telegram keeps messages for a day, and I'll keep trying");
         self.failed(Kind::Store, text, Duration::ZERO, jitter)
     }
 
-    /// What the owner is told in the chat, past a database that can't be used: once a stretch.
+    /// Returns the message that tells the owner, without the database, that it can't be used. Once per series.
     pub(super) fn for_chat(&self, error: &StoreError) -> Option<String> {
         (self.failures == TOLD_AFTER).then(|| {
             format!(
@@ -92,12 +92,12 @@ impl FailureStretch {
         })
     }
 
-    /// Whether nobody was told yet in this stretch that somebody else fetches the messages.
+    /// Returns `true` until a rival poller was reported in this series.
     pub(super) fn is_rival_news(&self) -> bool {
         !self.explained.contains(&Kind::Conflict)
     }
 
-    /// It worked. Says whether that ends a stretch of trouble that was told.
+    /// Ends the series. Returns `true` if it had been reported.
     pub(super) fn over(&mut self) -> bool {
         !std::mem::take(self).explained.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Shows in the right chat that an answer is being worked on: only while a wake lives, and never after.
+//! Shows "typing" in the chat whose answer is in progress, only while a wake lives.
 
 use std::{path::Path, time::Duration};
 
@@ -8,21 +8,21 @@ use reveille_base::types::ChatRef;
 use reveille_channels::{Presence, SendError};
 use reveille_store::wake_lock;
 
-/// Telegram shows it for up to five seconds.
+/// Telegram shows the indicator for up to five seconds.
 const SHOW_EVERY: Duration = Duration::from_secs(4);
-/// How often the lock file is read while a wake runs: it begins to name a chat some time after it started, and another
-/// chat with its next cycle.
+/// How often the lock file is read while a wake runs. It names a chat some time after the start, and changes with
+/// each cycle.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Shows it for as long as the other end of `is_running` lives.
+/// Shows the indicator until the sender of `is_running` is dropped.
 pub(super) async fn show(channel: &dyn Presence, lock_path: &Path, mut is_running: watch::Receiver<bool>) {
     while is_running.wait_for(|is_running| *is_running).await.is_ok() {
-        // Whatever is under way is dropped.
+        // The end of the wake cancels a request in progress.
         let ended = tokio::select! {
             () = show_while_running(channel, lock_path) => Ok(()),
             ended = is_running.wait_for(|is_running| !*is_running) => ended.map(drop),
         };
-        // The other end went while a wake was running: nobody will say any more that it has ended.
+        // The sender is gone while a wake runs, so its end will not be reported.
         if ended.is_err() {
             return;
         }
@@ -49,7 +49,7 @@ async fn show_while_running(channel: &dyn Presence, lock_path: &Path) {
     }
 }
 
-/// A cycle under way, and where its answer is waited for.
+/// A running cycle, and the place where its answer is awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AtWork {
     pub(super) cycle_id: String,
@@ -57,7 +57,7 @@ pub(super) struct AtWork {
     pub(super) thread_id: Option<i64>,
 }
 
-/// What a living wake works on now for somebody; the console has nobody to show it to.
+/// Reads the cycle that a living wake runs for a chat. `None` without one, or at the terminal, which shows no indicator.
 pub(super) fn at_work(lock_path: &Path) -> Option<AtWork> {
     let holder = wake_lock::read(lock_path)?;
     let chat = holder.chat.filter(|chat| *chat != ChatRef::TERMINAL)?;

@@ -1,5 +1,6 @@
-//! Who is let in while the bot runs: people who paired meanwhile are heard with the next batch, people who were unpaired aren't; and
-//! as long as nobody may speak, a code in the terminal invites.
+//! Tracks who may speak while the bot runs. Changes by pairing and unpairing take effect with the next batch. As long
+//! as nobody may
+//! speak, a code in the terminal invites.
 
 use std::{io::Write as _, time::Duration};
 
@@ -15,18 +16,18 @@ use super::{
     pairing::{self, CODE_LIFE, Code},
 };
 
-/// How the bot's own code is told from that of `bot pair`.
+/// Marks the bot's own codes, as opposed to those of `bot pair`.
 const MADE_BY: &str = "bot";
-/// The shortest time between two codes in the terminal, however fast somebody spoils them.
+/// Minimum time between two codes in the terminal, even if strangers use up the guesses quickly.
 const CODE_GAP: Duration = Duration::from_secs(30);
 
-/// Who may speak now.
+/// Controls who may speak.
 pub(super) struct Door {
-    /// The settings in force: with those who paired, and what was chosen.
+    /// The settings in force, with paired people and chosen values.
     pub(super) config: Config,
-    /// The code that stands in the terminal, and since when.
+    /// The code in the terminal, and the time it was shown.
     offered: Option<(i64, Instant)>,
-    /// Whether the codes of this terminal are void, now that somebody may speak.
+    /// `true` once this terminal's codes were withdrawn because someone may speak.
     is_shut: bool,
 }
 
@@ -35,21 +36,21 @@ impl Door {
         Ok(Self { config: in_force(config, store)?, offered: None, is_shut: false })
     }
 
-    /// Takes in who was paired and unpaired since, and what was chosen.
+    /// Refreshes the settings in force.
     pub(super) fn look(&mut self, config: &Config, store: &Store) -> Result<(), StoreError> {
         self.config = in_force(config, store)?;
         Ok(())
     }
 
-    /// Who may speak, for reading updates.
+    /// Returns the people who may speak, for reading updates.
     pub(super) fn access(&self, me: &Me) -> Speakers {
         Speakers { allowed: self.config.allowed_chats.iter().map(|chat| chat.number()).collect(), me: me.clone() }
     }
 
-    /// Shows a code in the terminal if nobody may speak and none stands there that is still good.
+    /// Shows a code in the terminal if nobody may speak and no earlier code is valid.
     pub(super) fn invite(&mut self, store: &mut Store, outside: BotContext<'_>, me: &Me) {
         if access::is_anybody_admitted(&self.config) {
-            // By another code, or by the settings: what stands in the terminal, or stood there before, lets nobody in besides.
+            // Someone may speak by another code or by the settings, so no code of this terminal may let in more people.
             self.is_shut = self.is_shut || store.withdraw_codes(MADE_BY).is_ok();
             return;
         }
@@ -74,7 +75,7 @@ impl Door {
     }
 }
 
-/// Makes a code and stores its hash.
+/// Creates a code and stores its hash.
 pub(super) fn offer(
     store: &mut Store,
     bot_id: i64,
@@ -86,8 +87,9 @@ pub(super) fn offer(
     Ok((id, code))
 }
 
-/// For whoever sits at the terminal; where stderr goes into a log, it is for those who may read that. Whatever the level of the
-/// log: without it nobody can begin.
+/// Prints for the person at the terminal, or for those who may read the log in stderr. It ignores the log level:
+/// without the code,
+/// nobody can start.
 fn show(text: &str) {
     writeln!(std::io::stderr().lock(), "\n{text}\n").ok();
 }

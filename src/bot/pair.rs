@@ -1,5 +1,6 @@
-//! `bot pair`: a code from another terminal, for the bot that runs. The two share only the store: this side puts a code's hash
-//! there and waits to see who used it.
+//! `bot pair`: offers a code from another terminal for the running bot. Both share only the store: this process
+//! stores the code's
+//! hash and waits for someone to use it.
 
 use std::time::Duration;
 
@@ -14,26 +15,26 @@ use super::{
     pairing::{CODE_LIFE, Code},
 };
 
-/// How often it is looked whether somebody used the code.
+/// How often to check for a use of the code.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// How the code is told from the running bot's own.
+/// Marks these codes, as opposed to the running bot's own.
 const MADE_BY: &str = "pair";
 
-/// How waiting for somebody ended.
+/// The outcome of the wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pairing {
     /// This person may speak from now on.
     Paired(Paired),
-    /// Nobody sent it in time, or too many wrong ones came.
+    /// No one sent the code in time, or there were too many wrong guesses.
     Void,
-    /// It was asked to end; the code is taken back.
+    /// The process was asked to end; the code is withdrawn.
     Stopped,
 }
 
-/// Offers a code, hands it to `show` with whether a bot runs that could accept it, and waits.
+/// Offers a code and waits. Passes the code to `show`, with `true` if a running bot could accept it.
 ///
 /// # Errors
-/// The workspace's or the store's. The code pairs nobody then once its time is over.
+/// If the workspace or the store fails. The code expires by itself then.
 pub async fn pair(
     config: &Config,
     clock: &dyn Clock,
@@ -56,7 +57,7 @@ pub async fn pair(
                 return Ok(Pairing::Paired(person.unwrap_or(nameless)));
             }
             CodeState::Void => return Ok(Pairing::Void),
-            // The clock of the wall may stand still, or be set back.
+            // The wall clock may stand still or be set back.
             CodeState::Open if tokio::time::Instant::now() >= until => {
                 store.withdraw_code(id)?;
                 return Ok(Pairing::Void);

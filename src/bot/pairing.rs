@@ -1,7 +1,8 @@
-//! Pairing: who sends the bot the one-time code that stands in its terminal may speak from then on. Until somebody may, nobody
-//! is heard: a wrong code gets the same silence as every stranger.
+//! Pairing: whoever sends the bot the one-time code from its terminal may speak from then on. Until someone may, the
+//! bot hears nobody.
+//! A wrong code gets the same silence as any stranger.
 //!
-//! A code is forty random bits that live for ten minutes and stand a few wrong guesses; only its hash is stored.
+//! A code has forty random bits, lives for ten minutes and allows a few wrong guesses. Only its hash is stored.
 
 use std::fmt;
 
@@ -16,13 +17,13 @@ use reveille_channels::telegram::{RawUpdate, Speakers, private_text};
 use reveille_config::Config;
 use reveille_store::{NewOutgoing, NewPaired};
 
-/// How long a code pairs.
+/// The lifetime of a code.
 pub const CODE_LIFE: TimeDelta = TimeDelta::minutes(10);
-/// Thirty-two signs that can't be taken for each other (Crockford's): five bits each.
+/// The alphabet: 32 characters that can't be confused (Crockford's), five bits each.
 const SIGNS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// Signs of a code.
+/// Length of a code in characters.
 const CODE_SIGNS: usize = 8;
-/// A longer text isn't a mistyped code, in bytes.
+/// Maximum bytes of a text that may be a mistyped code.
 const MAX_TYPED_BYTES: usize = 32;
 
 /// A one-time code.
@@ -30,17 +31,18 @@ const MAX_TYPED_BYTES: usize = 32;
 pub struct Code([u8; CODE_SIGNS]);
 
 impl Code {
-    /// A new one, from the system's own source of secrets.
+    /// Generates a code from the system's random source.
     ///
     /// # Errors
-    /// When the system has none to give.
+    /// If the system provides no randomness.
     pub fn fresh() -> Result<Self, NoRandomness> {
         let bytes = random::bytes::<CODE_SIGNS>()?;
-        // 256 is a multiple of 32: each sign is as likely as any other.
+        // 256 is a multiple of 32, so all characters are equally likely.
         Ok(Self(bytes.map(|byte| SIGNS.get(usize::from(byte) % SIGNS.len()).copied().unwrap_or(b'0'))))
     }
 
-    /// What was typed, if it has a code's shape: case, spaces and hyphens don't matter, nor which of `0` and `O` it is.
+    /// Parses a typed code. Case, spaces, hyphens and lookalikes such as `O` for `0` don't matter. `None` if it isn't
+    /// shaped like a code.
     pub fn typed(text: &str) -> Option<Self> {
         if text.len() > MAX_TYPED_BYTES {
             return None;
@@ -56,8 +58,8 @@ impl Code {
         signs.collect::<Option<Vec<u8>>>()?.try_into().ok().map(Self)
     }
 
-    /// As it is stored. Hashes are compared, so that the time it takes tells nothing of the code. One bot's code is nothing to
-    /// another bot.
+    /// Returns the hash to store. Codes are compared by hash, so that timing reveals nothing, and each bot has its
+    /// own hashes.
     pub fn hash(&self, bot_id: i64) -> String {
         let text = format!("reveille pairing {bot_id} {self}");
         hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
@@ -77,19 +79,19 @@ impl fmt::Display for Code {
     }
 }
 
-/// What pairing makes of a batch.
+/// The effect of a batch on pairing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tries {
-    /// How many of the batch's updates are taken now: up to the one that pairs. What its sender wrote after it comes again, and
-    /// is heard.
+    /// Number of the batch's updates to take now, up to the one that pairs. Later messages of its sender come again
+    /// and are heard.
     pub(super) taken: usize,
-    /// Who paired.
+    /// The person who paired.
     pub(super) pairs: Option<NewPaired>,
-    /// Codes that were none.
+    /// Number of wrong codes.
     pub(super) wrong: u32,
 }
 
-/// Looks for codes among what strangers wrote in private.
+/// Looks for codes in private messages from strangers.
 pub(super) fn tries(updates: &[RawUpdate], access: &Speakers, open: &[String], config: &Config) -> Tries {
     let mut tries = Tries { taken: updates.len(), ..Tries::default() };
     if open.is_empty() {
@@ -112,7 +114,7 @@ pub(super) fn tries(updates: &[RawUpdate], access: &Speakers, open: &[String], c
     tries
 }
 
-/// What is said when somebody has paired: to them, and to the owner, should that be somebody else.
+/// The messages after a pairing: to the new person, and to the owner if that is someone else.
 fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
     let owner = config.owner_chat;
     let is_owner = owner == ChatRef::TERMINAL || owner.person() == Some(user_id);
@@ -126,7 +128,7 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
         ),
     )];
     if !is_owner {
-        // What they call themselves, as nothing but letters.
+        // Their own display name, without characters that could format it.
         let name: String = name.chars().filter(|c| !"`*_[]<>".contains(*c)).collect();
         let text = format!(
             "{name} (id {user_id}) has paired with me by a code. I listen to them from now on; \
@@ -138,7 +140,7 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
     words
 }
 
-/// What stands in the terminal of a bot that nobody may talk to.
+/// The terminal's text while nobody may talk to the bot.
 pub(super) fn invitation(code: &Code, username: &str, until: DateTime<Utc>, config: &Config) -> String {
     let until = until.with_timezone(&config.timezone).format("%H:%M");
     format!(

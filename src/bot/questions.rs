@@ -1,7 +1,9 @@
-//! Shows under each question, reminder and nudge what has become of it, and tells who pressed a button whether that has decided it.
+//! Shows the outcome under each question, reminder and nudge, and tells whoever pressed a button if the press has
+//! decided it.
 //!
-//! The decision itself was made in the transaction that stored the press. What is shown of it is a courtesy: it is tried again as
-//! long as it may succeed, and nothing waits for it. While Telegram wants to be left alone nothing is shown.
+//! The decision was made in the transaction that stored the press. Showing it is a courtesy: it is retried as long as
+//! it may succeed, and
+//! nothing depends on it. While Telegram asks for a pause, nothing is shown.
 
 use std::cell::RefCell;
 
@@ -21,12 +23,12 @@ use reveille_store::{Approval, ApprovalState, RuleState, Store, StoreError, Tap,
 
 use super::answered;
 
-/// Presses that may wait to be answered; Telegram stops waiting by itself.
+/// Maximum presses in the channel. Telegram gives up on an unanswered press by itself.
 pub(super) const MAX_WAITING: usize = 64;
-/// So soon it is looked again for what could not be shown.
+/// The wait before showing failed outcomes again.
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
 
-/// Works until the other ends are gone.
+/// Works until the senders are dropped.
 pub(super) async fn show(
     channel: &dyn Buttons,
     store: &RefCell<Store>,
@@ -60,12 +62,13 @@ pub(super) async fn show(
                 None => std::future::pending().await,
             }
         };
-        // A wake's end may have decided something, too: what nobody has answered in time. A press comes first: one that waits
-        // when the bot ends is still answered.
+        // The end of a wake may have decided something too, such as expired questions. Presses come first, so that a
+        // waiting press is still
+        // answered when the bot ends.
         tokio::select! {
             biased;
             tap = taps.recv() => match tap {
-                // Later an answer is of no use.
+                // A later answer is useless.
                 Some((tap, has_decided)) if not_before <= Instant::now() => {
                     if let Some(time) = answer(channel, store, clock, tz, &tap, has_decided).await {
                         not_before = Instant::now() + time;
@@ -81,15 +84,15 @@ pub(super) async fn show(
     }
 }
 
-/// What is left to be shown.
+/// The remaining work.
 pub(super) enum Left {
     Nothing,
     Some,
-    /// Nothing may be shown for so long.
+    /// Telegram asks for a pause of this length.
     AloneFor(Duration),
 }
 
-/// Tells who pressed a button. Says for how long Telegram wants to be left alone, if it does.
+/// Answers whoever pressed a button. Returns the pause that Telegram asks for, if any.
 async fn answer(
     channel: &dyn Buttons,
     store: &RefCell<Store>,
@@ -129,7 +132,7 @@ async fn answer(
     }
 }
 
-/// What is said of the question that a button belongs to.
+/// Renders an answer from the question that a button belongs to.
 fn about(store: &RefCell<Store>, nonce: &str, say: impl FnOnce(&Approval) -> &'static str) -> String {
     match store.borrow().approval_by_nonce(nonce) {
         Ok(Some(approval)) => say(&approval).to_owned(),
@@ -147,7 +150,7 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
     }
 }
 
-/// Shows what isn't shown yet. Says what is left of it.
+/// Shows every outcome that isn't shown yet, and returns the remaining work.
 async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
     let mut left = match answered::look(channel, store, tz).await? {
         Left::AloneFor(time) => return Ok(Left::AloneFor(time)),
@@ -173,7 +176,8 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
     let unshown = store.borrow().unshown_approvals()?;
     for Unshown { approval, message_id, text } in unshown {
         let Some(message_id) = message_id.filter(|_| approval.chat != ChatRef::TERMINAL) else {
-            // Without a message there is nothing to be changed. A copy that is on its way keeps its buttons: who presses one is told.
+            // A question without a message needs no edit. A copy in delivery keeps its buttons, and a press on it is
+            // answered.
             store.borrow_mut().approval_is_shown(approval.id, approval.state)?;
             continue;
         };
@@ -212,7 +216,7 @@ fn outcome(approval: &Approval, tz: Tz) -> String {
     }
 }
 
-/// What became of a rule.
+/// Describes the outcome of a rule.
 fn of_rule(approval: &Approval) -> &'static str {
     match approval.rule {
         Some(RuleState::Added) => "✅ Added. /rules lists it and takes it back.",

@@ -1,6 +1,6 @@
-//! Shows people at once that what they said has arrived and is kept: a reaction to the last message of each chat in a batch.
+//! Confirms at once that messages have arrived and are kept: a reaction to the last message of each chat in a batch.
 //!
-//! It is a courtesy, shown after the batch was stored. What can't be shown now never is.
+//! Receipts are a courtesy after the batch was stored, and never retried.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,10 +10,10 @@ use reveille_base::types::ChatRef;
 use reveille_channels::{Presence, SendError};
 use reveille_store::{NewIncoming, PartOf};
 
-/// Receipts that may wait to be shown; more are left out.
+/// Maximum receipts in the channel; further ones are dropped.
 pub(super) const MAX_WAITING: usize = 64;
 
-/// Later it is of no use.
+/// A later receipt is useless.
 const SHOWN_WITHIN: Duration = Duration::from_secs(3);
 
 /// A message that has arrived.
@@ -23,8 +23,9 @@ pub(super) struct Acknowledgement {
     message_id: i64,
 }
 
-/// The last message of each chat that was said to the assistant: what people say to each other in a group is none of its affair, and
-/// a command has its answer.
+/// Returns the last message to the assistant of each chat. Messages between people in a group don't count, and a
+/// command gets an
+/// answer instead.
 pub(super) fn of(messages: &[NewIncoming]) -> Vec<Acknowledgement> {
     let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
     let last: BTreeMap<ChatRef, i64> =
@@ -32,11 +33,11 @@ pub(super) fn of(messages: &[NewIncoming]) -> Vec<Acknowledgement> {
     last.into_iter().map(|(chat, message_id)| Acknowledgement { chat, message_id }).collect()
 }
 
-/// Shows them, until the other end of `receipts` goes. While Telegram wants to be left alone none is shown.
+/// Shows receipts until their sender is dropped. While Telegram asks for a pause, they are dropped.
 pub(super) async fn acknowledge(channel: &dyn Presence, mut receipts: mpsc::Receiver<Acknowledgement>) {
     let mut not_before = Instant::now();
     while let Some(Acknowledgement { chat, message_id }) = receipts.recv().await {
-        // The bot's end isn't held up by courtesies.
+        // Courtesies must not delay the bot's end.
         if receipts.is_closed() {
             break;
         }

@@ -1,5 +1,6 @@
-//! Room on the disk: with less than the reserve nothing more is fetched, the owner is told once a stretch, and what is
-//! there is answered and delivered. Telegram keeps what comes meanwhile for a day.
+//! Watches the free disk space. Below the reserve the bot stops fetching and tells the owner once; it still answers
+//! and delivers stored
+//! messages. Telegram keeps new messages for a day.
 
 use std::time::Duration;
 
@@ -14,47 +15,47 @@ use reveille_store::{NewOutgoing, Store};
 
 use super::BotContext;
 
-/// How often it is looked whether there is room again.
+/// How often to check for room.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// For how long Telegram keeps what nobody fetches.
+/// How long Telegram keeps updates that aren't fetched.
 const TELEGRAM_KEEPS: TimeDelta = TimeDelta::hours(24);
 
-/// How it stands with the room on the disk.
+/// The state of the disk space.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     is_short: bool,
-    /// Since when the owner has been told that it is short; kept in the store, so that a new bot doesn't say it again.
+    /// The time when the owner was told; kept in the store, so that a new bot doesn't repeat it.
     told_at: Option<DateTime<Utc>>,
-    /// The store didn't take a notice: said once, tried again with each look.
+    /// `true` if the store didn't take a notice. Logged once, retried with each look.
     has_complained: bool,
 }
 
 impl Room {
-    /// As the last bot left it.
+    /// Restores the state of the last bot.
     pub(super) fn recall(store: &Store) -> reveille_store::Result<Self> {
         let told_at = store.shortage()?;
         Ok(Self { is_short: told_at.is_some(), told_at, has_complained: false })
     }
 
-    /// Whether nothing more is to be taken in.
+    /// Returns `true` if the bot must not fetch.
     pub(super) fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// Looks. Gives a notice that is to be sent: when it begins to be short, and when that is over.
+    /// Checks the disk. Returns a notice to send when the shortage begins or ends.
     pub(super) fn look(&mut self, store: &mut Store, outside: BotContext<'_>) -> Option<i64> {
         let config = outside.config;
         let free_bytes = match disk::free_bytes(&config.workspace_dir) {
             Ok(free_bytes) => free_bytes,
             Err(error) => {
-                // Writing itself will tell.
+                // The next write will report the problem.
                 tracing::debug!(%error, "the disk can't be asked for its free space");
                 return None;
             }
         };
         self.meet(free_bytes, config.disk_reserve);
         if self.is_short {
-            // What others have filled while it ran.
+            // Other programs may have filled the disk meanwhile.
             disk::release_ballast(&config.workspace_dir);
         } else {
             disk::keep_ballast(&config.workspace_dir, config.disk_reserve);
@@ -84,7 +85,7 @@ impl Room {
         }
     }
 
-    /// Takes in how much is free. Says it in the log when that changes something.
+    /// Takes in the free space, and logs a change of state.
     fn meet(&mut self, free_bytes: u64, reserve: Reserve) {
         let was_short = self.is_short;
         self.is_short =
@@ -116,7 +117,8 @@ fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateT
     )
 }
 
-/// What Telegram hasn't kept, if that took so long, is told with the first poll (`gap`).
+/// The notice that the disk has room again. `gap` reports lost messages with the first poll, if the shortage took
+/// that long.
 fn plenty(free_bytes: u64) -> String {
     let free = size(free_bytes);
     format!("My disk has room again ({free}), so I'm fetching messages again, oldest first.")

@@ -1,5 +1,6 @@
-//! Writes the rules that were ordered by a button or a command, and takes back what was ordered to go: after the transaction that stored
-//! the order, and again until that is done.
+//! Adds and removes rules as ordered by a button or a command. This follows the transaction that stored the order,
+//! and repeats until it
+//! succeeds.
 
 use chrono::{DateTime, Utc};
 
@@ -9,7 +10,8 @@ use reveille_cycle::standing;
 use reveille_policy::amend::TIME;
 use reveille_store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap};
 
-/// The message that shows its rule to who pressed a button for it, by the question's nonce; none of other buttons.
+/// Builds the message that shows a rule after a press on "Always allow this", keyed by the question's nonce. `None`
+/// for other buttons.
 pub(super) fn shown(
     store: &Store,
     tap: &Tap,
@@ -28,10 +30,10 @@ pub(super) fn shown(
     Ok(Some((nonce.clone(), message)))
 }
 
-/// Carries out what was ordered. Returns the rows of what its person is told.
+/// Carries out the ordered changes. Returns the rows of the resulting messages.
 ///
 /// # Errors
-/// The store's. What was ordered stays so; the file may be changed already, which the next try finds.
+/// If the store fails. The order remains, and the next try copes with a file that was already changed.
 pub(super) fn carry_out_rules(
     store: &mut Store,
     config: &Config,

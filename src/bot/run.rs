@@ -1,4 +1,4 @@
-//! The loop: waits for what happens next, tells the deciding parts, carries out what they say.
+//! The main loop: waits for the next event, passes it to the deciding modules, and carries out their decisions.
 
 mod poll;
 mod take_in;
@@ -35,72 +35,72 @@ use super::{
     trouble::FailureStretch,
 };
 
-/// How long it tries to confirm the last messages, for the machine that polls after this one.
+/// Maximum time to confirm the last messages for the machine that polls next.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the bot tries to say a last word.
+/// Maximum time to send a last message.
 const TELL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long a turn waits for the files of what it took in, before it leaves their messages to the next one.
+/// Maximum time a single turn waits for files, before it leaves their messages to the next turn.
 const FILES_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The bot, running.
+/// The running bot.
 pub(super) struct Bot<'a> {
     outside: BotContext<'a>,
     store: Store,
     source: UpdateSource,
-    /// When a turn had taken in all that waited.
+    /// The time when a single turn had taken in all waiting updates.
     taken_in: Option<Instant>,
-    /// Who may speak.
+    /// Controls who may speak.
     door: Door,
-    /// Who the bot is: known once Telegram was reached.
+    /// The bot's identity, known once Telegram was reached.
     me: Option<telegram::Me>,
-    /// Whether Telegram has ever accepted the token of this bot: then it is tried for ever.
+    /// `true` if Telegram has ever accepted this bot's token, which is then retried for ever.
     is_token_known: bool,
-    /// When it was last written down that a poll was completed.
+    /// The time of the last recorded poll.
     noted_at: Option<DateTime<Utc>>,
-    /// Where the next poll begins; moved only after what is below it was stored.
+    /// The offset of the next poll. It moves only after everything below it was stored.
     offset: Option<i64>,
     telegram_trouble: FailureStretch,
     store_trouble: FailureStretch,
-    /// What the owner is to be told in the chat of a database that can't be used.
+    /// The pending message to the owner about a database that can't be used.
     outage: Option<String>,
     look_trouble: FailureStretch,
     room: Room,
     nudger: Nudger,
-    /// When the next tick is wanted, on the nudger's clock.
+    /// The time of the next tick, on the nudger's clock.
     tick_at: Duration,
     began: Instant,
     wake: PathBuf,
     child: Option<Child>,
-    /// Wakes of ours that stopped, and aren't waited for; the next wake ends them.
+    /// Stalled wakes that the bot no longer waits for; the next wake ends them.
     stopped: Vec<Child>,
     children: Signal,
     told: Aides,
-    /// Wakes that the bot before this one had started, in whose place it is: they are its children.
+    /// Wakes of the previous bot before a restart. They are children of this process.
     adopted: Vec<u32>,
-    /// Whether it is to start anew.
+    /// `true` if the bot should restart.
     is_to_restart: bool,
-    /// Whether it was said that what is open of a lost database can't be saved.
+    /// `true` if a failure to save the lost database was logged.
     has_complained: bool,
 }
 
-/// Those who work beside the loop, and are told what it knows.
+/// Channels to the tasks beside the loop.
 pub(super) struct Aides {
-    /// Who sends the answers to commands.
+    /// To the sender of commands' answers.
     pub(super) answers: mpsc::Sender<Vec<i64>>,
-    /// Who shows that messages have arrived.
+    /// To the task that shows receipts.
     pub(super) receipts: mpsc::Sender<Acknowledgement>,
-    /// Who shows what has become of questions.
+    /// To the task that shows the outcome of questions.
     pub(super) taps: mpsc::Sender<(Tap, bool)>,
-    /// Who registers the menu of commands, once it is known which bot this is.
+    /// To the task that registers the command menu, once the bot's identity is known.
     pub(super) is_known: watch::Sender<bool>,
-    /// Who shows that a wake runs.
+    /// To the tasks that show a running wake.
     pub(super) is_running: watch::Sender<bool>,
-    /// Who looks after the files of messages, and tells of those that have come to rest.
+    /// To and from the tasks that handle files of messages.
     pub(super) bells: Rc<Bells>,
 }
 
-/// What the loop waits for.
+/// An event in the loop.
 enum Happened {
     Stop,
     Child,
@@ -121,7 +121,7 @@ impl<'a> Bot<'a> {
         let back = store.end_restarts(&restart::is_back(), outside.clock.now())?;
         let adopted = if back.is_empty() { Vec::new() } else { process::own_children() };
         if !back.is_empty() {
-            // What has no place there is delivered by the next wake.
+            // The next wake delivers the messages that find no room.
             told.answers.try_send(back).ok();
         }
         Ok(Self {
@@ -153,11 +153,11 @@ impl<'a> Bot<'a> {
         })
     }
 
-    /// Runs until it is asked to end, or to start anew, and the wake it started, if any, has finished.
+    /// Runs until the bot is asked to end or restart and its wake, if any, has finished.
     pub(super) async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<BotEnd, BotError> {
         let telegram = self.outside.telegram;
         let mut is_stopping = false;
-        // What a kill has left.
+        // Rules left over by a kill.
         let told = self.carry_out_rules(self.outside.clock.now());
         self.send(told);
         let source = self.source.clone();
@@ -196,7 +196,7 @@ impl<'a> Bot<'a> {
                         self.tell_owner(&text).await;
                     }
                     if is_last || self.is_turn() && !wait.is_zero() {
-                        // What couldn't be taken in stays for the next turn.
+                        // Updates that couldn't be taken in stay for the next turn.
                         self.taken_in = Some(Instant::now());
                     }
                     if self.is_to_restart
@@ -206,7 +206,7 @@ impl<'a> Bot<'a> {
                         let told = self.refuse_restart(why, self.outside.clock.now());
                         self.send(told);
                     }
-                    // The next poll tells Telegram that what came before is kept.
+                    // The next poll tells Telegram that the previous updates are kept.
                     let what = match self.store.displaced() {
                         None => self.next_ask(),
                         Some(how) => self.leave(how).await?,
@@ -241,7 +241,8 @@ impl<'a> Bot<'a> {
         self.source.inbox.is_some()
     }
 
-    /// Whether a turn has nothing to wait for: all is taken in, no wake runs, and no file is on its way.
+    /// Returns `true` if a single turn has nothing to wait for: everything is taken in, no wake runs, and no file is
+    /// pending.
     fn is_turn_over(&self) -> bool {
         let Some(since) = self.taken_in.filter(|_| !self.nudger.is_running()) else { return false };
         let awaits_files =
@@ -249,13 +250,14 @@ impl<'a> Bot<'a> {
         since.elapsed() > FILES_TIMEOUT || !awaits_files(&self.store).unwrap_or(false)
     }
 
-    /// Whether what a poll brought comes too late: another machine may poll by now, and gets the same.
+    /// Returns `true` if a result comes too late: another machine may poll by now and get the same updates.
     fn is_late(&self) -> bool {
         self.me.is_some() && !self.source.turn.is_ours()
     }
 
-    /// Tells Telegram that all is kept, so that the machine that polls next isn't given it again. What comes with the
-    /// answer isn't looked at, and stays unconfirmed.
+    /// Confirms all kept updates, so that the next machine's poll doesn't get them again. Updates in the answer are
+    /// ignored and stay
+    /// unconfirmed.
     async fn confirm(&self) {
         if let Some(offset) = self.offset.filter(|_| self.source.turn.is_shared() && self.source.turn.is_ours()) {
             let confirming = self.outside.telegram.get_updates(Some(offset), 1, 0);
@@ -263,8 +265,9 @@ impl<'a> Bot<'a> {
         }
     }
 
-    /// The database isn't where it was: what is open of it is saved, its person told past it, and the bot ends. It stays, and confirms
-    /// nothing, for as long as that can't be saved.
+    /// Handles a database file that was moved or replaced: saves the open contents, tells the owner directly, and
+    /// ends the bot. If saving
+    /// fails for a temporary reason, the bot stays and confirms nothing.
     async fn leave(&mut self, how: Displaced) -> Result<PollRequest, BotError> {
         let path = workspace::saved_at(self.store.path(), self.outside.clock.now());
         let saved = match self.store.save_to(&path) {
@@ -273,7 +276,7 @@ impl<'a> Bot<'a> {
                 Some(path)
             }
             Err(error) => {
-                // What was made of it by then is no copy.
+                // The unfinished copy is useless.
                 std::fs::remove_file(&path).ok();
                 let is_lost = matches!(error, StoreError::Damaged(_));
                 if !std::mem::replace(&mut self.has_complained, true) {
@@ -321,7 +324,7 @@ impl<'a> Bot<'a> {
     }
 }
 
-/// Sends a word to the owner that no outbox keeps. Says whether it needn't be tried again.
+/// Sends the owner a message past the outbox. Returns `false` if it should be tried again.
 pub(super) async fn tell_owner(outside: BotContext<'_>, text: &str) -> bool {
     let chat = outside.config.owner_chat;
     let part = render::render(&outside.redactor.redact(text)).into_iter().next();

@@ -1,4 +1,4 @@
-//! `bot send`: a message from a script or a terminal, by the same outbox and the same sender as every reply.
+//! `bot send`: a message from a script or a terminal, through the same outbox and sender as every reply.
 
 use chrono::{DateTime, Utc};
 
@@ -9,38 +9,38 @@ use reveille_store::{NewOutgoing, PartState, Stopped, Store, StoreError, Undeliv
 
 use super::BotError;
 
-/// What became of a message. Except for [`Sending::Failed`] it is delivered or safely queued.
+/// The fate of a message. Except for [`Sending::Failed`] it is delivered or safely queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sending {
     /// Telegram confirmed all of it.
     Delivered,
-    /// For the console: the next wake in a terminal shows it.
+    /// Shown in the terminal by the next wake there.
     Shown,
-    /// It waits in the outbox; wakes try again.
+    /// Waiting in the outbox; wakes try again.
     Waits {
-        /// Not before.
+        /// The earliest time of the next try.
         until: Option<DateTime<Utc>>,
-        /// Why, if it was tried.
+        /// The failure, if it was tried.
         why: Option<String>,
     },
-    /// It waits in the outbox until work goes on: all of it is stopped.
+    /// Waiting in the outbox until all work is resumed.
     Stopped(Stopped),
-    /// It may have arrived. The next wake sends it once more, marked as a repeat.
+    /// In doubt: it may have arrived. The next wake sends it once more, marked as a repeat.
     InDoubt {
-        /// What happened.
+        /// The failure.
         why: String,
     },
-    /// Telegram will never take it.
+    /// Telegram has refused it for good.
     Failed {
-        /// What happened and what can be done.
+        /// The failure and the possible remedy.
         why: String,
     },
 }
 
-/// Queues a message and delivers it at once. Whether the chat may be written to is for the caller to check.
+/// Queues a message and delivers it at once. The caller checks that the chat may be written to.
 ///
 /// # Errors
-/// The workspace's or the store's: nothing was stored then, and nothing is sent.
+/// If the workspace or the store fails; then nothing is stored or sent.
 pub async fn send(
     config: &Config,
     channel: Option<&dyn Channel>,
@@ -56,7 +56,7 @@ pub async fn send(
     if chat == ChatRef::TERMINAL {
         return Ok(Sending::Shown);
     }
-    // From here on it is stored: whatever fails, wakes deliver it.
+    // The message is stored by now: if a delivery fails, wakes retry it.
     match sent(&mut store, channel, clock, redactor, id).await {
         Ok(sending) => Ok(sending),
         Err(error) => Ok(Sending::Waits { until: None, why: Some(redactor.redact(&error.to_string())) }),

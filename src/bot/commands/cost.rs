@@ -1,4 +1,5 @@
-//! `/cost`: what the models have cost, today and this month, by model, of which budget. A guest sees what their own chat cost.
+//! `/cost`: shows model costs of today and this month, by model and against the budget. A guest sees the costs of
+//! their own chat.
 
 use reveille_account::cost::{self, CostBy, CostQuery};
 use reveille_store::Result;

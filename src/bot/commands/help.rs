@@ -1,14 +1,14 @@
-//! `/help` and `/start`: what can be said. And what a slip of the pen was meant to be.
+//! `/help` and `/start`: the list of commands, and corrections of mistyped ones.
 
 use reveille_channels::telegram::Command;
 use reveille_config::{Config, OFFLINE_MODEL};
 use reveille_model::offline;
 
-/// What those are told who aren't the owner: where their words go.
+/// Tells guests where their messages are kept.
 const KEPT_FOR_THE_OWNER: &str =
     "I am somebody's assistant. What is said to me here is kept in their memory, and they can be told of it.";
 
-/// `is_owners`: whether it is the owner's chat that asks.
+/// Renders the help. `is_owners` is `true` in the owner's chat.
 pub(super) fn text(config: &Config, is_owners: bool) -> String {
     let say = if config.effective_model() == OFFLINE_MODEL {
         offline::HELP

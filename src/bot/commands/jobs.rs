@@ -1,4 +1,4 @@
-//! `/jobs`: the standing jobs and when they run next, as they are planned.
+//! `/jobs`: lists the standing jobs and their next planned runs.
 
 use reveille_base::words::when;
 use reveille_store::{JobRow, Result};

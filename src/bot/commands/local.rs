@@ -1,4 +1,4 @@
-//! `/local [off]`: from now on this chat is answered on this machine alone, or by cloud models again. What can't be is said.
+//! `/local [off]`: restricts this chat to models on this machine, or lifts the restriction. The answer names the limits.
 
 use reveille_base::words;
 use reveille_config::{Config, OFFLINE_MODEL};
@@ -6,9 +6,9 @@ use reveille_store::Order;
 
 use super::{super::batch::Asked, CommandReply, Desk};
 
-/// What lifts it.
+/// The argument that lifts the restriction.
 const OFF: &str = "off";
-/// What it doesn't take back, and what it doesn't cover.
+/// The limits of the restriction.
 const BOUNDS: &str = "What was sent before can't be taken back. What I write down from here (facts, tasks, the log) is in the memory \
                       that cloud models see in other chats, and a web search still carries its words out.";
 
@@ -42,7 +42,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
     }
 }
 
-/// Which models on this machine answer; where none does, what becomes of messages.
+/// Names the local models that answer, or explains what happens to messages without one.
 fn who_answers(config: &Config) -> String {
     let here: Vec<String> = config
         .chain()

@@ -1,4 +1,4 @@
-//! `/log [n]`: what the last wakes did, each with the id to undo it by. A chat that isn't the owner's sees its own.
+//! `/log [n]`: lists the last wakes with their ids for /undo. A guest's chat sees its own wakes.
 
 use reveille_account::log::{self, LogQuery};
 use reveille_git::Committed;
@@ -7,9 +7,9 @@ use reveille_store::Result;
 
 use super::{super::batch::Asked, Desk};
 
-/// Wakes that are listed without a number.
+/// Number of wakes listed by default.
 const DEFAULT_SHOWN: usize = 5;
-/// Wakes that are listed at most.
+/// Maximum number of listed wakes.
 const MAX_SHOWN: usize = 20;
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<String> {

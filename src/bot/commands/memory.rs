@@ -1,4 +1,4 @@
-//! `/memory`: what files there are; with words, what fits them best, in the memory and in what was said, each with its place and day.
+//! `/memory`: lists the files, or searches the memory and the messages; each match has its place and day.
 
 use reveille_base::disk::size;
 use reveille_git::{CommittedFile, RepoError};
@@ -6,20 +6,20 @@ use reveille_index::{Index, IndexError, IndexPlace, Recalled, SearchQuery};
 
 use super::{Desk, bounded, brief, seen::Seen};
 
-/// Files that are listed at most.
+/// Maximum number of listed files.
 const MAX_FILES: usize = 20;
-/// Lines that are quoted at most.
+/// Maximum number of quoted lines.
 const MAX_HITS: usize = 8;
-/// How much of a line is quoted, in characters.
+/// Maximum characters of a quoted line.
 const MAX_CHARS: usize = 200;
-/// How much fits worse than the best isn't quoted.
+/// Minimum score of a quoted line, as a share of the best score.
 const LEAST_PART: f32 = 0.3;
 
 pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>, words: &str) -> Result<String, RepoError> {
     if words.is_empty() {
         return Ok(listing(&memory.markdown()?));
     }
-    // As it was committed: a wake may be half-way through the work tree.
+    // Searches the last commit, since a wake may be half-way through the work tree.
     let texts = memory.texts()?;
     Ok(match hits(desk, memory, &texts, words) {
         Ok((mut hits, note)) => {

@@ -1,8 +1,9 @@
-//! What the bot answers itself, without a model and while a wake may be running: one small file a command.
+//! Commands that the bot answers itself, without a model and even while a wake runs. Each has its own small file.
 //!
-//! Each gathers values, from the store and from the last commit of the memory, never from the half-written work tree, and makes
-//! a text of them. What a command changes is an [`Order`]: it is carried out in the transaction that stores the batch of updates,
-//! so nothing here writes.
+//! A command reads values from the store and from the last commit of the memory, never from the half-written work
+//! tree, and renders
+//! them. Changes are returned as an [`Order`], which the transaction that stores the batch carries out. Nothing here
+//! writes.
 
 mod cost;
 mod help;
@@ -39,24 +40,24 @@ use reveille_store::{Order, Result, Stopped, Store};
 use super::batch::Asked;
 use seen::Seen;
 
-/// What a command comes to.
+/// The reply to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandReply {
     /// Markdown.
     pub(super) text: String,
-    /// What is to be done with it.
+    /// The change to carry out.
     pub(super) order: Option<Order>,
 }
 
-/// Where the commands of one batch are answered, in turn: a later one knows what an earlier one has ordered.
+/// Answers the commands of one batch in turn. Later commands see the effects of earlier ones.
 pub(super) struct Desk<'a> {
     store: &'a Store,
     config: &'a Config,
     now: DateTime<Utc>,
     stopped: Option<Stopped>,
-    /// Chats that have stopped what is done for them.
+    /// Chats that have stopped their own work.
     stopped_chats: BTreeMap<ChatRef, Option<DateTime<Utc>>>,
-    /// Chats that are kept on this machine.
+    /// Chats restricted to local models.
     local_chats: BTreeSet<ChatRef>,
     /// Wakes that this batch has asked to undo.
     undoing: Vec<String>,
@@ -78,7 +79,6 @@ impl<'a> Desk<'a> {
         Ok(Self { store, config, now, stopped, stopped_chats, local_chats, undoing: Vec::new() })
     }
 
-    /// Answers a command.
     pub(super) fn answer(&mut self, asked: &Asked) -> Result<CommandReply> {
         if let Some(why) = asked.command.is_owners().then(|| self.why_not_owner(asked)).flatten() {
             return Ok(CommandReply::says(why));
@@ -143,28 +143,29 @@ impl<'a> Desk<'a> {
         Ok(reply)
     }
 
-    /// The stop that holds for a chat once this batch's commands are carried out: of all work, or of its own.
+    /// Returns the stop that applies to a chat after this batch's commands, of all work or of that chat.
     pub(super) fn stopped(&self, chat: ChatRef) -> Option<Stopped> {
         let own = || self.stopped_chats.get(&chat).map(|at| Stopped { at: *at, chat });
         self.stopped.or_else(own)
     }
 
-    /// Whether that stop is of all work.
+    /// Returns `true` if all work is stopped.
     pub(super) fn is_all_stopped(&self) -> bool {
         self.stopped.is_some()
     }
 
-    /// Whether a chat is the owner's: it may see and undo what was done for the console, too. Who sits at the console is the owner.
+    /// Returns `true` for the owner's chat, which may also see and undo the terminal's work. Whoever uses the
+    /// terminal is the owner.
     fn is_owners(&self, chat: ChatRef) -> bool {
         chat == self.config.owner_chat || chat == ChatRef::TERMINAL
     }
 
-    /// Whether the owner asks: in their own chat, or in a group.
+    /// Returns `true` if the owner asks, in their own chat or in a group.
     fn is_by_owner(&self, asked: &Asked) -> bool {
         self.is_owners(asked.message.chat) || self.is_owners(ChatRef::from_number(asked.message.sender_id))
     }
 
-    /// Why a command that is the owner's isn't answered here; none: it is.
+    /// Returns the reason to refuse an owner's command here. `None` if it is allowed.
     fn why_not_owner(&self, asked: &Asked) -> Option<String> {
         let name = asked.command.name();
         match (self.is_owners(asked.message.chat), self.is_by_owner(asked)) {
@@ -177,12 +178,13 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Since when nothing is done for the asking chat, if so: all work is stopped, or its own.
+    /// Returns the time since when work for the asking chat is stopped, by itself or with all work. `None` if it
+    /// isn't stopped.
     fn stopped_for(&self, asked: &Asked) -> Option<Option<DateTime<Utc>>> {
         self.stopped(asked.message.chat).map(|stopped| stopped.at)
     }
 
-    /// Answers from what the asking chat may see of the memory's last commit; trouble with it is an answer, too.
+    /// Answers from the asking chat's view of the memory's last commit. Failures become an answer too.
     fn committed(
         &self,
         asked: &Asked,
@@ -200,13 +202,13 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// A time for people: `today 14:03`, `Fri 2026-11-20 09:00`.
+    /// Renders a time for people, such as `today 14:03` or `Fri 2026-11-20 09:00`.
     fn local(&self, at: DateTime<Utc>) -> String {
         words::when(at, self.now, self.config.timezone)
     }
 }
 
-/// The first of these lines, and how many more there are.
+/// Joins the first lines and appends the number of the others.
 fn bounded(mut lines: Vec<String>, max: usize) -> String {
     let more = lines.len().saturating_sub(max);
     lines.truncate(max);
@@ -216,7 +218,7 @@ fn bounded(mut lines: Vec<String>, max: usize) -> String {
     lines.join("\n")
 }
 
-/// A text on one line, cut to so many characters.
+/// Shortens a text to one line of at most `max_chars` characters.
 fn brief(text: &str, max_chars: usize) -> String {
     words::shortened(&words::one_line(text), max_chars)
 }

@@ -1,4 +1,4 @@
-//! `/model [name]`: which AI model answers, which can be chosen and what each costs; with a name, that one answers from now on.
+//! `/model [name]`: shows the answering AI model and the choices with their prices, or chooses a model.
 
 use reveille_config::{Config, OFFLINE_MODEL, Provider, SaidSettings};
 use reveille_model::offered::{self, OfferedModel, PRICES_READ_ON};
@@ -7,7 +7,7 @@ use reveille_store::{ChosenSetting, Order};
 use super::{CommandReply, Desk};
 use crate::setup::changed_since;
 
-/// What goes back to the settings.
+/// The argument that returns to the settings' model.
 const DEFAULT: &str = "default";
 
 pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
@@ -19,7 +19,7 @@ pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
     };
     match args.trim_matches('`') {
         "" => CommandReply::says(format!("{}\n\n{}", answers_now(config), listed(&offered))),
-        // A wake reads the settings anew, and a choice in place of another value doesn't hold there.
+        // A wake reads the settings afresh, and a choice is void there if the setting has changed.
         _ if changed_since(config, &SaidSettings::gather(config.named_env_file.as_deref())).contains(&"MODEL") => {
             CommandReply::says("MODEL has changed in the settings since I started. Nothing was chosen: /restart first.")
         }

@@ -1,4 +1,4 @@
-//! `/new`: what was said here before is left out of what a model is shown from now on. Nothing is deleted: it can be searched.
+//! `/new`: leaves earlier messages of this chat out of the model's context from now on. They stay searchable.
 
 use reveille_store::{Order, wake_lock};
 

@@ -1,5 +1,6 @@
-//! `/remind`: lists the reminders; with words, sets one. It is read by the offline grammar and set by the reminder tool, as if a
-//! cycle had done it, but no model is asked.
+//! `/remind`: lists the reminders, or sets one. The offline grammar reads it and the reminder tool sets it, as in a
+//! cycle but without a
+//! model.
 
 use reveille_store::{Change, Order, Result};
 use reveille_tools::{Chat, Outcome, Registry};
@@ -7,7 +8,6 @@ use reveille_tools::{Chat, Outcome, Registry};
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::orders::{self, reminders};
 
-/// How it is used.
 const USAGE: &str = "Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch";
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
@@ -24,7 +24,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     Ok(match call(desk, asked, "reminder_set", &input.to_string())? {
         Err(refusal) => CommandReply::says(refusal.0),
         Ok(done) => {
-            // Who has stopped their own chat is reminded all the same.
+            // A chat that has stopped itself still gets its reminders.
             let later = if desk.stopped.is_some() { " (I'm stopped: it's sent after /resume)" } else { "" };
             let text = format!("{}{later}", done.content);
             let order = done.changes.into_iter().find_map(|change| match change {
@@ -36,7 +36,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     })
 }
 
-/// "/remind me to …" is said as well.
+/// Removes the leading "me" of "/remind me to …".
 fn strip_lead(args: &str) -> &str {
     match args.split_once(char::is_whitespace) {
         Some((me, rest)) if me.eq_ignore_ascii_case("me") => rest.trim_start(),
@@ -44,7 +44,7 @@ fn strip_lead(args: &str) -> &str {
     }
 }
 
-/// Calls a tool of reminders in a world that has nothing else.
+/// Calls a reminder tool in a world without any other tools.
 fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outcome> {
     let message = &asked.message;
     let chat = Chat { id: message.chat, thread_id: message.thread_id, reply_to: None };

@@ -1,4 +1,4 @@
-//! `/restart`: the bot starts anew, by its own program, once what it is at is done.
+//! `/restart`: restarts the bot once its current work is done.
 
 use reveille_base::types::ChatRef;
 use reveille_store::{Order, wake_lock};

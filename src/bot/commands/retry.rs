@@ -1,4 +1,4 @@
-//! `/retry [number]`: tries afresh what an undo has put aside, or what was given up.
+//! `/retry [number]`: queues messages again that an undo has put on hold or that were given up.
 
 use reveille_base::words::count;
 use reveille_store::{Order, Result};

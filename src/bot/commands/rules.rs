@@ -1,4 +1,4 @@
-//! `/rules`: lists the rules of `policy.toml`; `/rules remove 2` takes back one that was added by a button.
+//! `/rules`: lists the rules of `policy.toml`; `/rules remove 2` removes a rule that a button has added.
 
 use reveille_base::types::ChatRef;
 use reveille_cycle::standing;

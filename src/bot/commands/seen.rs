@@ -1,4 +1,5 @@
-//! The committed memory as the asking chat may see it: the owner's sees all, another chat its own and what is for all.
+//! The committed memory as the asking chat may see it. The owner's chat sees everything, another chat its own and the
+//! shared parts.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +10,14 @@ use reveille_memory::{
     view::{self, View},
 };
 
-/// The last commit of the memory, through the eyes of one chat.
+/// The last commit of the memory, as one chat may see it.
 pub(super) struct Seen<'a> {
     memory: &'a Committed,
     view: Option<View>,
 }
 
 impl<'a> Seen<'a> {
-    /// For a chat, unless the standing orders let all chats see everything.
+    /// Opens the view of a chat. It is unlimited if the standing orders let all chats see everything.
     pub(super) fn by(memory: &'a Committed, chat: ChatRef, owner_chat: ChatRef) -> Result<Self, RepoError> {
         let foreign = view::foreign_chat(Some(chat), owner_chat);
         let is_shared = || Ok::<_, RepoError>(memory.read(CLAUDE)?.is_some_and(|orders| view::is_shared(&orders)));
@@ -27,34 +28,36 @@ impl<'a> Seen<'a> {
         Ok(Self { memory, view })
     }
 
-    /// A document; `None` if it isn't there, or is another chat's.
+    /// Reads a document. `None` if it is missing or belongs to another chat.
     pub(super) fn read(&self, path: &str) -> Result<Option<String>, RepoError> {
         let Some(view) = self.view else { return self.memory.read(path) };
         let Some(kept_at) = view.path(path) else { return Ok(None) };
         Ok(self.memory.read(&kept_at)?.and_then(|text| view.seen(path, &text)))
     }
 
-    /// The chat that it is limited to.
+    /// Returns the chat to which the view is limited.
     pub(super) fn reader(&self) -> Option<ChatRef> {
         self.view.map(|view| view.chat())
     }
 
-    /// Its Markdown files below `memory/` as they are committed, whole, by their paths: for a search that knows who may see what.
+    /// Returns the committed Markdown files below `memory/`, whole and with their paths, for a search that checks
+    /// access itself.
     pub(super) fn texts(&self) -> Result<Vec<(String, String)>, RepoError> {
         let files = self.memory.markdown()?.into_iter().filter(|file| file.path.starts_with("memory/"));
         let texts = files.map(|file| Ok(self.memory.read(&file.path)?.map(|text| (file.path, text))));
         texts.filter_map(Result::transpose).collect()
     }
 
-    /// Which line of what the chat sees of a document a line of the whole is.
+    /// Converts a line number of the whole document to one of the chat's view.
     pub(super) fn line(&self, path: &str, line: usize, texts: &[(String, String)]) -> usize {
         let Some((view, kept_at)) = self.view.and_then(|view| Some((view, view.path(path)?))) else { return line };
         let whole = texts.iter().find(|(path, _)| **path == *kept_at);
         whole.map_or(line, |(_, text)| view.line_shown(path, text, line))
     }
 
-    /// Its Markdown files, under the names that the chat knows them by, with the size of what it sees of them. What steers the model
-    /// holds in each chat, and is the owner's to look through.
+    /// Lists the Markdown files under the names that the chat sees, with the sizes of the visible parts. Files that
+    /// steer the model apply
+    /// in each chat, but only the owner may look through them.
     pub(super) fn markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {
         let files = self.memory.markdown()?;
         let Some(view) = self.view else { return Ok(files) };

@@ -1,4 +1,4 @@
-//! `/settings`: the settings as they are said now, where each comes from, and what is wrong with them. No secret is shown.
+//! `/settings`: shows the current settings, their origins and their problems. Secrets stay hidden.
 
 use std::path::Path;
 

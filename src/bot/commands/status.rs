@@ -1,4 +1,4 @@
-//! `/status`: what the assistant is doing, and what waits.
+//! `/status`: shows the assistant's current work and everything that waits.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -15,44 +15,44 @@ use reveille_store::{Approval, CycleRow, CycleState, Outstanding, Result, wake_l
 use super::{super::batch::Asked, Desk};
 use crate::overview::{Overview, PassedOverModel, Viewer};
 
-/// How it stands with the assistant.
+/// The assistant's state.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AssistantStatus {
     now: DateTime<Utc>,
     tz: Tz,
-    /// Since when all work is stopped, if it is.
+    /// The start of a stop of all work, if there is one.
     stopped_since: Option<Option<DateTime<Utc>>>,
-    /// Since when a wake runs, if one does; the time is what its lock file says.
+    /// The start of the running wake by its lock file, if one runs.
     running_since: Option<Option<DateTime<Utc>>>,
     last: Option<LastWake>,
-    /// Messages that wait, and since when the oldest does.
+    /// The number of waiting messages, and the time of the oldest.
     queue: (usize, Option<DateTime<Utc>>),
     /// Replies that aren't delivered.
     outstanding: Outstanding,
-    /// What waits for a word in the asking chat; the owner is told of all.
+    /// Questions of the asking chat that wait for an answer; the owner sees all.
     questions: Vec<Question>,
     model: String,
-    /// Whether the owner chose it by `/model`.
+    /// `true` if the owner chose the model by `/model`.
     is_chosen: bool,
     is_model_available: bool,
-    /// The models before that one, and why they aren't asked now.
+    /// The preferred models and the reasons why they aren't asked now.
     passed_over: Vec<(String, String)>,
     out_of_budget: Option<String>,
     budget: Budget,
 }
 
-/// A question that can still be decided.
+/// An open question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Question {
     id: i64,
-    /// What would be done, in one sentence.
+    /// The action in one sentence.
     what: String,
     asked_at: Option<DateTime<Utc>>,
     expires_at: Option<DateTime<Utc>>,
     is_asked_here: bool,
 }
 
-/// The cycle that began last, of those that the asking chat is told of.
+/// The last started cycle that the asking chat may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LastWake {
     at: Option<DateTime<Utc>>,
@@ -61,7 +61,7 @@ struct LastWake {
 }
 
 impl AssistantStatus {
-    /// Reads what the asking chat may see.
+    /// Reads the state that the asking chat may see.
     pub(super) fn gather(desk: &Desk<'_>, asked: &Asked) -> Result<Self> {
         let Desk { store, config, now, .. } = *desk;
         let chat = asked.message.chat;
@@ -92,7 +92,7 @@ impl AssistantStatus {
         })
     }
 
-    /// For a person, as Markdown.
+    /// Renders the state as Markdown.
     pub(super) fn text(&self) -> String {
         let lines = [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.model()];
         let lines = self.stopped().into_iter().chain(self.questions()).chain(lines).chain(self.passed_over());
@@ -159,7 +159,7 @@ impl AssistantStatus {
 
     fn deliveries(&self) -> String {
         let replies = |n| count(n, "reply").replace("replys", "replies");
-        // The console's are shown by the next wake, whatever becomes of the channel.
+        // The next wake shows the terminal's replies, independent of the channel.
         let Outstanding { tried, in_doubt, refused, console: _ } = self.outstanding;
         let they = if in_doubt == 1 { "it" } else { "they" };
         let outstanding = [
@@ -214,7 +214,7 @@ impl From<CycleRow> for LastWake {
     }
 }
 
-/// How long something has been waiting, roughly.
+/// Formats a waiting time roughly.
 fn age(age: TimeDelta) -> String {
     match age.num_minutes() {
         ..1 => "less than a minute".to_owned(),

@@ -1,4 +1,4 @@
-//! `/stop` and `/resume`. The owner's order is for all work; anybody else's, in a group too, for their chat alone.
+//! `/stop` and `/resume`. The owner's order applies to all work; anyone else's, even in a group, only to their chat.
 
 use reveille_store::Order;
 
@@ -22,7 +22,7 @@ pub(super) fn stop(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
         (false, Some(since)) if desk.stopped.is_some() => {
             CommandReply::says(format!("My owner has stopped me{since}. What you write here is kept."))
         }
-        // Ordered again: should something still run, it is ended again.
+        // A repeated order ends whatever still runs.
         (_, since) => {
             let since = since.unwrap_or_default();
             CommandReply::orders(format!("Stopped already{since}. Send /resume to continue."), order)

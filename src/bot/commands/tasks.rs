@@ -1,4 +1,4 @@
-//! `/tasks`: what is in hand, and what waits.
+//! `/tasks`: shows the active and the waiting tasks.
 
 use reveille_git::RepoError;
 use reveille_memory::{ACTIVE, BACKLOG, tasks::TaskList};
@@ -7,11 +7,11 @@ use reveille_store::ShownTask;
 use super::{Desk, seen::Seen};
 use crate::orders::lists::{ListLooks, text};
 
-/// A chat shows the first twelve of each list.
+/// Display limits for a chat: twelve entries per list.
 const LOOKS: ListLooks<'static> =
     ListLooks { most: 12, none: "No tasks. Say “add task …”, or what you are working on." };
 
-/// The text, and which task each number of it stands for.
+/// Renders the tasks, and returns the task behind each number.
 pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>) -> Result<(String, Vec<ShownTask>), RepoError> {
     let active = memory.read(ACTIVE)?.unwrap_or_default();
     let backlog = memory.read(BACKLOG)?.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The same commands at a terminal of this machine, where whoever sits there is the owner.
+//! The same commands at a terminal of this machine, whose user is the owner.
 
 use chrono::{DateTime, Utc};
 
@@ -10,24 +10,24 @@ use reveille_store::{Order, Result, Store};
 use super::{CommandReply, Desk};
 use crate::bot::batch::Asked;
 
-/// What a text is that was said at a terminal.
+/// The reading of a text from a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AtTerminal {
-    /// Something for a model.
+    /// A message for a model.
     Words,
-    /// A command, or what looks like one.
+    /// A command, or something that looks like one.
     Command {
         /// Markdown.
         answer: String,
-        /// What is to be done.
+        /// The change to carry out.
         order: Option<Order>,
     },
 }
 
-/// Reads what was said at a terminal, and answers it if it is a command. Nothing is written.
+/// Reads a text from a terminal, and answers it if it is a command. Writes nothing.
 ///
 /// # Errors
-/// The store's.
+/// If the store fails.
 pub fn at_terminal(store: &Store, config: &Config, now: DateTime<Utc>, text: &str) -> Result<AtTerminal> {
     let Some(name) = command_name(text) else { return Ok(AtTerminal::Words) };
     let Some((command, args)) = Command::read(text) else {
@@ -53,7 +53,7 @@ pub fn at_terminal(store: &Store, config: &Config, now: DateTime<Utc>, text: &st
     Ok(AtTerminal::Command { answer, order })
 }
 
-/// The name in `/name …`. A path, `/etc/hosts`, isn't one.
+/// Returns the name in `/name …`. `None` for a path such as `/etc/hosts`.
 fn command_name(text: &str) -> Option<&str> {
     let word = text.trim_start().strip_prefix('/')?.split_whitespace().next().unwrap_or_default();
     word.chars().all(|c| c.is_alphanumeric() || "-_@".contains(c)).then_some(word)

@@ -1,4 +1,4 @@
-//! `/undo [id]`: says which wake is taken back; a wake does it, as soon as none runs.
+//! `/undo [id]`: announces an undo; a wake carries it out as soon as no other runs.
 
 use reveille_base::types::ChatRef;
 use reveille_cycle::{Choice, undoable, what_it_did, what_they_did, which_change};
@@ -10,7 +10,7 @@ use super::{super::batch::Asked, CommandReply, Desk};
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let chat = asked.message.chat;
     let id = asked.args.split_whitespace().next();
-    // By its id the owner may take back what was done for anybody; what was done last is what was done here.
+    // With an id, the owner may undo work for any chat. Without an id, the last work for the asking chat counts.
     let chats = match (desk.is_owners(chat), id) {
         (true, Some(_)) => Vec::new(),
         (true, None) => vec![chat, ChatRef::TERMINAL],

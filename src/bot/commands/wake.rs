@@ -1,4 +1,4 @@
-//! `/wake`: look now, whatever was to be waited for.
+//! `/wake`: looks for work now, without waiting for a back-off or a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
         return Ok(CommandReply::says("Stopped. Send /resume to continue."));
     }
     let order = Order::Wake { is_owners };
-    // What else is due, and how much waits, is the owner's to know.
+    // Only the owner may know about other due work and waiting messages.
     if !desk.is_owners(asked.message.chat) {
         return Ok(CommandReply::orders("Checking now what waits in this chat.", order));
     }
     let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
     let mut waiting = cycle::waiting(desk.store, desk.config, desk.now)?;
-    // What a living wake works on looks from here like a cycle that was cut off.
+    // From here, the cycle of a living wake looks like an interrupted one.
     if let Some(cycle_id) = holder.as_ref().and_then(|holder| holder.cycle_id.as_ref()) {
         waiting.due.remove(&format!("resume {cycle_id}"));
     }

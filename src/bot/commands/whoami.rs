@@ -1,4 +1,4 @@
-//! `/whoami`: who is speaking, as ids tell it, and what they may do.
+//! `/whoami`: names the speaker, their ids and their permissions.
 
 use reveille_base::types::ChatRef;
 

@@ -1,4 +1,4 @@
-//! The speech model, in a program of its own: it is started for the first recording, spoken with by lines, and ends with this value.
+//! The speech model as a child program: started for the first recording, driven by lines, and ended with this value.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -13,12 +13,12 @@ use reveille_base::process::{self, Leashed, Pipes, Spec};
 use reveille_media::Transcript;
 use reveille_media::speech::Unheard;
 
-/// The program that understands speech.
+/// The program that recognises speech.
 const TRANSCRIBER: &str = "reveille-transcriber";
-/// How much is kept of what it complains of, in bytes.
+/// Maximum bytes of stderr to keep.
 const MAX_COMPLAINT_BYTES: u64 = 2_048;
 
-/// The program with its model.
+/// The speech program with its model.
 pub(super) struct SpeechEngine {
     model: PathBuf,
     child: Option<SpeechChild>,
@@ -27,28 +27,29 @@ pub(super) struct SpeechEngine {
 struct SpeechChild {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// What it complained of, once it is over.
+    /// The kept stderr, available after the end.
     complaint: JoinHandle<String>,
     _leashed: Leashed,
 }
 
 impl SpeechEngine {
-    /// Has the model read.
+    /// Starts the program, which loads the model.
     ///
     /// # Errors
-    /// [`Unheard::SetUp`] where that can't be.
+    /// [`Unheard::SetUp`] if the program can't be started; [`Unheard::Later`] if it ends before it has loaded the model.
     pub(super) fn open(model: &Path) -> Result<Self, Unheard> {
         Ok(Self { model: model.to_owned(), child: Some(SpeechChild::start(model)?) })
     }
 
-    /// What is said in a recording. One that kills the program is tried again like any other: the next begins with a new one.
+    /// Transcribes a recording. If it kills the program, the next recording starts a new one, and this recording is
+    /// retried as usual.
     pub(super) fn transcribe(&mut self, recording: &Path) -> Result<Transcript, Unheard> {
         let mut child = match self.child.take() {
             Some(child) => child,
             None => SpeechChild::start(&self.model)?,
         };
         let line = serde_json::to_string(recording).map_err(|error| Unheard::Never(error.to_string()))?;
-        // What a dead one can't take is noticed by its answer.
+        // A dead child is noticed by its missing answer.
         writeln!(child.input, "{line}").ok();
         match child.answer() {
             Some(heard) => {
@@ -62,7 +63,7 @@ impl SpeechEngine {
 
 impl SpeechChild {
     fn start(model: &Path) -> Result<Self, Unheard> {
-        // It needs nothing but the model and what it listens to.
+        // The program needs only the model and the recordings.
         let spec = Spec::new(process::beside(TRANSCRIBER)).args([model]).only_inheriting(&["PATH", "LANG"]);
         let started = Leashed::start_piped(&spec).map_err(|error| Unheard::SetUp(error.to_string()))?;
         let (leashed, Pipes { stdin, stdout, stderr }) = started;
@@ -70,7 +71,7 @@ impl SpeechChild {
             let mut kept = Vec::new();
             let mut stderr = stderr;
             stderr.by_ref().take(MAX_COMPLAINT_BYTES).read_to_end(&mut kept).ok();
-            // The rest is read all the same: a full pipe would stop it.
+            // The rest is read too: a full pipe would block the program.
             std::io::copy(&mut stderr, &mut std::io::sink()).ok();
             String::from_utf8_lossy(&kept).trim().to_owned()
         });
@@ -81,7 +82,7 @@ impl SpeechChild {
         }
     }
 
-    /// Its next line; none if it is over, or says something else.
+    /// Reads the next line. `None` if the program has ended or wrote something unexpected.
     fn answer<T: DeserializeOwned>(&mut self) -> Option<Result<T, Unheard>> {
         let mut line = String::new();
         self.output.read_line(&mut line).ok().filter(|read| *read > 0)?;

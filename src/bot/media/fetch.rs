@@ -1,5 +1,6 @@
-//! Brings the files of messages here, one after the other. Waits are columns, so that a restart keeps them: a rate limit holds
-//! for every file, in full. What a failure means is decided by [`what_follows`].
+//! Fetches the files of messages, one after the other. Waits are stored in columns, so that a restart keeps them. A
+//! rate limit holds
+//! for every file, in full. [`what_follows`] decides the reaction to a failure.
 
 use chrono::TimeDelta;
 
@@ -15,21 +16,21 @@ use super::{
     words,
 };
 
-/// A file that Telegram hands out in a way that can't be used is tried so often: about a day.
+/// Maximum tries, about a day, for a file that Telegram delivers in an unusable way.
 const MAX_TRIES: u32 = 30;
-/// A file that Telegram calls unavailable for now, or gone, in one and the same sentence, is tried so often.
+/// Maximum tries for a file that Telegram reports in one sentence as either temporarily unavailable or gone.
 const MAX_TRIES_UNAVAILABLE: u32 = 3;
 
-/// What follows from a failure.
+/// The reaction to a failure.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    /// Try again after at least this long; `all`: no file before.
+    /// Try again after at least this long; with `all`, no file is tried before.
     Later { at_least: TimeDelta, all: bool },
-    /// It will not be had.
+    /// The file can't be fetched.
     Never,
 }
 
-/// Whether a failure may be the file's own. Where we are at fault, or the way, or our token, it isn't.
+/// Returns `true` if the file itself may be at fault, rather than this machine, the network or the token.
 fn is_fault(error: &FetchError) -> bool {
     match error {
         FetchError::Telegram(TelegramError::Ambiguous { .. }) => true,
@@ -42,7 +43,8 @@ fn is_unavailable(description: &str) -> bool {
     description.contains("temporarily unavailable")
 }
 
-/// What follows from a failure, the `faults`th that counts against the file if it does. What doesn't count is tried for ever.
+/// Decides the reaction to a failure. `faults` is the number of failures that count against the file; others are
+/// retried for ever.
 fn what_follows(error: &FetchError, faults: u32) -> Next {
     let later = Next::Later { at_least: TimeDelta::zero(), all: false };
     let few = |most: u32| {
@@ -97,7 +99,7 @@ pub(super) async fn run(shared: Shared<'_>) {
     }
 }
 
-/// Tries the next file that is due. Says whether there was one.
+/// Tries the next due file. Returns `false` if no file is due or the disk is full.
 async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
     let config = shared.outside.config;
     let Some(file) = shared.store.borrow().next_wanted(shared.outside.clock.now())? else {
@@ -126,7 +128,7 @@ async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreErro
     Ok(true)
 }
 
-/// Fetches a file whole. Gives its path below the workspace and its length.
+/// Fetches a whole file. Returns its path below the workspace and its length.
 async fn fetch(shared: Shared<'_>, file: &Attachment) -> Result<(String, u64), FetchError> {
     if file.file.bytes.is_some_and(|bytes| u64::try_from(bytes).is_ok_and(|bytes| bytes > MAX_FILE_BYTES)) {
         return Err(FetchError::TooLarge);
@@ -140,7 +142,7 @@ async fn fetch(shared: Shared<'_>, file: &Attachment) -> Result<(String, u64), F
     Ok((path, bytes))
 }
 
-/// Writes down what follows from a failure.
+/// Records the reaction to a failure.
 fn fell_through(shared: Shared<'_>, file: &Attachment, error: &FetchError) -> Result<(), StoreError> {
     let now = shared.outside.clock.now();
     let tries = file.attempts.saturating_add(1);

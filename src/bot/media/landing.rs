@@ -1,5 +1,6 @@
-//! A file on its way to the disk: written beside its place, synced, then moved there, so that what stands in its place is whole
-//! and stays through a power cut. What a killed bot left beside is removed when the next one begins.
+//! Writes a file next to its destination, syncs it and moves it there, so that the destination only ever holds whole
+//! files, even
+//! after a power cut. The next bot removes what a killed bot left behind.
 
 use std::{
     fs::{self, File},
@@ -9,10 +10,10 @@ use std::{
 
 use reveille_base::file;
 
-/// What the name of a file on its way ends with.
+/// Name ending of a partial file.
 pub(crate) const PART: &str = ".part";
 
-/// A file on its way; dropped before it is kept, it is removed.
+/// A partial file, removed on drop unless it was kept.
 #[derive(Debug)]
 pub(crate) struct Landing {
     file: File,
@@ -21,12 +22,12 @@ pub(crate) struct Landing {
 }
 
 impl Landing {
-    /// Begins a file that shall stand at `place`, in a directory that is made if need be.
+    /// Creates the partial file for the destination `place`, with its directory if needed.
     pub(crate) fn begin(place: &Path) -> io::Result<Self> {
         let folder = file::directory_of(place);
         if !folder.is_dir() {
             file::create_private_dir(folder)?;
-            // Its own entry, too, has to outlast a power cut.
+            // The directory's own entry must survive a power cut too.
             file::sync(file::directory_of(folder))?;
         }
         let part = file::add_ending(place, PART);
@@ -39,7 +40,7 @@ impl Landing {
         self.file.write_all(bytes)
     }
 
-    /// Puts the file, now whole, in its place.
+    /// Moves the file, now whole, to its destination.
     pub(crate) fn keep(self) -> io::Result<()> {
         // fault: fetched-file-moved-place
         self.file.sync_all()?;
@@ -49,12 +50,12 @@ impl Landing {
 
 impl Drop for Landing {
     fn drop(&mut self) {
-        // After it was moved there is nothing to remove.
+        // After the move there is nothing to remove.
         file::remove_if_there(&self.part).ok();
     }
 }
 
-/// Removes what was left on its way in a folder. Says how many files.
+/// Removes the partial files in a folder and returns their number.
 pub(super) fn sweep(folder: &Path) -> io::Result<usize> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),

@@ -1,6 +1,7 @@
-//! Has recordings written down: starts the child that listens when there is one to listen to, one child at a time, and sees to
-//! its end. It dies with the bot, and when all work is stopped: such an end costs no recording one of its tries. Where there is
-//! nothing to listen with, no recording holds its message up.
+//! Runs the listening child: starts one at a time when a recording is due, and watches its end. The child dies with
+//! the bot, and when
+//! all work is stopped; such an end doesn't count as a try of the recording. Without a speech model, no message waits
+//! for its recording.
 
 use std::{
     cell::RefCell, ffi::OsString, os::unix::process::ExitStatusExt as _, path::PathBuf, process::ExitStatus,
@@ -18,22 +19,22 @@ use reveille_store::StoreError;
 
 use super::{LOOK_EVERY, Shared, words};
 
-/// How long a child may work; what it hasn't listened to by then is the next one's.
+/// Maximum run time of a child. The next child takes the remaining recordings.
 const CHILD_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
-/// The shortest time between the end of a child and the start of the next.
+/// Minimum time between the end of a child and the start of the next.
 const CHILD_GAP: Duration = Duration::from_secs(1);
-/// The same after one that failed as a whole: each recording's own failures are in the store.
+/// The same after a child that failed as a whole. Failures of single recordings are in the store.
 const CHILD_GAP_FAILED: Duration = Duration::from_secs(60);
-/// How often it is looked whether all work was stopped while a child listens: a terminal rings no bell.
+/// How often to check for a stop of all work while a child listens: a terminal rings no bell.
 const LOOK_WHILE_LISTENING: Duration = Duration::from_secs(1);
 
-/// Who listens.
+/// The state of the listening child.
 #[derive(Debug, Default)]
 pub(super) struct Listener {
     working: Option<Working>,
-    /// When the next one may begin.
+    /// Earliest start of the next child.
     from: Option<Instant>,
-    /// The last one, if it was asked to end by somebody else: with us, as it turns out when we are asked, too.
+    /// The last child, if someone else asked it to end. Probably the bot is asked as well, a moment later.
     asked_to_end: Option<u32>,
 }
 
@@ -43,7 +44,6 @@ struct Working {
     until: Instant,
 }
 
-/// Works for ever.
 pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, transcriber: Option<PathBuf>) {
     let mut children = match signal(SignalKind::child()) {
         Ok(children) => children,
@@ -81,8 +81,7 @@ pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, transc
 }
 
 impl Listener {
-    /// Starts a child if there is something to listen to, ends the one there is if nobody is to. Says how long to wait for the
-    /// next look.
+    /// Starts a child if a recording is due, and ends it if all work is stopped. Returns the wait until the next step.
     fn step(
         &mut self,
         shared: Shared<'_>,
@@ -130,7 +129,7 @@ impl Listener {
         }
     }
 
-    /// Takes note of a child's end, and ends one that has worked for too long.
+    /// Collects a child that has ended, and ends one that has worked for too long.
     fn reap(&mut self, shared: Shared<'_>) {
         let Some(mut working) = self.working.take() else { return };
         let gap = match working.child.try_wait() {
@@ -157,7 +156,7 @@ impl Listener {
         self.from = Some(Instant::now() + gap);
     }
 
-    /// The bot ends in order: who listens ends with it.
+    /// Ends the child in order with the bot.
     pub(super) fn end(mut self, shared: Shared<'_>) {
         self.reap(shared);
         if let Some(working) = self.working.take() {
@@ -168,7 +167,7 @@ impl Listener {
     }
 }
 
-/// Ends a child at work and takes the try back that it was at. The bot writes that once nobody else does.
+/// Ends a child and takes back its try in progress. The bot writes this once the child is gone.
 fn end(shared: Shared<'_>, working: Working) {
     let pid = working.child.id();
     drop(working);
@@ -181,7 +180,7 @@ fn take_back(shared: Shared<'_>, listener: u32) {
     }
 }
 
-/// Whoever stops all that belongs to the bot (a service manager, a shutdown) asks its children at the same moment.
+/// Returns `true` for SIGTERM. A service manager or a shutdown signals the bot and its children at the same moment.
 fn was_asked_to_end(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::TERM.as_raw())
 }

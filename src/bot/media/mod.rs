@@ -1,8 +1,8 @@
-//! What becomes of the files that come with messages, beside the polling and never in its way: `fetch` brings them here,
-//! `listen` has speech among them written down by a child process (`transcriber`), so that the bot stays small.
+//! Handles the files of messages beside the polling, without delaying it. `fetch` downloads them. `listen` has recordings
+//! transcribed by a child process (`transcriber`), so that the bot stays small.
 //!
-//! Both go from what the store says: killed anywhere, the next bot goes on where this one was. They and the child are the only
-//! ones that write the steps of a file.
+//! Both follow the store's rows, so that after a kill the next bot continues. Only they and the child write the state
+//! of a file.
 
 mod engine;
 mod fetch;
@@ -23,25 +23,25 @@ pub(crate) use landing::{Landing, PART};
 
 use super::BotContext;
 
-/// How often it is looked for files without another reason.
+/// How often to look for files without another reason.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// The shortest wait until a time that the store names.
+/// The shortest wait for a time in the store.
 const LOOK_GAP: Duration = Duration::from_millis(50);
 
-/// Who wakes whom.
+/// Notifications between the tasks.
 #[derive(Debug, Default)]
 pub(super) struct Bells {
-    /// Messages were stored: there may be files to fetch.
+    /// Messages were stored, perhaps with files to fetch.
     pub(super) arrived: Notify,
-    /// All work was ordered to stop, or to go on: who listens is to end, or may begin.
+    /// All work was ordered to stop or resume, so the listener must end or may start.
     pub(super) ordered: Notify,
-    /// A file was fetched: there may be something to listen to.
+    /// A file was fetched, perhaps a recording.
     kept: Notify,
-    /// A file has come to rest: its message may be given to a model.
+    /// A file is final, so a model may get its message.
     pub(super) settled: Notify,
 }
 
-/// What both work with. The store is borrowed between two waits only.
+/// The dependencies of both tasks. They borrow the store only between two waits.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     outside: BotContext<'a>,
@@ -50,7 +50,7 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// How long to wait for what the store says is due later.
+    /// Returns the wait until the store's next due file.
     fn wait(&self) -> Duration {
         let now = self.outside.clock.now();
         let next_at = self.store.borrow().next_file_step_at(now).ok().flatten();
@@ -59,8 +59,9 @@ impl Shared<'_> {
     }
 }
 
-/// Works until the other end of `running` is gone, and then ends who listens in order. `transcriber`: a program that listens in place
-/// of this one.
+/// Works until the sender of `running` is dropped, then ends the listener in order. `transcriber` is a program that
+/// replaces the
+/// listening child's speech model.
 pub(super) async fn tend(
     outside: BotContext<'_>,
     store: &RefCell<Store>,

@@ -1,5 +1,6 @@
-//! The child that listens: works through the recordings that are due and ends, which gives back the memory that a speech model
-//! takes. One at a time, by a flock; what it writes nobody else does.
+//! The listening child: transcribes the due recordings and ends, which frees the memory of the speech model. A flock
+//! admits one child
+//! at a time, and only the child writes its results.
 
 use std::path::{Path, PathBuf};
 
@@ -18,41 +19,42 @@ use reveille_store::{
 
 use super::{engine::SpeechEngine, words};
 
-/// A recording that can't be made out is tried so often.
+/// Maximum tries for a recording that can't be transcribed.
 const MAX_TRIES: u32 = 3;
-/// Recordings that one child works through at most: each is decided upon or put off, so that there is an end.
+/// Maximum recordings per child. Each is settled or postponed, so that the loop ends.
 const MAX_RECORDINGS: usize = 500;
-/// How long a program in place of the speech model may take for one recording.
+/// Time limit per recording for a program that replaces the speech model.
 const PROGRAM_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10 * 60);
 
-/// Why the child ended early. What it had done by then is kept.
+/// The reason the child ended early. Earlier results are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum TranscriberError {
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The flock's file.
+    /// The lock file can't be used.
     #[error(transparent)]
     Lock(LockError),
-    /// The program that understands speech was over before it had read its model, as without memory for it. No recording is at fault.
+    /// The speech program ended before it had loaded its model, for example for lack of memory. The recordings aren't
+    /// at fault.
     #[error("{0}")]
     Engine(Unheard),
 }
 
-/// What turns a recording, by its path, into words.
+/// Transcribes the recording at a path.
 pub type TranscribeFn = Box<dyn FnMut(&Path) -> Result<Transcript, Unheard>>;
 
-/// The speech model that the settings name.
+/// Starts the speech model that the settings name.
 ///
 /// # Errors
-/// [`Unheard::SetUp`] where there is none, or none that can be read.
+/// [`Unheard::SetUp`] if no model is set or the speech program can't be started.
 pub fn engine(model: Option<&Path>) -> Result<TranscribeFn, Unheard> {
     let model = model.ok_or_else(|| Unheard::SetUp("WHISPER_MODEL isn't set".to_owned()))?;
     let mut engine = SpeechEngine::open(model)?;
     Ok(Box::new(move |recording| engine.transcribe(recording)))
 }
 
-/// A program in place of the speech model: it is given the path, and prints a [`Transcript`] as JSON.
+/// Returns a transcriber that runs `program` with the recording's path and reads a [`Transcript`] as JSON from its output.
 pub fn by_program(program: PathBuf) -> TranscribeFn {
     Box::new(move |recording| {
         let spec = Spec::new(&program).args([recording]).timeout(PROGRAM_TIMEOUT);
@@ -66,10 +68,10 @@ pub fn by_program(program: PathBuf) -> TranscribeFn {
     })
 }
 
-/// Works through all that is due. `open` is asked when there is something to listen to. Another one at work is no error.
+/// Transcribes all due recordings. Calls `open` only if there is one. Another child at work is no error.
 ///
 /// # Errors
-/// The store's, or the lock file's.
+/// If the store or the lock file fails, or the speech program ends before it has loaded its model.
 pub fn work(
     config: &Config,
     clock: &dyn Clock,
@@ -108,7 +110,7 @@ pub fn work(
     Ok(())
 }
 
-/// Listens to one recording. None when it has been tried too often, and is given up.
+/// Transcribes one recording. `None` if it is given up after too many tries.
 fn listen(
     config: &Config,
     clock: &dyn Clock,
@@ -118,7 +120,7 @@ fn listen(
 ) -> Result<Option<Result<Transcript, Unheard>>, StoreError> {
     let now = clock.now();
     if file.attempts >= MAX_TRIES {
-        // Every try has ended with the end of its listener.
+        // The listener has died in every try.
         let why = file.error.as_deref().unwrap_or("it can't be listened to");
         store.file_unhearable(file, why, &words::unheard(file, why, config.timezone), now)?;
         return Ok(None);
@@ -130,7 +132,7 @@ fn listen(
     Ok(Some(transcriber(&path)))
 }
 
-/// Writes down what listening came to.
+/// Records the result of a transcription.
 fn settle(
     config: &Config,
     clock: &dyn Clock,

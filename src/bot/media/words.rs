@@ -1,10 +1,10 @@
-//! What people are told of a file that didn't become what they sent it for. Each says what happened, what is kept, what to do.
+//! Notices about files that couldn't be used: the event, what is kept, and what to do.
 
 use reveille_base::zone::Tz;
 use reveille_media::words::name;
 use reveille_store::{Attachment, NewOutgoing};
 
-/// A file couldn't be fetched and won't be.
+/// The notice about a file that can't be fetched.
 pub(super) fn unfetched(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
     let what = called(file, tz);
     notice(
@@ -15,7 +15,7 @@ pub(super) fn unfetched(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
     )
 }
 
-/// A recording couldn't be understood and won't be.
+/// The notice about a recording that can't be transcribed.
 pub(super) fn unheard(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
     let what = called(file, tz);
     let place = file.path.as_deref().unwrap_or("an unknown place");
@@ -25,7 +25,7 @@ pub(super) fn unheard(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
     )
 }
 
-/// There is nothing to listen with. `why` says what is wrong with what was set.
+/// The notice about a missing speech model. `why` explains a faulty setting.
 pub(super) fn no_model(file: &Attachment, why: Option<&str>) -> NewOutgoing {
     let text = match why {
         None => {
@@ -42,7 +42,7 @@ pub(super) fn no_model(file: &Attachment, why: Option<&str>) -> NewOutgoing {
     notice(file, text)
 }
 
-/// `your voice note from 14:03`.
+/// Names a file, such as `your voice note from 14:03`.
 fn called(file: &Attachment, tz: Tz) -> String {
     let at = file.received_at.map(|at| format!(" from {}", at.with_timezone(&tz).format("%H:%M"))).unwrap_or_default();
     format!("your {}{at}", name(&file.file.kind))

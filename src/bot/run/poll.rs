@@ -1,4 +1,4 @@
-//! What Telegram is asked, and what it answers.
+//! Requests to Telegram and their results.
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
@@ -8,47 +8,47 @@ use reveille_channels::telegram::{self, Inbox, RawUpdate, Telegram, TelegramErro
 
 use crate::bot::{poll_turn::PollTurn, room};
 
-/// How long Telegram may hold a poll, in seconds.
+/// Maximum time, in seconds, that Telegram may hold a poll.
 const POLL_TIMEOUT_S: u32 = 50;
-/// Updates per poll; Telegram gives at most so many.
+/// Updates per poll, which is Telegram's limit.
 const POLL_LIMIT: u8 = 100;
-/// The shortest time between two polls that bring nothing: a server that doesn't wait isn't asked in a tight loop.
+/// Minimum time between two empty polls, so that a server that doesn't wait isn't polled in a tight loop.
 const EMPTY_POLL_MIN: Duration = Duration::from_secs(1);
 
-/// Where updates come from.
+/// The source of updates.
 #[derive(Clone)]
 pub(super) struct UpdateSource {
-    /// Whether it is this machine's turn to poll.
+    /// This machine's turn to poll.
     pub(super) turn: PollTurn,
-    /// What a webhook has left; none: they are polled.
+    /// The updates that a webhook has left. `None` if the bot polls.
     pub(super) inbox: Option<Rc<RefCell<Inbox>>>,
 }
 
-/// What Telegram is asked next.
+/// The next request.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PollRequest {
-    /// Who the bot is.
+    /// The bot's identity.
     Me,
-    /// What has come from this offset on.
+    /// Updates from this offset on.
     Updates {
         offset: Option<i64>,
-        /// Whether it is looked who else fetches them, should somebody.
+        /// Whether to find out who else fetches updates, in case of a conflict.
         explains_rival: bool,
     },
-    /// Nothing for now: there is no room for what would come.
+    /// Nothing for now, since the disk has no room.
     Nothing,
-    /// Nothing before it is this machine's turn.
+    /// Wait for this machine's turn.
     Turn,
 }
 
-/// What it answered.
+/// The result of a request.
 pub(super) enum Polled {
     Met(telegram::Me),
     Updates(Vec<RawUpdate>),
     Nothing,
 }
 
-/// Whether more may come after it.
+/// Returns `true` if more updates may follow.
 pub(super) fn brings_more(polled: &Result<Polled, TelegramError>) -> bool {
     match polled {
         Ok(Polled::Met(_)) => true,
@@ -57,7 +57,7 @@ pub(super) fn brings_more(polled: &Result<Polled, TelegramError>) -> bool {
     }
 }
 
-/// One call to Telegram, after a wait.
+/// Waits, then makes one request.
 pub(super) async fn ask(
     telegram: &Telegram,
     source: &UpdateSource,
@@ -102,7 +102,7 @@ pub(super) async fn ask(
     Ok(Polled::Updates(updates))
 }
 
-/// Who else fetches the messages, as far as Telegram tells: a webhook is named by its host, never by its whole address.
+/// Describes the rival poller, as far as Telegram knows. A webhook is named by its host only, never by its full address.
 async fn rival(telegram: &Telegram, said: String) -> String {
     match telegram.get_webhook_info().await.map(|webhook| webhook.host()) {
         Ok(Some(host)) => format!(

@@ -1,4 +1,4 @@
-//! What a poll has brought is stored, with the answers to its commands; what went wrong with it is told and noted.
+//! Stores the result of a poll with the answers to its commands, and records and reports failures.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -15,12 +15,11 @@ use crate::bot::{
     trouble::Advice,
 };
 
-/// How often it is written down that polls are completed, when they bring nothing.
+/// How often to record that polls succeed, if they are empty.
 const NOTE_POLL_EVERY: TimeDelta = TimeDelta::seconds(60);
 
 impl Bot<'_> {
-    /// Takes in what a call to Telegram brought. Says how long to wait before the next one and whether a message was
-    /// stored.
+    /// Takes in the result of a request. Returns the wait before the next one, and `true` if a message was stored.
     pub(super) fn take_in(&mut self, polled: Result<Polled, TelegramError>) -> Result<(Duration, bool), BotError> {
         let updates = match polled {
             Ok(Polled::Updates(updates)) => Some(updates),
@@ -31,7 +30,7 @@ impl Bot<'_> {
                 self.me = Some(me);
                 // fault: new-bot-never-reports
                 report_in(&mut self.store, self.outside, true);
-                // A menu is for as long as a token is; a turn leaves it as it is.
+                // The menu lasts as long as the token; a single turn leaves it alone.
                 self.told.is_known.send_replace(!self.is_turn());
                 None
             }
@@ -39,10 +38,10 @@ impl Bot<'_> {
                 return Err(BotError::Unauthorized(error));
             }
             Err(error) => {
-                // What went wrong may lie in the connection, or in what was known of the network when it was made.
+                // The cause may lie in the connection, or in the state of the network when it was made.
                 self.outside.telegram.reconnect();
                 let advice = self.telegram_trouble.with_telegram(&error, fastrand::f64());
-                // A network that is away for a moment says nothing of the bot; a silence for long is told of by itself.
+                // A short network outage says nothing about the bot, and a long silence is reported separately.
                 let is_network = matches!(
                     error,
                     TelegramError::NotSent { .. } | TelegramError::Ambiguous { .. } | TelegramError::RetryAfter(_)
@@ -72,7 +71,7 @@ impl Bot<'_> {
                 Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0 || accepted.has_orders))
             }
             Err(error) => {
-                // The offset stays where it is: Telegram gives the same batch again.
+                // The offset stays, so Telegram sends the same batch again.
                 let advice = self.store_trouble.with_store(&error, fastrand::f64());
                 self.outage = self.store_trouble.for_chat(&error);
                 Ok((tell(advice), false))
@@ -118,7 +117,7 @@ impl Bot<'_> {
         accepted.answers.extend(self.carry_out_rules(now));
         if !accepted.stored.is_empty() {
             for receipt in receipt::of(&reading.batch.messages) {
-                // One that has no place is left out: it is a courtesy.
+                // A receipt that finds no room is dropped as a courtesy.
                 self.told.receipts.try_send(receipt).ok();
             }
         }
@@ -137,7 +136,7 @@ impl Bot<'_> {
         // A guest's cycle starts no program that a wake waits for.
         if accepted.orders.iter().any(|order| matches!(order, Order::Stop { is_owners: true })) {
             let lock_path = config.lock_path();
-            // The order is durable. This takes seconds, and what comes meanwhile isn't kept waiting for it.
+            // The order is durable. Ending takes seconds, and new messages must not wait for it.
             let ending = std::thread::Builder::new().spawn(move || cycle::stop::end_children(&lock_path));
             if let Err(error) = ending {
                 tracing::warn!(%error, "what a wake has started isn't ended from here; the wake itself sees the order");
@@ -146,7 +145,7 @@ impl Bot<'_> {
         Ok(accepted)
     }
 
-    /// Writes rules that were ordered, and takes back what is to go. What can't be noted now is tried again with the next batch.
+    /// Adds and removes the ordered rules. Failures are retried with the next batch.
     pub(super) fn carry_out_rules(&mut self, now: DateTime<Utc>) -> Vec<i64> {
         rules::carry_out_rules(&mut self.store, self.outside.config, self.outside.redactor, now).unwrap_or_else(
             |error| {
@@ -156,14 +155,14 @@ impl Bot<'_> {
         )
     }
 
-    /// Whether a new bot could run in this one's place. Else the chat is told why not.
+    /// Returns `true` if a new bot could replace this one. Otherwise tells the chat the reason.
     fn may_restart(&mut self, accepted: &mut Accepted, now: DateTime<Utc>) -> bool {
         let Some(why) = restart::obstacle(self.outside.config) else { return true };
         accepted.answers.extend(self.refuse_restart(&why, now));
         false
     }
 
-    /// Tells who wanted a restart why there is none. Says what is to be sent.
+    /// Tells whoever asked why the restart is impossible. Returns the messages to send.
     pub(super) fn refuse_restart(&mut self, why: &str, now: DateTime<Utc>) -> Vec<i64> {
         let text = self.outside.redactor.redact(&restart::refusal(why));
         tracing::warn!("asked to start anew, which isn't possible: {why}");
@@ -173,7 +172,7 @@ impl Bot<'_> {
         })
     }
 
-    /// Tells chats of which very many messages wait.
+    /// Notifies chats with very many waiting messages.
     fn note_floods(&mut self, batch: &Batch, accepted: &mut Accepted, now: DateTime<Utc>) {
         let chats: BTreeSet<ChatRef> = batch.messages.iter().map(|message| message.chat).collect();
         for chat in chats {
@@ -184,25 +183,26 @@ impl Bot<'_> {
         }
     }
 
-    /// Writes down why polls fail, for those who ask how it goes.
+    /// Records the reason for failing polls, for status reports.
     fn note_poll_failed(&mut self, error: &TelegramError) {
         let (why, now) = (self.outside.redactor.redact(&error.to_string()), self.outside.clock.now());
-        // With the next poll that is completed it is over.
+        // The next successful poll clears it.
         self.noted_at = None;
         if let Err(error) = self.store.trouble(UpkeepKind::Poll, &why, now) {
             tracing::debug!(%error, "that polls fail is not written down");
         }
     }
 
-    /// Writes down that a poll was completed, with a word to those who may have lost messages after a stretch of silence. A poll that
-    /// brought something is about to be stored anyway: what it ends must be told before it is.
+    /// Records a successful poll and notifies people who may have lost messages in a long silence. Before a batch is
+    /// stored this must
+    /// succeed, because storing ends the silence.
     fn note_poll(&mut self, brings_something: bool) -> Result<(), StoreError> {
-        // A turn says nothing of how long nobody was listening: the webhook does.
+        // A single turn can't tell how long nobody listened; the webhook can.
         if self.is_turn() {
             return Ok(());
         }
         let (bot_id, now) = (self.outside.telegram.bot_id(), self.outside.clock.now());
-        // By the clock of the wall, which goes on while the machine sleeps.
+        // By the wall clock, which goes on while the machine sleeps.
         if self.noted_at.is_some_and(|at| (now - at).abs() < NOTE_POLL_EVERY) {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl Bot<'_> {
     }
 }
 
-/// Says what is to be said and gives the wait.
+/// Logs the advice and returns the wait.
 fn tell(advice: Advice) -> Duration {
     if let Some(text) = advice.say {
         tracing::warn!("{text}");
@@ -232,7 +232,7 @@ fn tell(advice: Advice) -> Duration {
     advice.wait
 }
 
-/// What a chat is told when very many messages of it wait.
+/// The notice for a chat with very many waiting messages.
 fn flood(chat: ChatRef, waiting: i64) -> NewOutgoing {
     let text = format!(
         "{waiting} of your messages are waiting. All are safe: I'll answer them {} at a time, oldest first, in turn with everybody \

@@ -1,4 +1,4 @@
-//! Wakes are started when the nudger says so, and their ends are noticed.
+//! Starts wakes when the nudger decides so, and notices their ends.
 
 use std::process::Child;
 
@@ -13,7 +13,7 @@ use crate::bot::{
 };
 
 impl Bot<'_> {
-    /// Tells the nudger and does what it says until it wants to wait. Breaks when all is over.
+    /// Passes an event to the nudger and carries out its actions until it wants to wait. Breaks when the bot should end.
     pub(super) fn nudge(&mut self, mut event: NudgeEvent) -> std::ops::ControlFlow<()> {
         loop {
             let action = self.nudger.on(event, self.began.elapsed());
@@ -41,7 +41,7 @@ impl Bot<'_> {
         let waiting = match looked.and_then(|()| cycle::waiting(&self.store, config, now)) {
             Ok(waiting) => waiting,
             Err(error) => {
-                // Polling goes on: what comes is stored as soon as that is possible.
+                // Polling continues: messages are stored as soon as possible.
                 if self.look_trouble.with_store(&error, 1.0).say.is_some() {
                     tracing::warn!(%error, "the queue could not be read; it is tried again until it can");
                 }
@@ -49,7 +49,7 @@ impl Bot<'_> {
             }
         };
         self.look_trouble.over();
-        // One that stopped is no reason to wait: the wake that is started replaces it.
+        // A stalled wake is no reason to wait: the new wake replaces it.
         let is_held = wake_lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
         self.told.is_running.send_replace(is_held);
         NudgeEvent::Looked(StoreLook {
@@ -59,7 +59,7 @@ impl Bot<'_> {
         })
     }
 
-    /// Starts a wake; its end is told by a signal.
+    /// Starts a wake; a signal reports its end.
     fn start_wake(&mut self) -> NudgeEvent {
         let start = if self.is_turn() { wake::start_turn } else { wake::start };
         match start(&self.wake, &self.outside.config.settings_arguments()) {
@@ -77,7 +77,7 @@ impl Bot<'_> {
         }
     }
 
-    /// Whether the wake that was started shows no life any more: then another one may take over.
+    /// Stops waiting for a wake that shows no life, so that another may replace it. Returns `true` if there was one.
     pub(super) fn lets_go(&mut self) -> bool {
         let config = self.outside.config;
         let holder = wake_lock::read(&config.lock_path());
@@ -91,7 +91,7 @@ impl Bot<'_> {
         true
     }
 
-    /// Whether the wake has ended.
+    /// Collects the wake. Returns `true` if it has ended.
     pub(super) fn reap(&mut self) -> bool {
         self.stopped.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         self.adopted.retain(|child| !process::has_ended(*child));

@@ -1,4 +1,4 @@
-//! `wake approvals`: the questions that wait for a person, decided at this machine.
+//! `wake approvals`: lists and decides the open questions on this machine.
 
 use std::{
     io::{BufRead as _, IsTerminal as _, Read as _},
@@ -17,9 +17,9 @@ use reveille_store::{Approval, ApprovalState, Store, StoreError};
 
 use super::{complain, failed, out::prompt, print, print_exactly, print_json, values};
 
-/// Questions that `wake approvals list --all` shows.
+/// Maximum questions of `wake approvals list --all`.
 const SHOWN_MAX: usize = 50;
-/// The longest answer that is read, in bytes.
+/// Maximum bytes of an answer.
 const MAX_ANSWER_BYTES: u64 = 1024;
 
 #[derive(Debug, Subcommand)]
@@ -74,7 +74,7 @@ Examples:
 }
 
 impl ApprovalsCommand {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         match self {
             Self::List { json, .. } | Self::Approve { json, .. } | Self::Deny { json, .. } => *json,
@@ -83,7 +83,7 @@ impl ApprovalsCommand {
     }
 }
 
-/// Carries it out. None: something was decided, and a wake is to go on.
+/// Carries out the command. `None` if a question was decided and a wake should resume the work.
 pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> Option<ExitCode> {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
@@ -105,7 +105,7 @@ pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> 
     done.unwrap_or_else(|error| Some(failed(&error)))
 }
 
-/// Decides these questions. One that isn't open is named; the others are decided all the same.
+/// Decides these questions. Reports those that aren't open and still decides the others.
 fn decide(config: &Config, store: &mut Store, ids: &[i64], is_approval: bool) -> Result<Option<ExitCode>, StoreError> {
     let (mut has_decided, mut refused) = (false, None);
     for id in ids {
@@ -118,7 +118,7 @@ fn decide(config: &Config, store: &mut Store, ids: &[i64], is_approval: bool) ->
     Ok(if has_decided { None } else { refused })
 }
 
-/// Says why a question can't be decided.
+/// Explains why a question can't be decided.
 fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreError> {
     let now = config.clock().now();
     let why = match store.approval(id)? {
@@ -132,7 +132,7 @@ fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreEr
     Ok(ExitCode::from(super::EXIT_FAILED))
 }
 
-/// Allows an action for good: shows the rule, and adds it after a yes.
+/// Allows an action permanently: shows the rule, and adds it after a yes.
 fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<ExitCode>, StoreError> {
     let now = config.clock().now();
     let Some(approval) = store.approval(id)?.filter(|asked| is_open(asked, now)) else {
@@ -170,15 +170,15 @@ fn is_open(asked: &Approval, now: DateTime<Utc>) -> bool {
     asked.state == ApprovalState::Pending && !asked.is_expired(now)
 }
 
-/// Asks whether a rule is added.
+/// Asks for consent to a new rule.
 pub(super) const ADD_IT: &str = "Add this rule, and allow it now? y or n: ";
 
-/// Whether an answer is a yes.
+/// Returns `true` for a yes.
 pub(super) fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// The rule that allows a question's action for good, with what it means; none: that isn't offered.
+/// Renders the rule that would allow the action permanently, with an explanation. `None` if no rule is offered.
 pub(super) fn rule(config: &Config, approval: &Approval) -> Option<String> {
     let rule = approval.rule.and_then(|_| standing::rule_of(&approval.tool, &approval.action))?;
     Some(format!(
@@ -188,14 +188,16 @@ pub(super) fn rule(config: &Config, approval: &Approval) -> Option<String> {
     ))
 }
 
-/// Adds the rule of a question, and decides it so: false, and nothing is added, if somebody else has decided it. Or what went wrong.
+/// Adds the rule of a question and allows its action. `Ok(false)` if someone else has decided it; then nothing is
+/// added. The inner error is a
+/// message for the person.
 pub(super) fn add_rule(
     config: &Config,
     store: &mut Store,
     approval: &Approval,
 ) -> Result<Result<bool, String>, StoreError> {
     let now = config.clock().now();
-    // Meanwhile the person read the rule.
+    // Time has passed while the person read the rule.
     if !store.approval(approval.id)?.is_some_and(|asked| is_open(&asked, now)) {
         return Ok(Ok(false));
     }
@@ -242,7 +244,7 @@ fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), 
     Ok(())
 }
 
-/// A question as it stands in the list.
+/// Renders a question for the list.
 fn described(config: &Config, approval: &Approval) -> String {
     let Approval { id, state, .. } = approval;
     let state = match state {
@@ -260,7 +262,7 @@ fn described(config: &Config, approval: &Approval) -> String {
     format!("{}{state}\n", asked(approval))
 }
 
-/// An open question for whoever can answer it in place.
+/// Renders an open question for whoever can answer it at the prompt.
 pub(super) fn in_place(config: &Config, approval: &Approval) -> String {
     format!("{}Expires {}.\n", asked(approval), until(config, approval))
 }
@@ -271,7 +273,7 @@ fn until(config: &Config, approval: &Approval) -> String {
     until.unwrap_or_else(|| "?".to_owned())
 }
 
-/// What is asked: one sentence, the rest of the action whole, and why.
+/// Renders the question: one sentence, the rest of the action in full, and the reasons.
 fn asked(approval: &Approval) -> String {
     let Approval { id, tool, action, reasons, origin, named, .. } = approval;
     let described = approval_text::describe(tool, action);

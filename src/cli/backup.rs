@@ -1,4 +1,4 @@
-//! `wake backup`: all of it in one file, and back.
+//! `wake backup`: saves everything in one file, and restores it.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -65,7 +65,7 @@ Examples:
 }
 
 impl BackupCommand {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         match self {
             Self::Create { json, .. } | Self::Verify { json, .. } | Self::Restore { json, .. } => *json,
@@ -73,14 +73,14 @@ impl BackupCommand {
     }
 }
 
-/// What `verify` found, as JSON.
+/// The result of `verify`, as JSON.
 #[derive(serde::Serialize)]
 struct VerifiedBackup {
     manifest: BackupManifest,
     set_aside: SetAside,
 }
 
-/// Makes, verifies or restores a backup.
+/// Creates, verifies or restores a backup.
 pub(super) fn run(config: &Config, command: &BackupCommand, json: bool) -> ExitCode {
     let now = config.clock().now();
     let done = match command {

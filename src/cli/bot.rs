@@ -1,4 +1,4 @@
-//! `bot`: the door to Telegram, and sending a message by hand.
+//! `bot`: runs the connection to Telegram, and sends messages by hand.
 
 use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::bot::{self, BotContext, BotEnd, BotError, BotMode, Sending};
 
-/// The longest text that is sent, in bytes: some thirty of Telegram's messages.
+/// Maximum bytes of a text to send, about thirty Telegram messages.
 const MAX_TEXT_BYTES: u64 = 100_000;
 
 /// Connects to Telegram: stores what allowed chats write, and starts a wake for it.
@@ -143,7 +143,7 @@ enum WebhookAction {
     },
 }
 
-/// Its arguments, for completions and the manual.
+/// Builds the arguments, for completions and the manual.
 pub(super) fn command() -> clap::Command {
     Arguments::command()
 }
@@ -158,7 +158,7 @@ pub(super) fn main() -> ExitCode {
 }
 
 fn main_of(arguments: Arguments) -> ExitCode {
-    // A fleet has settings of its own.
+    // A fleet has its own settings.
     #[cfg(feature = "fleet")]
     if let (None, super::fleet::FleetReceiver { webhook: Some(port), fleet: Some(dir), workers }) =
         (&arguments.command, &arguments.run.fleet)
@@ -188,16 +188,16 @@ fn run(config: &Config, arguments: &RunArguments) -> ExitCode {
         if let Some(code) = run_once(config, arguments, BotMode::Polling) {
             return code;
         }
-        // Only a failure comes back from there.
+        // This returns only on failure.
         let error = process::start_anew();
         complain(&format!("The bot couldn't be started anew: {error}. It runs on."));
         bot::cannot_restart(config, config.clock().as_ref(), &error.to_string());
     }
 }
 
-/// One turn, and what waits for the next.
+/// Runs a single turn, and prints the work for the next.
 fn one_turn(config: &Config, arguments: &RunArguments) -> ExitCode {
-    // A restart is the next turn.
+    // The next turn counts as a restart.
     let code = run_once(config, arguments, BotMode::Turn).unwrap_or(ExitCode::SUCCESS);
     if code != ExitCode::SUCCESS {
         return code;
@@ -205,7 +205,7 @@ fn one_turn(config: &Config, arguments: &RunArguments) -> ExitCode {
     turn::print_due(config, config.clock().now()).map_or_else(|error| failed(&error), |()| code)
 }
 
-/// Runs it until it ends; none: it is to be started anew.
+/// Runs the bot until it ends. `None` if it should restart.
 fn run_once(config: &Config, arguments: &RunArguments, mode: BotMode) -> Option<ExitCode> {
     let RunArguments { unless_running, wake, transcriber, .. } = arguments;
     let (telegram, runtime) = match (open_telegram(config), super::runtime()) {
@@ -281,7 +281,7 @@ fn not_stored(why: &str) -> ExitCode {
     ExitCode::from(EXIT_FAILED)
 }
 
-/// The settings, joined with who paired. No store is made for it.
+/// The settings together with paired people. Creates no store.
 fn with_people(config: &Config) -> Result<Config, StoreError> {
     cycle::workspace::check(config)?;
     match database::open_if_made(config)? {
@@ -303,7 +303,7 @@ fn check(config: &Config, chat: ChatRef, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads one byte more than can be sent, so that a longer text is refused and not cut.
+/// Reads up to one byte over the limit, so that a longer text is refused rather than cut.
 fn read_stdin() -> std::io::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)?;
@@ -336,7 +336,7 @@ fn show(sending: &Sending, config: &Config) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What the bot can't do without.
+/// Connects to Telegram, or returns the exit code if the settings don't allow it.
 pub(super) fn open_telegram(config: &Config) -> Result<Telegram, ExitCode> {
     config.require_telegram().map_err(|error| config_failure(&error))?;
     match super::telegram(config) {

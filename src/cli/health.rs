@@ -1,4 +1,4 @@
-//! `health`: what is wrong, what was repaired, and how it is going.
+//! `health`: problems, repairs and the current state.
 
 use std::{
     io::IsTerminal as _,
@@ -109,7 +109,7 @@ Examples:
     },
 }
 
-/// Its arguments, for completions and the manual.
+/// Builds the arguments, for completions and the manual.
 pub(super) fn command() -> clap::Command {
     Arguments::command()
 }
@@ -134,7 +134,7 @@ fn run() -> ExitCode {
             return config_failure(&error);
         }
     };
-    // A dry run writes nothing at all.
+    // A dry run writes nothing, not even a log.
     let keeps = matches!(arguments.command, Command::Check { dry_run: false, .. });
     log::start(&config, log::Talk::Usual, keeps.then_some("health"));
     if !matches!(arguments.command, Command::Check { quiet: true, .. }) {
@@ -158,11 +158,11 @@ fn run() -> ExitCode {
     }
 }
 
-/// Settings whose values aren't secrets and still tell who somebody is.
+/// Settings that aren't secrets but may identify a person.
 const TELLING: [&str; 6] =
     ["ALLOWED_CHAT_IDS", "OWNER_CHAT_ID", "DATABASE_URL", "REPO_URL", "AWS_ACCESS_KEY_ID", "GOOGLE_CLOUD_PROJECT"];
 
-/// Writes a bundle, whatever is wrong with the settings.
+/// Writes a bundle, even with wrong settings.
 fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
     let said = SaidSettings::gather(env_file);
     let (config, problems) = said.with_what_is_right(&SettingChanges::new());
@@ -197,7 +197,7 @@ fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says whether there is a new database now.
+/// Creates a new database in place of a missing one. Returns `true` if it worked.
 fn begin_anew(config: &Config) -> bool {
     let place = database::name(config);
     if workspace::check(config).is_ok() {
@@ -217,18 +217,18 @@ fn begin_anew(config: &Config) -> bool {
     }
 }
 
-/// Runs every check, and repairs what can be.
+/// Runs all checks, and repairs if `dry_run` is `false`.
 pub(super) fn look(config: &Config, dry_run: bool, offline: bool) -> HealthReport {
     let check = if offline { health::check } else { health::check_asking };
     check(config, &redactor(config), config.clock().now(), dry_run)
 }
 
-/// Prints it for a person.
+/// Prints the report for a person.
 pub(super) fn show(config: &Config, report: &HealthReport) {
     print_exactly(&report.render(config.no_color || !std::io::stdout().is_terminal()));
 }
 
-/// Prints what wasn't told before: cron mails it.
+/// Prints only problems that weren't reported before, since cron mails the output.
 fn check_quietly(config: &Config, offline: bool) -> ExitCode {
     let report = look(config, false, offline);
     let path = config.health_told_path();
@@ -237,7 +237,7 @@ fn check_quietly(config: &Config, offline: bool) -> ExitCode {
     if !news.checks.is_empty() {
         print(&news.render(config.no_color || !std::io::stdout().is_terminal()));
     }
-    // Before the first wake there is no workspace, and none is made for this.
+    // Before the first wake there is no workspace, and this command creates none.
     if config.workspace_dir.is_dir()
         && let Err(error) = told::write(&path, &told)
     {

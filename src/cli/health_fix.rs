@@ -1,5 +1,6 @@
-//! `health check --fix`: mends what the checks have a remedy for. What is safe is done at once. The rest is asked for, one by one, and
-//! only of somebody at a terminal: elsewhere it is named, with the command that does it.
+//! `health check --fix`: applies the remedies that the checks propose. Safe ones run at once. The others need a yes
+//! from someone at a
+//! terminal; elsewhere they are only listed with their commands.
 
 use std::{
     fs::{self, Permissions},
@@ -26,10 +27,10 @@ use super::{
 };
 use crate::health::{HealthReport, Remedy, TIDY_UP};
 
-/// How long git may take for what mends the memory.
+/// Time limit for git commands that repair the memory.
 const GIT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// Checks, mends, and checks again.
+/// Checks, repairs, and checks again.
 pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
     let report = health::look(config, false, offline);
     let remedies = remedies(&report);
@@ -44,7 +45,7 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
     print("\n");
     let (mut is_mended, mut is_broken) = (false, false);
     for remedy in &remedies {
-        // A wake would meet what is still broken.
+        // A wake would meet the problem that is still there.
         if *remedy == Remedy::Wake && is_broken {
             print(&format!("Left until the memory is mended: {}\n", remedy.command()));
             continue;
@@ -82,7 +83,7 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
     health::exit_code(report.status)
 }
 
-/// Each once, in the order in which they are done: what is safe first.
+/// Returns each remedy once, in order of execution: safe ones first.
 fn remedies(report: &HealthReport) -> Vec<Remedy> {
     let mut all: Vec<Remedy> = Vec::new();
     for remedy in report.checks.iter().flat_map(|check| &check.remedies) {
@@ -90,12 +91,12 @@ fn remedies(report: &HealthReport) -> Vec<Remedy> {
             all.push(remedy.clone());
         }
     }
-    // A wake is the last: it needs what the others mend.
+    // The wake comes last, since it needs the other repairs.
     all.sort_by_key(|remedy| (!remedy.is_safe(), *remedy == Remedy::Wake));
     all
 }
 
-/// Asks for a yes. Anything else is a no.
+/// Asks for a yes. Any other answer is a no.
 fn is_wanted(what: &str) -> bool {
     out::prompt(&format!("{what}? [y/N] "));
     let mut answer = String::new();
@@ -136,7 +137,7 @@ fn mend(config: &Config, remedy: &Remedy) -> Result<(), String> {
     }
 }
 
-/// A command that has said itself why it failed.
+/// Turns the exit code of a command that explains its failures itself into a result.
 fn succeeded(code: ExitCode) -> Result<(), String> {
     if code == ExitCode::SUCCESS { Ok(()) } else { Err("it says above why not".to_owned()) }
 }

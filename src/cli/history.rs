@@ -1,4 +1,4 @@
-//! `wake log`: what wakes and people did.
+//! `wake log`: lists the actions of wakes and people.
 
 use std::process::ExitCode;
 
@@ -16,10 +16,10 @@ use reveille_store::database;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, provenance, values};
 
-/// Lines that `wake log` lists.
+/// Default number of lines of `wake log`.
 const LOG_LINES: usize = 20;
 
-/// A commit as JSON. The names are relied on.
+/// A commit as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct Line {
     commit: String,
@@ -36,7 +36,7 @@ impl From<Commit> for Line {
     }
 }
 
-/// A commit with its changes as JSON. The names are relied on.
+/// A commit with its changes as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 pub(super) struct WholeCommit {
     #[serde(flatten)]
@@ -53,7 +53,7 @@ impl From<CommitInFull> for WholeCommit {
     }
 }
 
-/// Which lines of the log are wanted, as typed.
+/// The selection of log lines, as typed.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct LogArguments {
     /// How many lines.
@@ -73,7 +73,7 @@ pub(super) struct LogArguments {
     pub(super) json: bool,
 }
 
-/// Lists what was done, newest first.
+/// Lists the actions, newest first.
 pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> ExitCode {
     let (now, tz) = (config.clock().now(), config.timezone);
     let since = match super::since(config, arguments.since.as_deref()) {
@@ -105,7 +105,7 @@ pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> E
     ExitCode::SUCCESS
 }
 
-/// Whether there is a memory; says so where there is none yet.
+/// Returns `true` if the memory exists; otherwise tells the person.
 pub(super) fn has_memory(config: &Config) -> bool {
     let is_there = config.repo_dir().join(".git").exists();
     if !is_there {
@@ -114,7 +114,7 @@ pub(super) fn has_memory(config: &Config) -> bool {
     is_there
 }
 
-/// The memory, made first where there is none: for a command that is of use in a new workspace, too.
+/// Opens the memory, and creates it if needed, for commands that make sense in a new workspace.
 pub(super) fn open_or_make(config: &Config) -> Result<Repo, ExitCode> {
     match hand::make_memory(config, config.clock().now()) {
         Ok(None) => {}

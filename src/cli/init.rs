@@ -1,5 +1,6 @@
-//! `wake init`: asks for what is needed, checks each answer at once, and writes the settings once, at the end. Then it pairs, and says the
-//! first words. What is asked and checked is `setup`'s; here is the terminal.
+//! `wake init`: asks for settings, checks each answer at once, and writes all settings at the end. Then it pairs, and
+//! starts a first
+//! conversation. `setup` defines the questions and checks; this module is the terminal side.
 
 mod after;
 mod ask;
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::setup::{self, AssistantNames, CheckTools, Checked, SetupStep};
 
-/// What follows the help.
+/// The text after the help.
 pub(super) const HELP: &str = "\
 On a terminal it asks, and nothing is written before you say yes to all of it: Ctrl-C leaves everything as it was. Run again, it shows
 what is set and what fails, and asks what you want to change. Answers go to .env in the workspace, readable by you alone.
@@ -50,7 +51,6 @@ pub(super) struct InitArguments {
     pub(super) json: bool,
 }
 
-/// Sets it up.
 pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json: bool) -> ExitCode {
     let said = SaidSettings::gather(settings.env_file.as_deref());
     if let Some(problem) = said.file_problem() {
@@ -91,15 +91,15 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
     ended.then_say()
 }
 
-/// How the set-up ended, and what is said then.
+/// How the set-up ended, with the next action.
 enum Ended {
     Done(ExitCode),
-    /// The first words are to be said, with these settings; and whether the system is to start it from then on.
+    /// Start the first conversation with these settings. `true` if the system should start wakes from then on.
     Ready(Box<Config>, bool),
 }
 
 impl Ended {
-    /// The first words: outside of the set-up's own runtime, as `wake say` does it.
+    /// Starts the first conversation, outside the runtime of the set-up, as `wake say` does.
     fn then_say(self) -> ExitCode {
         match self {
             Self::Done(code) => code,
@@ -119,19 +119,19 @@ impl From<Unanswered> for Ended {
     }
 }
 
-/// The set-up under way: what was said before, and what is to change.
+/// The set-up in progress, with earlier settings and pending changes.
 struct Wizard {
     said: SaidSettings,
     changes: SettingChanges,
     config: Config,
     names: AssistantNames,
     new_names: AssistantNames,
-    /// Whether the standing orders have the sentence that names go into.
+    /// `true` if the standing orders have the sentence that takes the names.
     has_place_for_names: bool,
-    /// Where it is kept if nobody says anything.
+    /// The default workspace.
     usual_workspace: Option<PathBuf>,
     prompter: Prompter,
-    /// Whether each question is asked, one after the other.
+    /// `true` if every question is asked in turn.
     asks_all: bool,
 }
 
@@ -175,7 +175,7 @@ impl Wizard {
         self.finish(is_new).await
     }
 
-    /// Shows what is set, and asks what is to be changed.
+    /// Shows the settings, and asks which to change.
     async fn chosen(&mut self) -> Result<Vec<SetupStep>, Ended> {
         let file = self.said.file().unwrap_or_default();
         complain(&format!("This is set in {}:", file.display()));
@@ -208,7 +208,7 @@ impl Wizard {
             let numbers: Option<Vec<SetupStep>> =
                 words.map(|word| steps.get(word.parse::<usize>().ok()?.checked_sub(1)?).copied()).collect();
             if let Some(mut chosen) = numbers {
-                // A key belongs to its model, as does what a server has besides.
+                // Choosing the model includes its key and its server's settings.
                 if chosen.contains(&SetupStep::Model) {
                     chosen.extend(SetupStep::OF_A_MODEL);
                 }
@@ -231,7 +231,7 @@ impl Wizard {
         }
     }
 
-    /// The one write, after one yes; then what follows it.
+    /// Writes everything after one yes, then continues.
     async fn finish(mut self, is_new: bool) -> Result<Ended, Ended> {
         if self.is_elsewhere()
             || self.said.named_file().is_some() && self.said.workspace() != self.usual_workspace.as_deref()
@@ -252,7 +252,8 @@ impl Wizard {
         self.after(is_new, has_new_names).await
     }
 
-    /// Writes after a yes, and says whether there was one. What fails is asked again: the answers aren't lost to a full disk.
+    /// Writes after a yes, and returns `true` if there was one. A failure is asked again, so that a full disk loses
+    /// no answers.
     async fn write_when_told(&mut self) -> Result<bool, Ended> {
         let mut question = "Write this? [Y/n] ";
         loop {
@@ -273,7 +274,7 @@ impl Wizard {
         }
     }
 
-    /// Whether the other programs look for the settings in another place, unless they are told.
+    /// Returns `true` if other programs would look for the settings elsewhere by default.
     fn is_elsewhere(&self) -> bool {
         self.said.named_file().is_none() && self.said.workspace() != self.usual_workspace.as_deref()
     }
@@ -301,12 +302,12 @@ impl Wizard {
     }
 }
 
-/// A value without what may be secret in it.
+/// Hides secrets in a value.
 fn shown(name: &str, value: &str) -> String {
     if name == "REPO_URL" { reveille_config::RepoUrl::new(value).to_string() } else { value.to_owned() }
 }
 
-/// Writes the changed settings. Says why not.
+/// Writes the changed settings, or returns the reason of the failure.
 fn write(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
     let text = said.edited(changes).map_err(|error| error.to_string())?;
     let file = said.file().unwrap_or_default();
@@ -314,7 +315,7 @@ fn write(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, Strin
     Ok(file)
 }
 
-/// Keeps what the environment says.
+/// Writes the environment's settings to the file.
 async fn keep_environment(said: &SaidSettings, asks_others: bool, json: bool) -> ExitCode {
     let changes = setup::from_environment(said);
     if let Err(error) = said.with(&changes) {
@@ -346,7 +347,7 @@ async fn keep_environment(said: &SaidSettings, asks_others: bool, json: bool) ->
     }
 }
 
-/// What a check may use.
+/// The tools for a check.
 fn tools<'a>(temporary: &'a Path, asks_others: bool, is_over: &'a dyn Fn() -> bool) -> CheckTools<'a> {
     CheckTools { temporary, is_over, asks_others }
 }

@@ -1,4 +1,4 @@
-//! `wake jobs`: the standing jobs, what their runs came to, a run now, and rest.
+//! `wake jobs`: lists the standing jobs and their runs, runs one now, pauses and resumes them.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use reveille_tools::Documents;
 use super::{complain, failed, print_json, show, task::refused};
 use crate::orders::{OrderError, jobs};
 
-/// Runs that are listed at most.
+/// Maximum number of listed runs.
 const MAX_RUNS: u32 = 50;
 
 #[derive(Debug, Subcommand)]
@@ -50,13 +50,13 @@ pub(super) enum JobsCommand {
 }
 
 impl JobsCommand {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         matches!(self, Self::List { json: true } | Self::Log { json: true, .. })
     }
 }
 
-/// Carries it out; without a command it lists.
+/// Carries out the command; lists the jobs without one.
 pub(super) fn run(config: &Config, command: Option<&JobsCommand>, as_json: bool) -> ExitCode {
     if let Err(code) = super::history::open_or_make(config) {
         return code;

@@ -1,4 +1,5 @@
-//! `bot listen`: has the recordings that are due written down, and ends. The bot starts it, so that who waits for speech isn't the bot.
+//! `bot listen`: transcribes the due recordings and ends. The bot starts this process, so that the bot itself never
+//! waits for speech.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -7,7 +8,7 @@ use reveille_config::Config;
 use super::failed;
 use crate::bot::media;
 
-/// Works through what is due. `with`: a program to listen with.
+/// Transcribes the due recordings. `with` is a program that replaces the speech model.
 pub(super) fn listen(config: &Config, with: Option<PathBuf>) -> ExitCode {
     let open = || match with {
         Some(program) => Ok(media::by_program(program)),

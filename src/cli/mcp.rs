@@ -1,4 +1,4 @@
-//! `wake mcp`: our tools for other programs, and other programs' tools for us.
+//! `wake mcp`: serves our tools to other programs, and manages their tools for us.
 
 use std::{net::SocketAddr, process::ExitCode};
 
@@ -24,9 +24,9 @@ use reveille_tools::mcp::{
 
 use super::{WakeSettings, complain, failed, print};
 
-/// How addresses of the memory's files begin.
+/// Prefix of the addresses of memory files.
 const SCHEME: &str = "reveille:///";
-/// What a client's model is told.
+/// Instructions for a client's model.
 const INSTRUCTIONS: &str = "The memory, tasks, reminders and message queue of a personal assistant. Reading is answered at once. What changes \
     something is one commit each; facts are kept as unconfirmed, and most other changes ask the person first: then the answer says so, \
     and it is done by itself once they agree.";
@@ -70,17 +70,17 @@ enum Action {
     },
 }
 
-/// What is to be done, for [`super::wake`].
+/// The task that [`super::wake`] carries out.
 pub(super) enum McpTask<'a> {
-    /// Serve; the address is HTTP's.
+    /// Serve, over HTTP at the address or else over standard input and output.
     Serve(Option<SocketAddr>),
-    /// It was done.
+    /// The command was carried out already.
     Done(ExitCode),
-    /// A person looks at servers.
+    /// A person inspects servers.
     Look(ServerLook<'a>),
 }
 
-/// A person's look at servers.
+/// A person's command about servers.
 pub(super) struct ServerLook<'a>(&'a Action);
 
 pub(super) fn asked<'a>(config: &Config, arguments: &'a McpArguments) -> McpTask<'a> {
@@ -126,7 +126,6 @@ fn list(config: &Config) -> ExitCode {
 }
 
 impl ServerLook<'_> {
-    /// Carries it out.
     pub(super) async fn run(self, context: Context<'_>) -> ExitCode {
         let settings = settings(context.config);
         let rules = policy::load(&context.config.policy_path(), context.config.home.as_deref()).rules;
@@ -199,7 +198,7 @@ async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, uncon
     true
 }
 
-/// Serves until the other side has ended, or we are asked to.
+/// Serves until the client has ended or the process is asked to end.
 pub(super) async fn serve(context: Context<'_>, address: Option<SocketAddr>) -> ExitCode {
     let offer = Offer { instructions: INSTRUCTIONS.to_owned(), tools: outside::offered(context), has_resources: true };
     let mut desk = Desk { context };
@@ -241,7 +240,7 @@ async fn serve_http(config: &Config, address: SocketAddr, offer: Offer, desk: &m
     }
 }
 
-/// Carries the calls of clients out.
+/// Answers the calls of clients.
 struct Desk<'a> {
     context: Context<'a>,
 }
@@ -252,7 +251,7 @@ impl Desk<'_> {
             Ok(store) => store,
             Err(error) => return self.trouble(&error),
         };
-        // Who paired since, and which secrets there are, is known with the next call.
+        // People and secrets may have changed since the last call.
         let settings = match WakeSettings::look(self.context, &store) {
             Ok(settings) => settings,
             Err(error) => return self.trouble(&error),

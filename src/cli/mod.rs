@@ -1,7 +1,8 @@
-//! The programs as functions: arguments in, wiring, an exit code out. What they do is elsewhere. `wake`, `bot` and `health` are one
-//! file: [`main`] runs the one that it is called by.
+//! Entry points of the programs: parse arguments, connect the parts, return an exit code. The work is done elsewhere.
+//! `wake`, `bot` and
+//! `health` are one file: [`main`] runs the program whose name it was called by.
 //!
-//! stdout is data, stderr is for people and logs; with `--json` stdout is one document, or one a line where things are listed.
+//! stdout is for data, stderr for people and logs. With `--json`, stdout is one document, or one per line for lists.
 
 mod approvals;
 mod arguments;
@@ -75,16 +76,16 @@ use reveille_tools::mcp::{client::settings::Settings, server as mcp_server};
 
 /// Done, nothing due, or another wake holds the lock.
 pub const EXIT_OK: u8 = 0;
-/// It failed and says what was kept, or `health check` still finds something critical.
+/// The command failed and explains what was kept, or `health check` still finds something critical.
 pub const EXIT_FAILED: u8 = 1;
-/// Wrong arguments; clap's own code.
+/// Wrong arguments (clap's own code).
 pub const EXIT_USAGE: u8 = 2;
 /// A setting is wrong or missing (`EX_CONFIG` of sysexits.h).
 pub const EXIT_CONFIG: u8 = 78;
 
 pub(crate) use crate::VERSION;
 
-/// Runs the program that this process is called by: `bot`, `health`, and by any other name `wake`.
+/// Runs the program whose name this process was called by: `bot`, `health`, or `wake` for any other name.
 pub fn main() -> ExitCode {
     match process::called_name().as_deref() {
         Some("bot") => bot::main(),
@@ -93,19 +94,18 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Whether nothing but the version is asked for: known before the help of all commands is built.
+/// Returns `true` if only the version is asked for, without building the help of all commands.
 fn is_version_asked() -> bool {
     let mut words = std::env::args_os().skip(1);
     words.next().is_some_and(|word| word == "--version" || word == "-V") && words.next().is_none()
 }
 
-/// Prints the version.
 fn tell_version() -> ExitCode {
     print(&format!("reveille {VERSION}\n"));
     ExitCode::SUCCESS
 }
 
-/// Where settings come from besides the environment, for each program and each of its commands.
+/// The source of settings besides the environment, for every program and command.
 #[derive(Debug, clap::Args)]
 struct SettingsArguments {
     /// Read settings from this file in place of the workspace's .env; the environment still wins.
@@ -113,12 +113,12 @@ struct SettingsArguments {
     env_file: Option<PathBuf>,
 }
 
-/// Loads the settings and starts the log of `program`; prints every problem and gives the exit code when that fails.
+/// Loads the settings and starts the log of `program`. On failure, prints all problems and returns the exit code.
 fn set_up(arguments: &SettingsArguments, talk: Talk, program: &'static str) -> Result<Config, ExitCode> {
     match Config::load(arguments.env_file.as_deref()) {
         Ok(config) => {
             log::start(&config, talk, Some(program));
-            // The log at a terminal is silent; these are in words already.
+            // On a terminal the log is silent, and these notes are written for people already.
             let is_said = talk == Talk::Quiet && std::io::stderr().is_terminal();
             for note in &config.notes {
                 if is_said { complain(note) } else { tracing::warn!(target: log::NOTE, "{note}") }
@@ -134,7 +134,7 @@ fn config_failure(error: &ConfigError) -> ExitCode {
     ExitCode::from(EXIT_CONFIG)
 }
 
-/// Masks every secret of the settings and of the MCP servers, and the passwords that the repository's own remotes have in their addresses.
+/// Masks all secrets of the settings and the MCP servers, and passwords in the addresses of the repository's remotes.
 pub fn redactor(config: &Config) -> Redactor {
     let config = config.clone();
     Redactor::when_needed(move || secrets(&config))
@@ -150,7 +150,7 @@ fn secrets(config: &Config) -> Vec<Secret> {
     config.secrets().into_iter().chain(of_google).chain(passwords).chain(of_servers).chain(token).collect()
 }
 
-/// What a wake is given anew each time: the settings in force, and the model that they name where that isn't the process's own.
+/// Settings and model for one wake: the settings in force, and the chosen model if it differs from the process's own.
 struct WakeSettings {
     config: Config,
     model: Option<Box<dyn Model>>,
@@ -176,26 +176,27 @@ impl WakeSettings {
     }
 }
 
-/// The Telegram door, when there is a token.
+/// Connects to Telegram. `None` without a token.
 fn telegram(config: &Config) -> Result<Option<Telegram>, String> {
     let open = |token: &Secret| Telegram::new(&config.telegram_api_url, token.expose().to_owned());
     config.telegram_token.as_ref().map(open).transpose().map_err(|error| error.to_string())
 }
 
-/// One thread is all it takes: the bot and the wake wait for others most of their time.
+/// A single-threaded runtime: the bot and the wake mostly wait.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-/// Becomes `true` when the process is asked to end, by SIGTERM or SIGINT. A thread of its own hears that: whoever waits for git or a
-/// sync keeps the other one.
+/// Becomes `true` when SIGTERM or SIGINT asks the process to end. A separate thread listens, because the main thread
+/// may be blocked by
+/// git or a sync.
 fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
     let (sender, receiver) = watch::channel(false);
     hear(sender)?;
     Ok(receiver)
 }
 
-/// Begins to hear what [`stop_signal`] tells of.
+/// Starts the thread that listens for [`stop_signal`].
 fn hear(sender: watch::Sender<bool>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let runtime = runtime()?;
@@ -208,16 +209,16 @@ fn hear(sender: watch::Sender<bool>) -> std::io::Result<()> {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            // Nobody listens any more when the work is over.
+            // The receiver is gone once the work is over.
             sender.send(true).ok();
-            // Keeps the channel open: a dropped sender would read as an end, too.
+            // Keeps the channel open, since a dropped sender would look like a signal.
             std::future::pending::<()>().await;
         });
     })?;
     Ok(())
 }
 
-/// The moment that `--since` names, if it is given; says what can be typed where it isn't understood.
+/// Parses `--since`. If it isn't understood, prints the accepted forms and returns the exit code.
 fn since(config: &Config, text: Option<&str>) -> Result<Option<DateTime<Utc>>, ExitCode> {
     let Some(text) = text else { return Ok(None) };
     match since::since(text, config.clock().now(), config.timezone) {
@@ -229,7 +230,7 @@ fn since(config: &Config, text: Option<&str>) -> Result<Option<DateTime<Utc>>, E
     }
 }
 
-/// Says what failed and gives the exit code for it.
+/// Prints the failure and returns its exit code.
 fn failed(error: &impl std::fmt::Display) -> ExitCode {
     complain(&format!("failed: {error}"));
     ExitCode::from(EXIT_FAILED)

@@ -1,5 +1,6 @@
-//! The one place that writes to standard output and standard error. So a line that is only there for the moment never stands
-//! between two others, and what couldn't be written is told once, at the end.
+//! The only module that writes to standard output and standard error. So a temporary line never gets between other
+//! lines, and write errors
+//! are reported once, at the end.
 
 use std::{
     io::{self, ErrorKind, IsTerminal as _, Write},
@@ -12,19 +13,19 @@ use reveille_memory::{outside, render::without_escapes};
 
 use super::{EXIT_FAILED, EXIT_OK};
 
-/// Why standard output couldn't be written; the first reason counts.
+/// The first error of writing to standard output.
 static FAILED: OnceLock<io::Error> = OnceLock::new();
-/// What was printed last on standard output.
+/// The last text on standard output.
 static PRINTED: Mutex<String> = Mutex::new(String::new());
-/// What stands on the terminal's last line for the moment.
+/// The temporary text on the terminal's last line.
 static LINE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Writes text for people to standard output, without what a terminal would act on.
+/// Prints text for people on standard output, without terminal control sequences.
 pub(super) fn print(text: &str) {
     print_exactly(&without_escapes(text));
 }
 
-/// Writes data to standard output as it is. Says whether it was written.
+/// Prints data unchanged on standard output. Returns `true` if it was written.
 pub(super) fn print_exactly(text: &str) -> bool {
     let written = aside(|| {
         let mut out = io::stdout().lock();
@@ -36,31 +37,31 @@ pub(super) fn print_exactly(text: &str) -> bool {
             true
         }
         Err(error) => {
-            // Later ones say nothing new.
+            // Later errors add nothing.
             FAILED.set(error).ok();
             false
         }
     }
 }
 
-/// Writes a value as one line of JSON to standard output, without the unseen marks that texts carry.
+/// Prints a value as one line of JSON on standard output, without the hidden marks of texts.
 pub(super) fn print_json(value: &impl serde::Serialize) {
     print_json_checked(value);
 }
 
-/// As [`print_json`], and says whether it was written.
+/// The same as [`print_json`], and returns `true` if it was written.
 pub(super) fn print_json_checked(value: &impl serde::Serialize) -> bool {
     let document = serde_json::to_string(value).unwrap_or_default();
     print_exactly(&format!("{}\n", outside::unmarked(&document)))
 }
 
-/// Writes a line for people to standard error, without what a terminal would act on or not show.
+/// Prints a line for people on standard error, without control sequences and invisible characters.
 pub(super) fn complain(text: &str) {
     let text = without_escapes(text.trim_end());
     aside(|| writeln!(io::stderr().lock(), "{}", without_hidden(&text))).ok();
 }
 
-/// Writes a question to standard error, without an end of line: the answer comes behind it.
+/// Prints a question on standard error without a line end, since the answer follows it.
 pub(super) fn prompt(text: &str) {
     let text = without_escapes(text);
     aside(|| {
@@ -70,7 +71,7 @@ pub(super) fn prompt(text: &str) {
     .ok();
 }
 
-/// The exit code of a program that is done, if what it printed has arrived. Whoever closed the pipe wanted no more.
+/// Returns the final exit code, which reports output that couldn't be written. A closed pipe is no error.
 pub(super) fn end(code: ExitCode) -> ExitCode {
     match FAILED.get() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -81,27 +82,28 @@ pub(super) fn end(code: ExitCode) -> ExitCode {
     }
 }
 
-/// Whether standard output couldn't be written: nobody reads on.
+/// Returns `true` if standard output can't be written, so that nobody reads on.
 pub(super) fn has_failed() -> bool {
     FAILED.get().is_some()
 }
 
-/// Whether a person at this terminal has just read this, within what was printed last. What else is printed repeats it.
+/// Returns `true` if a person at this terminal has just read this text in the last output, so that repeating it makes
+/// no sense.
 pub(super) fn has_just_said(text: &str) -> bool {
     is_terminal() && PRINTED.lock().unwrap_or_else(PoisonError::into_inner).contains(text)
 }
 
-/// Whether standard output is a terminal.
+/// Returns `true` if standard output is a terminal.
 pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// How many columns the terminal has; none if that isn't known.
+/// Returns the number of the terminal's columns; 0 if unknown.
 pub(super) fn columns() -> usize {
     rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col))
 }
 
-/// A line that says on a terminal's standard error what goes on, until it is dropped. Elsewhere it is nothing.
+/// A temporary progress line on a terminal's standard error, removed on drop. Elsewhere nothing is shown.
 #[derive(Debug)]
 pub(super) struct Working(());
 
@@ -112,7 +114,7 @@ impl Working {
         working
     }
 
-    /// Puts another text in its place.
+    /// Replaces the text.
     pub(super) fn say(&self, text: &str) {
         if io::stderr().is_terminal() {
             put(&mut line(), text);
@@ -120,7 +122,7 @@ impl Working {
     }
 }
 
-/// Puts another text in the place of the one that stands there, if one does: for another thread than whose line it is.
+/// Replaces the temporary text if there is one, for threads that don't own the line.
 pub(super) fn say_instead(text: &str) {
     let mut line = line();
     if line.is_some() {
@@ -142,7 +144,7 @@ impl Drop for Working {
     }
 }
 
-/// Standard error for the log, which writes a whole event at a time.
+/// Standard error for the log, which writes whole events.
 #[derive(Debug)]
 pub(super) struct LogWriter;
 
@@ -156,7 +158,7 @@ impl Write for LogWriter {
     }
 }
 
-/// Writes something while the line of the moment is out of the way.
+/// Writes something while the temporary line is removed.
 fn aside<T>(write: impl FnOnce() -> T) -> T {
     let line = line();
     clear(&line);
@@ -171,7 +173,7 @@ fn draw(line: &Option<String>) {
     }
 }
 
-/// By blanks: whoever wants no colours may have no sequences either.
+/// Overwrites with blanks: a terminal without colours may not support control sequences.
 fn clear(line: &Option<String>) {
     if let Some(text) = line {
         write!(io::stderr().lock(), "\r{}\r", " ".repeat(text.chars().count())).ok();

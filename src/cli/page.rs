@@ -1,8 +1,8 @@
-//! `wake page`: the local page, one server a workspace.
+//! `wake page`: serves the local page, one server per workspace.
 //!
-//! Whoever holds the lock serves; everybody else asks the one who does for an address, over its socket.
+//! The lock's holder serves. Other processes ask the holder for a link over its socket.
 //!
-//! A server prints an address on a terminal only: what it prints as a unit ends in a log.
+//! A server prints a link only on a terminal, because the output of a service ends up in a log.
 
 use std::{
     fs::File,
@@ -31,11 +31,11 @@ Examples:
   wake page --address                print a link to the page that is being served
   wake page --port 8930              always on the same port";
 
-/// How long a server that is just beginning or ending is waited for.
+/// How long to wait for a server that is starting or ending.
 const OTHER_SERVER: Duration = Duration::from_secs(5);
-/// How often it is looked at meanwhile.
+/// How often to check meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// How often a unit looks whether the one that serves has ended.
+/// How often a waiting service checks for the end of the current server.
 const IN_LINE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -51,7 +51,7 @@ pub(super) struct PageArguments {
     socket: Option<PathBuf>,
 }
 
-/// Serves the page, or asks who does for a link.
+/// Serves the page, or asks the current server for a link.
 pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
     let socket = arguments.socket.clone().unwrap_or_else(|| config.page_dir().join("socket"));
     let runtime = match super::runtime() {
@@ -66,7 +66,7 @@ pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
     })
 }
 
-/// Becomes the server, or asks it.
+/// Becomes the server, or asks the current one.
 async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io::Result<ExitCode> {
     socket::make_folder(&config.page_dir())?;
     let begun = tokio::time::Instant::now();
@@ -81,7 +81,7 @@ async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io:
             return Ok(ExitCode::from(EXIT_FAILED));
         }
         if !arguments.address && !out::is_terminal() {
-            // A unit that ended here wouldn't come back once a page in somebody's terminal is closed.
+            // A service that ended here would not come back once a page in someone's terminal is closed.
             if !is_in_line {
                 complain("The page is being served already; this serves it next. `wake page --address` prints a link.");
             }
@@ -103,7 +103,8 @@ async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io:
     }
 }
 
-/// The right to serve; none if another has it. The file stays: two could hold "the" lock otherwise.
+/// Takes the right to serve. The lock file stays, or two processes could hold different locks. `None` if another
+/// process holds it.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let file = open_private(path)?;
     match fs2::FileExt::try_lock_exclusive(&file) {
@@ -133,7 +134,7 @@ async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode
         _ = stop.wait_for(|stop| *stop) => {}
     }
     page::end(&site).await;
-    // Who comes later finds nobody there.
+    // Later clients find no server.
     socket::remove(socket).ok();
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `wake memory why`, `diff`, `restore` and `forget`: where what is remembered comes from, and a person's own hand in it.
+//! `wake memory why`, `diff`, `restore` and `forget`: shows the origin of remembered facts, and lets a person change them.
 
 mod forget;
 mod why;
@@ -24,7 +24,7 @@ pub(super) use self::{
 };
 use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
 
-/// Characters of a message that are shown.
+/// Maximum displayed characters of a message.
 const MAX_SHOWN_CHARS: usize = 300;
 
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ pub(super) struct RestoreArguments {
     dry_run: bool,
 }
 
-/// A changed line as JSON. The names are relied on.
+/// A changed line as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct DiffLine<'a> {
     path: &'a str,
@@ -68,7 +68,7 @@ fn memory(config: &Config) -> Result<Repo, ExitCode> {
     super::history::open_repo(config)
 }
 
-/// The database to look at, if it is there and can be read.
+/// Opens the database for reading. `None` if it is missing or unreadable.
 fn database(config: &Config) -> Option<Store> {
     database::look(config).ok().flatten()
 }
@@ -87,7 +87,7 @@ pub(super) fn refused(error: &ProvenanceError) -> ExitCode {
     }
 }
 
-/// `wake memory diff`.
+/// Prints the changes for `wake memory diff`.
 pub(super) fn diff(config: &Config, arguments: &DiffArguments, as_json: bool) -> ExitCode {
     let found = memory(config).map(|repo| changed::changed(&repo, arguments.since.as_deref(), wall(config)));
     let MemoryChanges { since, commits, has_edits, documents } = match found {
@@ -130,7 +130,7 @@ pub(super) fn diff(config: &Config, arguments: &DiffArguments, as_json: bool) ->
     ExitCode::SUCCESS
 }
 
-/// `wake memory restore`.
+/// Restores earlier content for `wake memory restore`.
 pub(super) fn restore(config: &Config, arguments: &RestoreArguments) -> ExitCode {
     let sought = match arguments.lines.as_deref().map(SoughtWords::new) {
         None => None,
@@ -161,7 +161,7 @@ pub(super) fn restore(config: &Config, arguments: &RestoreArguments) -> ExitCode
     }
 }
 
-/// Whether a word names a document rather than a time or a commit.
+/// Returns `true` if a word names a document rather than a time or a commit.
 fn is_document(repo: &Repo, what: &str) -> bool {
     let known = repo.all_markdown().unwrap_or_default();
     what.contains('/') || what.ends_with(".md") || known.iter().any(|path| path.ends_with(&format!("/{what}.md")))
@@ -209,7 +209,7 @@ fn too_short() -> ExitCode {
     ExitCode::from(EXIT_USAGE)
 }
 
-/// Does something under the wake lock, with the memory and the database.
+/// Works with the memory and the database under the wake lock.
 pub(super) fn with_hand<T>(
     config: &Config,
     work: impl FnOnce(&mut Hand<'_>) -> Result<T, ProvenanceError>,

@@ -1,4 +1,4 @@
-//! `wake queue`: messages that wait, were given up or undone, and what a person decides on them.
+//! `wake queue`: lists waiting, failed and undone messages, and carries out decisions on them.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use reveille_store::{Incoming, Store, StoreError, database};
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 
-/// How much of a message is listed for people, in characters.
+/// Maximum characters of a listed message.
 const MAX_TEXT_CHARS: usize = 80;
 
 #[derive(Debug, Subcommand)]
@@ -50,13 +50,13 @@ Examples:
 }
 
 impl QueueCommand {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         matches!(self, Self::List { json: true, .. })
     }
 }
 
-/// What became of a message, as JSON and for people.
+/// The state of a message, as JSON and for people.
 #[derive(serde::Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 enum State {
@@ -64,11 +64,11 @@ enum State {
     Kept {
         by: String,
     },
-    /// It is in the hands of a cycle that waits for a person's word.
+    /// Its cycle waits for an answer from a person.
     Asked {
         question: i64,
     },
-    /// It was put in by hand, and nothing can read it.
+    /// The row was inserted by hand and can't be read.
     Unreadable {
         column: &'static str,
         why: String,
@@ -96,7 +96,7 @@ impl State {
     }
 }
 
-/// A message as JSON. The names are relied on.
+/// A message as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct Line {
     id: i64,
@@ -126,7 +126,6 @@ impl Line {
     }
 }
 
-/// Carries out `wake queue`.
 pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> ExitCode {
     if let Err(error) = workspace::check(config) {
         return failed(&error);
@@ -172,7 +171,7 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
     }
 }
 
-/// What waits first, then what a person decides on.
+/// Lists waiting messages first, then those that need a decision.
 fn listed(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
     let parked = store.parked_cycles()?;
     let question_of = |message: &Incoming| {

@@ -1,4 +1,4 @@
-//! `wake recordings`: what is kept of finished wakes as examples for similar requests.
+//! `wake recordings`: manages recordings of finished wakes, which serve as examples for similar requests.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use reveille_store::{RecordedCall, Recording, database};
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 
-/// Characters of a request that are listed.
+/// Maximum listed characters of a request.
 const MAX_TEXT_CHARS: usize = 80;
 
 #[derive(Debug, Subcommand)]
@@ -46,13 +46,13 @@ pub(super) enum RecordingsCommand {
 }
 
 impl RecordingsCommand {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         matches!(self, Self::List { json: true } | Self::Show { json: true, .. })
     }
 }
 
-/// A recording as JSON. The names are relied on.
+/// A recording as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct Line {
     id: i64,
@@ -74,7 +74,7 @@ impl From<Recording> for Line {
     }
 }
 
-/// Carries it out; without a command it lists.
+/// Carries out the command; lists the recordings without one.
 pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: bool) -> ExitCode {
     if let Err(error) = workspace::check(config) {
         return failed(&error);

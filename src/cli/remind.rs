@@ -1,4 +1,4 @@
-//! `wake remind` and `wake today`: reminders and the day, at once and without a model.
+//! `wake remind` and `wake today`: reminders and the day's overview, at once and without a model.
 
 use std::process::ExitCode;
 
@@ -63,13 +63,13 @@ Examples:
 }
 
 impl RemindArguments {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         matches!(self.action, Some(RemindCommand::List { json: true }))
     }
 }
 
-/// Carries it out; without words it lists.
+/// Carries out the command; lists the reminders without words.
 pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -> ExitCode {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
@@ -126,7 +126,7 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -
     }
 }
 
-/// `wake today`.
+/// Prints the overview for `wake today`.
 pub(super) fn today(config: &Config, as_json: bool) -> ExitCode {
     if let Err(code) = super::history::open_or_make(config) {
         return code;

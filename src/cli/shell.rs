@@ -1,4 +1,4 @@
-//! `wake completions` and `wake man`: what a shell completes, and the manual's pages, made of the arguments themselves.
+//! `wake completions` and `wake man`: shell completions and manual pages, generated from the arguments.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use super::{EXIT_USAGE, arguments::Arguments, bot, complain, failed, health, out};
 
-/// A program of ours.
+/// One of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Program {
     /// What a person uses most.
@@ -28,7 +28,7 @@ impl Program {
     }
 }
 
-/// Prints what this shell needs to complete a program's arguments.
+/// Prints the completion script of a program for a shell.
 pub(super) fn completions(shell: Shell, program: Program) -> ExitCode {
     let mut command = program.command();
     let name = command.get_name().to_owned();
@@ -38,7 +38,7 @@ pub(super) fn completions(shell: Shell, program: Program) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints a page of the manual: of a program, or of one of its commands.
+/// Prints the manual page of a program or one of its commands.
 pub(super) fn man(program: Program, words: &[String]) -> ExitCode {
     let mut command = program.command();
     command.build();

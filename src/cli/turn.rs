@@ -1,4 +1,4 @@
-//! What a fleet's worker is told at the end of a turn: one JSON document on standard output.
+//! The report for a fleet's worker at the end of a turn: one JSON document on standard output.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -11,19 +11,19 @@ use reveille_store::{StoreError, database, in_force::in_force};
 
 use super::print_json;
 
-/// What waits for the next turn.
+/// Work that waits for the next turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TurnDue {
-    /// A name for each thing that is due now.
+    /// A name for each due item.
     pub(super) due: Vec<String>,
-    /// When the next thing known by time is due.
+    /// Time when the next item is due.
     pub(super) next_at: Option<String>,
 }
 
-/// Prints what waits now.
+/// Prints the waiting work.
 ///
 /// # Errors
-/// The store can't be read.
+/// If the store can't be read.
 pub(super) fn print_due(config: &Config, now: DateTime<Utc>) -> Result<(), StoreError> {
     let mut told = TurnDue { due: Vec::new(), next_at: None };
     if let Some(store) = database::look(config)? {

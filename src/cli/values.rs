@@ -1,14 +1,14 @@
-//! Arguments that are numbers, refused in our own words.
+//! Parsers for numeric arguments, with error messages in plain words.
 
 use reveille_base::types::ChatRef;
 
-/// The number of a message or a question, with or without its `#`.
+/// The number of a message or a question, with or without `#`.
 pub(super) fn number(text: &str) -> Result<i64, String> {
     let number = text.strip_prefix('#').unwrap_or(text).parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "expected the number that the list shows, such as 12".to_owned())
 }
 
-/// How many of something.
+/// A count.
 pub(super) fn how_many(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected how many, such as 20".to_owned())
 }
@@ -29,7 +29,7 @@ pub(super) fn person(text: &str) -> Result<i64, String> {
         .map_err(|_| "expected a numeric id, such as 123456789 (`bot pair --list` shows who has paired)".to_owned())
 }
 
-/// Where to listen.
+/// A listening address.
 pub(super) fn address(text: &str) -> Result<std::net::SocketAddr, String> {
     text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:8931".to_owned())
 }

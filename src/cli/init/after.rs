@@ -1,5 +1,6 @@
-//! What follows the settings once they are written: names into the standing orders, pairing by the bot's own poll, the first words, and what
-//! to do next.
+//! Steps after the settings are written: names into the standing orders, pairing by a polling bot, the first
+//! conversation, and hints for
+//! what comes next.
 
 use std::{fs, path::Path, process::ExitCode, time::Duration};
 
@@ -27,17 +28,17 @@ use crate::{
     setup::{self, AssistantNames, SetupStep},
 };
 
-/// What a bare system lacks.
+/// A minimal system may lack this command.
 const CRONTAB: &str = "crontab";
-/// What encrypts a secret for a unit.
+/// The command that encrypts secrets for services.
 const SYSTEMD_CREDS: &str = "systemd-creds";
-/// How often it is looked whether somebody has paired.
+/// How often to check for a pairing.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// The first words.
+/// The first message.
 const HELLO: &str = "hello";
 
 impl Wizard {
-    /// All that comes after the write.
+    /// Runs all steps after the write.
     pub(super) async fn after(mut self, is_new: bool, has_new_names: bool) -> Result<Ended, Ended> {
         let own_file = self.said.file().filter(|_| self.said.named_file().is_some() || self.is_elsewhere());
         let config = match Config::load(own_file.as_deref()) {
@@ -60,7 +61,7 @@ impl Wizard {
         Ok(Ended::Done(ExitCode::SUCCESS))
     }
 
-    /// Whether the person wants the system to start it; asked where the system can, and doesn't yet.
+    /// Asks the person if the system should start wakes, provided that it can and doesn't yet.
     async fn shall_wake_by_itself(&mut self, config: &Config) -> Result<bool, Ended> {
         let wakes = Waker::look(config, config.clock().now()).is_looked_in_on();
         if wakes && !self.has_changed(SetupStep::Bot) || !install::is_possible() {
@@ -89,7 +90,7 @@ impl Wizard {
         step.settings().iter().any(|name| self.changes.contains_key(name))
     }
 
-    /// Lets the person pair, if there is a bot and it listens to nobody yet.
+    /// Lets the person pair, if a bot is set up and listens to nobody yet.
     async fn pair(&mut self, config: &Config) -> Result<(), Ended> {
         if config.telegram_token.is_none() {
             return Ok(());
@@ -108,7 +109,7 @@ impl Wizard {
                 return Ok(());
             }
         };
-        // A bot that can't be reached has no code to show: nobody would know what is waited for.
+        // A bot that can't be reached has no code to show, so waiting would make no sense.
         let checked = self.checked(SetupStep::Bot).await;
         if !checked.is_good() {
             complain(&format!("\nTelegram: {}. Nobody was paired: `bot` shows a code once it works.", checked.told()));
@@ -137,7 +138,7 @@ impl Wizard {
         Ok(())
     }
 
-    /// The bot that runs accepts a code of ours.
+    /// Pairs through the running bot, with a code of this process.
     async fn pair_by_running_bot(&mut self, config: &Config, clock: &dyn Clock) -> Result<Option<Paired>, Unpaired> {
         let (end, stop) = tokio::sync::watch::channel(false);
         let pairing = bot::pair(config, clock, stop, |code, _| {
@@ -154,7 +155,7 @@ impl Wizard {
         skipped.map(|_| None).map_err(|_| Unpaired::BrokenOff)
     }
 
-    /// A bot of ours polls meanwhile. It shows a code by itself.
+    /// Pairs through a temporary bot, which shows a code itself.
     async fn pair_by_own_bot(
         &mut self,
         config: &Config,
@@ -172,14 +173,14 @@ impl Wizard {
             person = somebody(store) => person.map(Some).map_err(|error| Unpaired::Bot(error.into())),
             line = self.prompter.next() => line.map(|_| None).map_err(|_| Unpaired::BrokenOff),
         };
-        // What it has to say to them is said before it ends.
+        // The bot sends its welcome before it ends.
         end.send(true).ok();
         running.await.map_err(Unpaired::Bot)?;
         ended
     }
 }
 
-/// Why nobody was paired.
+/// The reason why pairing failed.
 enum Unpaired {
     Bot(BotError),
     BrokenOff,
@@ -193,7 +194,6 @@ fn found(paired: Result<Pairing, BotError>) -> Result<Option<Paired>, Unpaired> 
     }
 }
 
-/// Waits until somebody has paired.
 async fn somebody(store: &Store) -> Result<Paired, reveille_store::StoreError> {
     loop {
         if let Some(person) = store.paired()?.pop() {
@@ -203,14 +203,15 @@ async fn somebody(store: &Store) -> Result<Paired, reveille_store::StoreError> {
     }
 }
 
-/// The names in the standing orders, or those that a new memory begins with; none where a person has rewritten that sentence.
+/// Reads the names in the standing orders, or the template's for a new memory. `None` if a person has rewritten the
+/// sentence.
 pub(super) fn names(config: &Config) -> Option<AssistantNames> {
     let orders = fs::read_to_string(config.repo_dir().join(CLAUDE)).ok();
     let template = || templates().into_iter().find(|(path, _)| *path == CLAUDE).map(|(_, text)| text.to_owned());
     setup::names_in(&orders.or_else(template)?)
 }
 
-/// Writes the names as the person's own edit, which the next wake commits. The memory is made first, if need be.
+/// Writes the names as the person's own edit, which the next wake commits. Creates the memory if needed.
 fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     drop(cycle::open_store(config).map_err(|error| said(&error))?);
@@ -227,7 +228,7 @@ fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
     Ok(())
 }
 
-/// Says the first words as `wake say` does, and shows what comes back.
+/// Sends the first message as `wake say` does, and shows the answer.
 pub(super) fn first_exchange(config: &Config, by_itself: bool) -> ExitCode {
     complain(&format!("\nNow the first words.\nYou say: {HELLO}\nIt answers:"));
     let code = wake::first_words(config, HELLO);
@@ -235,7 +236,7 @@ pub(super) fn first_exchange(config: &Config, by_itself: bool) -> ExitCode {
     code
 }
 
-/// Installs it, and says how that went.
+/// Installs the programs, and returns `true` if it worked.
 fn is_installed(config: &Config) -> bool {
     complain("\nHaving it wake by itself:");
     match install::by_itself(config) {
@@ -247,7 +248,7 @@ fn is_installed(config: &Config) -> bool {
     }
 }
 
-/// Has the system start it, if that is wanted, and says what to do next.
+/// Installs the programs if wanted, and prints hints for what comes next.
 fn next_steps(config: &Config, by_itself: bool) {
     let is_installed = by_itself && is_installed(config);
     let wake = in_shell(&process::beside("wake"));

@@ -1,4 +1,4 @@
-//! One question: shown, answered, checked at once, and explained when it is wrong.
+//! Asks one question: shows it, reads the answer, checks it at once, and explains what is wrong.
 
 use reveille_base::redact::is_like_a_key;
 
@@ -8,10 +8,10 @@ use crate::{
     setup::{self, Checked, FoundServer, SetupQuestion, SetupStep, TakenAnswer},
 };
 
-/// How wide a terminal is at least.
+/// Minimum width of a terminal.
 const COLUMNS: usize = 80;
 
-/// What is done with an answer that doesn't work.
+/// The reaction to an answer that fails its check.
 enum Then {
     Again,
     Keep,
@@ -19,7 +19,7 @@ enum Then {
 }
 
 impl Wizard {
-    /// Asks one step's question until there is an answer that is taken, kept or skipped.
+    /// Asks the question of a step until an answer is accepted, kept or skipped.
     pub(super) async fn step(&mut self, step: SetupStep) -> Result<(), Ended> {
         if !self.is_asked(step) {
             return Ok(());
@@ -80,7 +80,7 @@ impl Wizard {
         }
     }
 
-    /// Without an address there is no server, and no model of it.
+    /// Drops the server's settings and its model if no address was given.
     fn drop_example_server(&mut self) {
         if setup::is_example_server(&self.config) {
             let is_of_server = |name: &str| name == "MODEL" || name.starts_with("OPENAI_");
@@ -93,7 +93,7 @@ impl Wizard {
         step.applies(&self.config) && (self.has_place_for_names || !step.settings().is_empty())
     }
 
-    /// "3 of 9 · ", as far as it is known from the answers so far.
+    /// Renders the progress, such as "3 of 9 · ", as far as known from the answers so far.
     fn progress(&self, step: SetupStep) -> String {
         let asked: Vec<SetupStep> = SetupStep::ALL.into_iter().filter(|step| self.is_asked(*step)).collect();
         match asked.iter().position(|other| *other == step) {
@@ -102,7 +102,7 @@ impl Wizard {
         }
     }
 
-    /// The answer to a question, or what Enter stands for.
+    /// Reads the answer to a question; Enter returns the default.
     async fn answer(&mut self, step: SetupStep) -> Result<String, Ended> {
         let servers = if step == SetupStep::Model { FoundServer::all(&self.said).await } else { Vec::new() };
         match step.asked(&self.said, &self.config, &self.new_names, &servers) {
@@ -159,14 +159,14 @@ impl Wizard {
         checked
     }
 
-    /// What is set in another folder counts from now on.
+    /// Switches to the workspace in another folder, with its settings.
     fn move_to(&mut self, workspace: &str) {
         if self.said.workspace() != Some(std::path::Path::new(workspace)) {
             self.said = self.said.in_workspace(workspace);
         }
     }
 
-    /// The settings as they would be.
+    /// Recomputes the settings with the pending changes.
     pub(super) fn resolve(&mut self) {
         if let (Some(config), _) = self.said.with_what_is_right(&self.changes) {
             self.config = config;
@@ -174,7 +174,7 @@ impl Wizard {
     }
 }
 
-/// A sentence in lines that the narrowest usual terminal shows whole.
+/// Wraps a text for the narrowest usual terminal.
 fn indented(text: &str) -> String {
     let (mut shown, mut column) = (String::from(" "), 1);
     for word in text.split(' ') {

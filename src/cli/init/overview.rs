@@ -1,4 +1,4 @@
-//! What is set and whether it works, a line a step.
+//! Shows the settings and their checks, one line per step.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::setup::{self, Checked, SetupStep};
 
-/// Each step that applies with what its check found, and what is wrong besides.
+/// Returns each applicable step with its check result, and all other problems.
 pub(super) async fn states(
     said: &SaidSettings,
     changes: &SettingChanges,
@@ -23,7 +23,7 @@ pub(super) async fn states(
     let (config, mut problems) = said.with_what_is_right(changes);
     let Some(mut config) = config else { return (Vec::new(), problems) };
     if let Ok(Some(store)) = database::look(&config) {
-        // A database from before there was a choice has none.
+        // An old database may lack the choices table.
         config.chosen_model = store.chosen("MODEL", &config.model).ok().flatten();
     }
     let temporary = std::env::temp_dir();
@@ -42,7 +42,7 @@ pub(super) async fn states(
     (states, problems)
 }
 
-/// A step's line.
+/// Renders the line of a step.
 pub(super) fn line(step: SetupStep, checked: &Checked) -> String {
     let sign = match checked {
         Checked::Good(_) => '✓',
@@ -52,7 +52,6 @@ pub(super) fn line(step: SetupStep, checked: &Checked) -> String {
     format!("{sign} {:<11} {}", step.title(), checked.told())
 }
 
-/// Prints all of them.
 pub(super) fn print_states(states: &[(SetupStep, Checked)], json: bool) {
     for (step, checked) in states {
         if json {
@@ -70,7 +69,7 @@ pub(super) fn print_states(states: &[(SetupStep, Checked)], json: bool) {
     }
 }
 
-/// `wake init --check`.
+/// Prints the state for `wake init --check`.
 pub(super) async fn check(said: &SaidSettings, json: bool) -> ExitCode {
     let (states, problems) = states(said, &SettingChanges::new(), true, &|| false).await;
     print_states(&states, json);

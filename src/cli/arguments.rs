@@ -1,4 +1,4 @@
-//! The arguments of `wake`, and the help that goes with them.
+//! The arguments of `wake` and their help texts.
 
 use std::ffi::OsString;
 
@@ -360,7 +360,7 @@ Examples:
 }
 
 impl WakeCommand {
-    /// Whether JSON is asked for behind its name.
+    /// Returns `true` if JSON is asked for after the command's name.
     fn json(&self) -> bool {
         match self {
             Self::Say { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => *json,
@@ -402,13 +402,13 @@ impl WakeCommand {
 }
 
 impl Arguments {
-    /// This process's; wrong ones end it with a word of help.
+    /// Parses the arguments of this process; wrong ones end it with a help text.
     pub(super) fn of_this_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().skip(1).collect();
         Self::of_a_timer(&words).unwrap_or_else(Self::parse)
     }
 
-    /// What cron and the bot call, many times a day: read without building the help of all commands. None: it is something else.
+    /// Parses the frequent calls of cron and the bot without building the help of all commands. `None` for other arguments.
     fn of_a_timer(words: &[OsString]) -> Option<Self> {
         let (mut once, mut no_console, mut reason) = (false, false, "cli");
         let mut words = words.iter().map(|word| word.to_str());
@@ -435,12 +435,12 @@ impl Arguments {
         })
     }
 
-    /// Whether JSON is asked for, before the command's name or behind it.
+    /// Returns `true` if JSON is asked for, before or after the command's name.
     pub(super) fn json(&self) -> bool {
         self.json || self.command.as_ref().is_some_and(WakeCommand::json)
     }
 
-    /// How much is logged.
+    /// Returns the log volume for the command.
     pub(super) fn talk(&self) -> Talk {
         match &self.command {
             _ if self.verbose => Talk::Verbose,

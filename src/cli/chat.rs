@@ -1,8 +1,10 @@
-//! `wake chat`: a conversation in a terminal. What is said goes into the queue like any other message, and the wake that answers
-//! runs in this process; or another one does, and is waited for.
+//! `wake chat`: a conversation in a terminal. Messages enter the queue like any others. The answering wake runs in
+//! this process, or the
+//! chat waits for another process's wake.
 //!
-//! `editor` reads lines, `files` finds paths in them, `steps` shows what a cycle does, `pause` hears Ctrl-C. From a pipe each
-//! line is a message: no path is opened, nothing is asked, answers are printed as they are.
+//! `editor` reads lines, `files` finds paths in them, `steps` shows a cycle's actions, `pause` handles Ctrl-C. From a
+//! pipe, each line is
+//! a message: no path is opened, nothing is asked, and answers are printed unchanged.
 
 mod editor;
 mod files;
@@ -43,22 +45,21 @@ use super::{
 };
 use crate::bot::{DueWatch, MAX_SAID_BYTES, Put};
 
-/// What starts its wakes.
+/// The reason passed to the chat's wakes.
 const TRIGGER: &str = "chat";
-/// What stands on the terminal while a wake works.
+/// The terminal's temporary line while a wake works.
 const WORKING: &str = "working…";
-/// The same once the answer is there and the remote is asked.
+/// The same while the finished answer is pushed to the remote.
 const SAVING: &str = "saving…";
-/// What continues paused work, besides /resume.
+/// Words that continue paused work, besides /resume.
 const GO_ON: [&str; 3] = ["go on", "continue", "resume"];
-/// What ends the chat, besides Ctrl-D.
+/// Commands that end the chat, besides Ctrl-D.
 const QUIT: [&str; 2] = ["/quit", "/exit"];
-/// Gives up what is paused.
+/// Gives up paused work.
 const DROP: &str = "/drop";
-/// Asks again what was put off.
+/// Shows deferred questions again.
 const QUESTIONS: &str = "/questions";
 
-/// Runs `wake chat`.
 pub(super) fn run(config: &Config) -> ExitCode {
     let is_interactive = std::io::stdin().is_terminal();
     let interrupts = Arc::new(Interrupts::new(config, is_interactive));
@@ -76,7 +77,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
                 }
             };
             let ended = if is_interactive { Box::pin(chat.talk()).await } else { chat.read_lines().await };
-            // Should this fail it is forgotten with this process.
+            // If this fails, the session is forgotten with the process.
             chat.store.close_session(&chat.session).ok();
             match ended {
                 Ok(true) => ExitCode::from(EXIT_OK),
@@ -90,7 +91,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
     )
 }
 
-/// A conversation under way.
+/// A conversation in progress.
 struct Chat<'a> {
     context: Context<'a>,
     interrupts: &'a Interrupts,
@@ -98,21 +99,21 @@ struct Chat<'a> {
     store: Store,
     session: TerminalSession,
     steps: Option<Arc<Steps>>,
-    /// Questions that were put off.
+    /// Deferred questions.
     later: BTreeSet<i64>,
-    /// Starts wakes for what is due while nobody types.
+    /// Starts wakes for due work while nobody types.
     watch: Arc<Mutex<DueWatch>>,
 }
 
-/// What a wake is started for.
+/// The reason for a wake.
 enum Work {
-    /// Something that was said.
+    /// A statement.
     Said(Put),
-    /// Something that may go on now.
+    /// Resumed work.
     GoesOn,
 }
 
-/// This terminal, while a wake works.
+/// This terminal while a wake works.
 struct ChatScreen<'a> {
     context: Context<'a>,
     session: &'a TerminalSession,
@@ -134,7 +135,7 @@ impl Screen for ChatScreen<'_> {
     }
 }
 
-/// Prints what is meant for the terminal and wasn't shown yet. A question isn't printed here: it is asked in place, or waits.
+/// Prints texts for the terminal that weren't shown yet. Questions are left out: they are asked at the prompt, or wait.
 fn show_new(
     context: Context<'_>,
     store: &mut Store,
@@ -143,7 +144,7 @@ fn show_new(
 ) -> Result<(), StoreError> {
     for (id, text) in store.console_unshown(Some(session))? {
         if store.is_question(id)? {
-            // In place it is asked below.
+            // At the prompt, the question is asked later.
             if !is_interactive {
                 complain(&on_page(context.config, text.trim_end()));
             }
@@ -163,7 +164,7 @@ impl<'a> Chat<'a> {
         let mut store = cycle::open_store(context.config)?;
         let session = TerminalSession::fresh()?;
         store.open_session(&session, &Identity::current(), context.clock.now())?;
-        // What the rules of the offline model do is told by their answers.
+        // The offline rules explain their actions in their answers.
         let is_thinking = in_force(context.config, &store)?.effective_model() != OFFLINE_MODEL;
         let has_steps = is_interactive && std::io::stderr().is_terminal() && is_thinking;
         let steps = if has_steps { Some(Arc::new(Steps::open(context)?)) } else { None };
@@ -171,7 +172,7 @@ impl<'a> Chat<'a> {
         Ok(Self { context, interrupts, is_interactive, store, session, steps, later: BTreeSet::new(), watch })
     }
 
-    /// The conversation with a person. Says whether all went well.
+    /// Talks with a person. Returns `true` if all went well.
     async fn talk(&mut self) -> Result<bool, WakeError> {
         let mut editor = match MessageEditor::open(self.context.config) {
             Ok(editor) => editor,
@@ -210,7 +211,7 @@ impl<'a> Chat<'a> {
                 break;
             }
             if !text.is_empty() {
-                // Who has just paused something leaves by the same key.
+                // After a pause, the same key leaves the chat.
                 has_cleared = self.said(text).await?;
             }
         }
@@ -221,7 +222,7 @@ impl<'a> Chat<'a> {
         Ok(true)
     }
 
-    /// What a person has typed. Says whether Ctrl-C was pressed meanwhile.
+    /// Handles a typed line. Returns `true` if Ctrl-C was pressed meanwhile.
     async fn said(&mut self, text: &str) -> Result<bool, WakeError> {
         if text.len() as u64 > MAX_SAID_BYTES {
             complain(&format!(
@@ -273,7 +274,7 @@ impl<'a> Chat<'a> {
         Ok(self.interrupts.was_pressed())
     }
 
-    /// Takes what is paused out of the queue. The next wake ends its cycle.
+    /// Takes the paused messages out of the queue. The next wake ends their cycle.
     async fn drop_paused(&mut self) -> Result<(), WakeError> {
         if !self.store.is_terminal_paused()? {
             complain("Nothing is paused. /undo takes back what was done last.");
@@ -290,7 +291,7 @@ impl<'a> Chat<'a> {
         Ok(())
     }
 
-    /// A message's text with the files that it names, which are in the workspace then.
+    /// Attaches the files that a message names, and copies them into the workspace.
     fn attached(&self, text: &str) -> (String, Vec<LandedFile>) {
         let config = self.context.config;
         let found = files::found(text, config.home.as_deref());
@@ -311,12 +312,12 @@ impl<'a> Chat<'a> {
         }
     }
 
-    /// Work for the terminal goes on.
+    /// Resumes work for the terminal.
     fn go_on(&mut self) -> Result<(), WakeError> {
         Ok(self.store.order(&Order::Resume { is_owners: false }, self.context.clock.now())?)
     }
 
-    /// The lines of a pipe, each of them a message. Says whether all were answered.
+    /// Reads a pipe's lines as messages. Returns `true` if all were answered.
     async fn read_lines(&mut self) -> Result<bool, WakeError> {
         let mut is_well = true;
         while !*self.context.stop.borrow() {
@@ -340,7 +341,7 @@ impl<'a> Chat<'a> {
         Ok(is_well && !*self.context.stop.borrow())
     }
 
-    /// Lets a wake work, shows what comes of it, and says whether it went well.
+    /// Runs a wake and shows its results. Returns `true` if it went well.
     async fn work(&mut self, work: Work) -> Result<bool, WakeError> {
         let working = Working::on(WORKING);
         let message = match &work {
@@ -398,7 +399,7 @@ impl<'a> Chat<'a> {
         Ok(report.error.is_none() && report.outcome != WakeOutcome::Failed && !is_open)
     }
 
-    /// After Ctrl-C: what is paused waits for a word. Where all was done already, nothing is.
+    /// Explains the effect of Ctrl-C: paused work waits for a word. If all was done already, nothing is paused.
     fn say_what_a_press_did(&mut self) -> Result<(), WakeError> {
         if self.store.is_terminal_paused()? {
             if !self.interrupts.is_leaving() {
@@ -411,14 +412,14 @@ impl<'a> Chat<'a> {
         Ok(())
     }
 
-    /// The open questions of this terminal that weren't put off.
+    /// Returns this terminal's open questions, without the deferred ones.
     fn open_questions(&self) -> Result<Vec<Approval>, WakeError> {
         let pending = self.store.pending_approvals(self.context.clock.now())?;
         let is_asked = |approval: &Approval| approval.chat == ChatRef::TERMINAL && !self.later.contains(&approval.id);
         Ok(pending.into_iter().filter(is_asked).collect())
     }
 
-    /// Asks what waits for a word, one after the other. After a word the work goes on at once.
+    /// Asks the open questions in turn. Each decision resumes the work at once.
     async fn ask_questions(&mut self, editor: &mut MessageEditor) -> Result<(), WakeError> {
         while let Some(approval) = self.open_questions()?.into_iter().next() {
             if self.interrupts.is_leaving() {
@@ -460,7 +461,7 @@ impl<'a> Chat<'a> {
     }
 }
 
-/// Who answers, and how to leave, in two lines.
+/// Renders two lines: the answering model, and how to leave.
 fn greeting(model: &str) -> String {
     let who = match model {
         OFFLINE_MODEL => {
@@ -471,7 +472,7 @@ fn greeting(model: &str) -> String {
     format!("{who}\n/help lists the commands. Ctrl-C pauses my work; Ctrl-D or /quit leaves.")
 }
 
-/// One line of standard input; none at its end.
+/// Reads one line of standard input. `None` at its end.
 fn next_line() -> Result<Option<String>, String> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin().lock();

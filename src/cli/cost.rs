@@ -1,4 +1,4 @@
-//! `wake cost`: what the models cost.
+//! `wake cost`: shows the costs of models.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ pub(super) struct CostArguments {
     pub(super) json: bool,
 }
 
-/// Tells it.
+/// Prints the report.
 pub(super) fn run(config: &Config, arguments: &CostArguments, as_json: bool) -> ExitCode {
     let since = match super::since(config, arguments.since.as_deref()) {
         Ok(since) => since,

@@ -1,4 +1,4 @@
-//! `wake eval`: cases in a folder as a test of prompts and models, and recorded wakes as such cases.
+//! `wake eval`: runs a folder of cases to test prompts and models, and turns recorded wakes into cases.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ use reveille_trial::{
 
 use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
 
-/// What `wake eval --help` says below the options.
+/// Help text below the options.
 pub(super) const HELP: &str = "\
 A case is a small TOML file; docs/EVAL.md tells what stands in it. Each runs in a temporary workspace with the real memory
 tools; what acts outside is answered by the case. Without --model a case's own script takes the turns, else the offline model:
@@ -37,9 +37,9 @@ Examples:
   wake eval evals --json | jq -r 'select(.passed == false) | .case'
   wake eval add 20261121T0903 my-evals";
 
-/// Where live runs are kept, below the workspace.
+/// The folder for live runs, below the workspace.
 const EVALS_DIR: &str = "evals";
-/// What a live run may cost where nothing else is said, in US dollars.
+/// Default cost limit of a live run, in US dollars.
 const CAP_USD: f64 = 2.0;
 
 #[derive(Debug, clap::Args)]
@@ -83,13 +83,13 @@ Example: wake eval add 20261121T0903 my-evals")]
 }
 
 impl EvalArguments {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         self.json || matches!(self.action, Some(EvalCommand::Add { json: true, .. }))
     }
 }
 
-/// The scorecard's last line. The names are relied on.
+/// The last line of the scorecard. Scripts rely on the field names.
 #[derive(Default, serde::Serialize)]
 struct Total {
     cases: usize,
@@ -97,9 +97,9 @@ struct Total {
     rounds: u32,
     tokens: Usage,
     cost_usd: f64,
-    /// Cases that weren't run: the cap was reached, or it was asked to end.
+    /// Number of cases that weren't run, because the cap was reached or the process was asked to end.
     left_out: usize,
-    /// What a live run is held against.
+    /// Comparison with the last live run.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Comparison>,
 }
@@ -142,7 +142,7 @@ async fn run_all(
         Ok(cases) => cases,
         Err(error) => return failed(&format!("{} can't be read: {error}", dir.display())),
     };
-    // Its result is kept there.
+    // The result of a live run is kept in the workspace.
     if cap_usd.is_some()
         && let Err(error) = workspace::prepare_workspace(context.config)
     {
@@ -207,12 +207,12 @@ async fn run_all(
     ExitCode::from(if is_kept && total.passed == all { EXIT_OK } else { EXIT_FAILED })
 }
 
-/// How a folder of cases is named in a kept run: the same from wherever it is called.
+/// Names a folder of cases in a kept run, independent of the current directory.
 fn named(dir: &Path) -> String {
     dir.canonicalize().unwrap_or_else(|_| dir.to_owned()).display().to_string()
 }
 
-/// Keeps a live run, and holds it against the last. Says whether it is kept.
+/// Keeps a live run, and compares it with the last. Returns `true` if it was kept.
 fn keep(context: Context<'_>, run: &KeptRun, total: &mut Total) -> bool {
     let dir = context.config.workspace_dir.join(EVALS_DIR);
     total.compared = KeptRun::last(&dir, &run.model, &run.cases).map(|before| run.compare(&before));
@@ -228,8 +228,9 @@ fn keep(context: Context<'_>, run: &KeptRun, total: &mut Total) -> bool {
     }
 }
 
-/// Says what a model may cost, and gives the most that one request may cost without its prompt, in US dollars. An exit code: it can't
-/// be tried.
+/// Reports a model's possible cost, and returns the maximum cost of one request without its prompt, in US dollars.
+/// Returns an exit code if
+/// the model can't be used.
 fn least_usd(context: Context<'_>, name: &str, cases: usize) -> Result<f64, ExitCode> {
     if is_free(name) {
         return Ok(0.0);

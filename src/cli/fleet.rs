@@ -1,4 +1,5 @@
-//! Many assistants: who they are (`wake fleet`), their turns (`wake --fleet`), and what Telegram brings for them (`bot --webhook`).
+//! Many assistants: manages them (`wake fleet`), runs their turns (`wake --fleet`), and receives their Telegram
+//! updates (`bot --webhook`).
 
 use std::{
     num::NonZeroU32,
@@ -28,9 +29,9 @@ use super::{
 };
 use crate::bot;
 
-/// How often the receiver looks whether a worker is wanted for what begins at a time.
+/// How often the receiver checks for work that is due by time.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How long the receiver waits for its worker once it is asked to end.
+/// How long the receiver waits for its worker before it ends.
 const STOP_GRACE: Duration = Duration::from_secs(30);
 
 pub(super) const HELP: &str = "\
@@ -45,7 +46,7 @@ Examples:
   wake --fleet /srv/fleet --once --workers 4     the turns of all who are due: what cron calls
   bot --webhook 8787 --fleet /srv/fleet          take Telegram's updates, and start the turns";
 
-/// Turns at a time, unless it is said otherwise.
+/// Default number of parallel turns.
 const DEFAULT_WORKERS: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 /// What makes a wake one of a fleet's workers.
@@ -129,13 +130,13 @@ pub(super) enum FleetCommand {
 }
 
 impl FleetCommand {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         matches!(self, Self::List { json: true, .. })
     }
 }
 
-/// Carries it out.
+/// Carries out the command.
 pub(super) fn run(command: &FleetCommand) -> ExitCode {
     let done = match command {
         FleetCommand::Add { dir, name, env } => add(dir, name, env.as_deref()),
@@ -208,7 +209,7 @@ fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, Flee
         complain("--url isn't an address that begins with https://, which is all that Telegram calls.");
         return Ok(ExitCode::from(EXIT_USAGE));
     }
-    // In its box, as all that goes by its settings.
+    // In the assistant's box, like everything that uses its settings.
     let output = fleet.run(name, "bot", &["webhook", "set", &address])?;
     let secret = Secret::new(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     if !output.status.success() {
@@ -218,7 +219,7 @@ fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, Flee
         );
         return Ok(exit_of(&output));
     }
-    // What Telegram brings before this is refused, and brought again.
+    // Telegram's earlier updates are refused and sent again.
     if !fleet.take_secret(name, &secret)? {
         complain(&format!("{name} isn't on the list: `wake fleet add` puts it there. Then connect it again."));
         return Ok(ExitCode::from(EXIT_USAGE));
@@ -227,7 +228,7 @@ fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, Flee
     Ok(ExitCode::SUCCESS)
 }
 
-/// A command of `wake` about one assistant, in its box.
+/// Runs a command of `wake` for one assistant, in its box.
 fn run_one(dir: &Path, name: &AssistantName, command: &[String]) -> Result<ExitCode, FleetError> {
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     let output = Fleet::open(dir)?.run(name, "wake", &command)?;
@@ -242,7 +243,7 @@ fn exit_of(output: &Output) -> ExitCode {
     ExitCode::from(output.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_FAILED))
 }
 
-/// The turns of all who are due.
+/// Runs the turns of all due assistants.
 pub(super) fn work(dir: &Path, once: bool, slots: NonZeroU32) -> ExitCode {
     let worked = Fleet::open(dir).and_then(|fleet| {
         log::start(fleet.config(), Talk::Usual, Some("fleet"));
@@ -259,7 +260,7 @@ pub(super) fn work(dir: &Path, once: bool, slots: NonZeroU32) -> ExitCode {
     }
 }
 
-/// Receives for all, and starts workers.
+/// Receives updates for all assistants, and starts workers.
 pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Path>) -> ExitCode {
     let fleet = match Fleet::open(dir) {
         Ok(fleet) => fleet,
@@ -312,7 +313,7 @@ pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Pa
     }
 }
 
-/// The worker that the receiver starts when somebody is due and none of its own runs.
+/// The receiver's worker, started when an assistant is due and no worker of the receiver runs.
 struct StartedWorker {
     wake: Option<PathBuf>,
     dir: PathBuf,
@@ -327,7 +328,7 @@ impl StartedWorker {
         {
             self.child = None;
         }
-        // The whole list is read for it, and a worker that runs does so itself.
+        // This check reads the whole list, which a running worker does by itself.
         if self.child.is_some() || !is_due() {
             return;
         }
@@ -339,12 +340,12 @@ impl StartedWorker {
         }
     }
 
-    /// A worker that runs looks by itself; its end is seen soon.
+    /// Returns the wait until the next check, short while a worker runs so that its end is noticed.
     fn wait(&self) -> Duration {
         if self.child.is_some() { Duration::from_millis(100) } else { LOOK_EVERY }
     }
 
-    /// Asks it to end once its turns are over, and waits for a while.
+    /// Asks the worker to end after its turns, and waits a while.
     async fn end(mut self) {
         let Some(child) = &mut self.child else { return };
         if let Some(who) = reveille_base::process::Identity::of(child.id()) {

@@ -53,7 +53,7 @@ impl From<CommitInFull> for WholeCommit {
     }
 }
 
-/// The selection of log lines, as typed.
+/// Which lines of the log are wanted, as typed.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct LogArguments {
     /// How many lines.

@@ -1,4 +1,4 @@
-//! `wake import`: what another program holds, taken in as others' words.
+//! `wake import`: imports data of another program as untrusted text.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -18,7 +18,7 @@ use reveille_import::{
 
 use super::{failed, print, print_json, provenance::refused};
 
-/// What the help adds.
+/// Additional help text.
 pub(super) const HELP: &str = "\
 It knows ChatGPT's and Claude's exports (the zip, or unpacked), folders of Markdown notes, and the memories of two older
 assistants: in Markdown (memory/*.md, .env) and in JSON (knowledge.json, reminders.json, conversation_log.jsonl).
@@ -45,7 +45,7 @@ pub(super) struct ImportArguments {
     pub(super) json: bool,
 }
 
-/// The account as JSON. The names are relied on.
+/// The result as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct ImportAsJson<'a> {
     kind: ImportKind,
@@ -61,7 +61,7 @@ struct ImportAsJson<'a> {
     commit: Option<String>,
 }
 
-/// An old setting as JSON: its value only where it may be shown.
+/// An old setting as JSON. Its value is left out if it must not be shown.
 #[derive(serde::Serialize)]
 struct SettingAsJson<'a> {
     name: &'a str,
@@ -70,11 +70,11 @@ struct SettingAsJson<'a> {
     is_secret: bool,
 }
 
-/// Imports, or says what would be imported.
+/// Imports, or reports what would be imported.
 pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -> ExitCode {
     let (clock, redactor) = (config.clock(), super::redactor(config));
     let tools = ImportTools { redactor: &redactor, tz: config.timezone, now: clock.now() };
-    // Words of the source's may be among the errors'.
+    // The errors may quote the imported source.
     let told = |error: &ImportError| match error {
         ImportError::Memory(error) => refused(error),
         error => failed(&redactor.redact(&error.to_string())),
@@ -193,7 +193,7 @@ fn in_words(
     text
 }
 
-/// The old settings: none is taken over.
+/// Lists the old settings, which are never taken over.
 fn settings(account: &ImportAccount, line: &mut impl FnMut(String)) {
     let (known, others): (Vec<_>, Vec<_>) = account.settings.iter().partition(|old| old.is_known());
     if !known.is_empty() {

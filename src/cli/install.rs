@@ -1,5 +1,6 @@
-//! `wake install`: has the system start the programs, tries whether that works, and takes it out again. Run by a newer build it is the
-//! upgrade, with its way back (`setup/install/versions`, `trial`).
+//! `wake install`: has the system start the programs, tries them, and uninstalls them again. Run by a newer build, it
+//! upgrades, and
+//! falls back to the previous build if the new one fails (`setup/install/versions`, `trial`).
 
 mod trial;
 
@@ -29,12 +30,12 @@ Examples:
   ~/.local/lib/reveille/before/wake install    the build before takes over again
   wake install --uninstall           the memory stays";
 
-/// What cron or a session's manager may not be there for.
+/// The message for a system without a session manager and cron.
 const NO_STARTER: &str = "Nothing here can start it: neither a session's manager nor cron answers. Install cron (Debian: \
                           apt-get install cron), or keep `wake` running.";
-/// How long a new bot may take to report in, in seconds. Then the one before takes over again.
+/// Time in seconds for a new bot to report in, before the previous one takes over again.
 const REPORT_WITHIN_S: u64 = 60;
-/// How long a bot that is taken out may take to end.
+/// Time for the bot to end on uninstalling.
 const BOT_END: Duration = Duration::from_secs(30);
 
 /// Where to, and whether at all.
@@ -57,9 +58,9 @@ pub(super) struct InstallArguments {
     with: Option<Starter>,
 }
 
-/// Installs it, or takes it out.
+/// Installs or uninstalls.
 pub(super) fn run(settings: &SettingsArguments, arguments: &InstallArguments) -> ExitCode {
-    // Wrong settings keep nobody from taking it out; the wake that is tried names them.
+    // Wrong settings must not prevent uninstalling; the trial wake reports them.
     let said = SaidSettings::gather(settings.env_file.as_deref());
     let Some(config) = said.with_what_is_right(&SettingChanges::new()).0 else {
         complain("It isn't known where to keep anything: HOME isn't set. Set WORKSPACE_DIR. Nothing was changed.");
@@ -74,12 +75,12 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InstallArguments) ->
     }
 }
 
-/// Whether something here could start it.
+/// Returns `true` if this system can start programs.
 pub(super) fn is_possible() -> bool {
     starter().is_some()
 }
 
-/// The same with settings that are known, and nothing else said.
+/// Installs with known settings and default arguments.
 pub(super) fn by_itself(config: &Config) -> Result<ExitCode, String> {
     let arguments =
         InstallArguments { prefix: None, uninstall: false, dry_run: false, report_within: REPORT_WITHIN_S, with: None };
@@ -122,7 +123,7 @@ fn install(config: &Config, to: &Installation, from: &Path, arguments: &InstallA
     }
     let versions = Versions::of(to);
     let has_wrong_settings = match Config::load(config.named_env_file.as_deref()) {
-        // Neither its bot nor the one before would start, and no way back would help.
+        // With these settings neither the new bot nor the previous one would start, so falling back would not help.
         Err(error)
             if steps
                 .iter()
@@ -163,7 +164,7 @@ fn install(config: &Config, to: &Installation, from: &Path, arguments: &InstallA
     }
 }
 
-/// Takes steps, and says what changes.
+/// Performs steps, and prints each change.
 fn take(steps: &[InstallStep]) -> Result<(), String> {
     for step in steps {
         if perform(step).map_err(|error| format!("{error}. What was done before it stands; run it again."))? {
@@ -188,7 +189,7 @@ fn uninstall(config: &Config, to: &Installation, dry_run: bool) -> Result<ExitCo
         return Ok(ExitCode::SUCCESS);
     }
     take(&steps)?;
-    // systemd and launchd end what they started; cron doesn't.
+    // systemd and launchd end the programs they started; cron doesn't.
     let is_crons = steps.iter().any(|step| matches!(step, InstallStep::Crontab { .. }));
     if is_crons && !trial::end_bot(config, BOT_END) {
         complain("  The bot still finishes what it does, and ends then.");
@@ -198,7 +199,7 @@ fn uninstall(config: &Config, to: &Installation, dry_run: bool) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// What starts programs here, the better first.
+/// Finds the best starter of this system.
 fn starter() -> Option<Starter> {
     if cfg!(target_os = "macos") {
         return Some(Starter::Launchd);
@@ -214,7 +215,8 @@ fn says_yes(words: &[&str]) -> bool {
     process::run(&Spec::new(program).args(args)).is_ok_and(|output| output.status.success())
 }
 
-/// The person's crontab; none where there is no such command. What can't be read is never written over.
+/// Reads the person's crontab. Fails rather than risk overwriting an unreadable one. `None` if there is no `crontab`
+/// command.
 fn crontab() -> Result<Option<String>, String> {
     if process::find(Path::new("crontab")).is_none() {
         return Ok(None);
@@ -226,7 +228,7 @@ fn crontab() -> Result<Option<String>, String> {
         let text = String::from_utf8(output.stdout).map_err(|_| "the crontab isn't UTF-8; nothing was changed")?;
         return Ok(Some(text));
     }
-    // Each cron has its own words for an empty one.
+    // Each cron reports an empty crontab in its own words.
     let is_empty = said.contains("no crontab for") || said.contains("can't open") && said.contains("No such file");
     if is_empty { Ok(Some(String::new())) } else { Err(format!("`crontab -l` failed: {said}; nothing was changed")) }
 }
@@ -239,7 +241,7 @@ fn run_systemctl(words: &[&str]) -> bool {
     says_yes(&[&["systemctl", "--user"], words].concat())
 }
 
-/// Where the logs are, and how to take it out again.
+/// Prints the place of the logs and the command to uninstall.
 fn tell(to: &Installation, starter: Starter) {
     let besides = match starter {
         Starter::Systemd => "warnings are in the journal, too",

@@ -1,7 +1,9 @@
-//! The log: files in the workspace ([`reveille_base::logs`]), and standard error for whoever watches; each line masked on its way out.
+//! Logging: files in the workspace ([`reveille_base::logs`]) and standard error for whoever watches. Each line is
+//! masked on output.
 //!
-//! What is logged is redacted where it is known to need it; this is for the rest: an error of a library's, a line of a child's.
-//! Nothing is opened before there is something to write: a wake that finds nothing due pays nothing.
+//! Known secrets are redacted where they are logged. This mask covers the rest, such as library errors and output of
+//! child processes.
+//! Files are opened only for a first line, so an idle wake pays nothing.
 
 use std::{
     fmt,
@@ -32,43 +34,44 @@ use reveille_config::{Config, LogFormat};
 
 use super::out::LogWriter;
 
-/// The target of lines whose words stand on standard error already: they go to the files alone.
+/// Target of lines whose content is on standard error already. They go to the files only.
 pub(super) const TOLD: &str = "reveille::told";
-/// The target of notes about the settings, which each start would repeat: they go to standard error alone.
+/// Target of notes about settings, which every start would repeat. They go to standard error only.
 pub(super) const NOTE: &str = "reveille::note";
 
-/// How much is told where `REVEILLE_LOG` says nothing.
+/// The default log volume if `REVEILLE_LOG` is unset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Talk {
-    /// What a program does that stays, or that nobody watches.
+    /// For programs that stay or run unwatched.
     Usual,
-    /// At a terminal next to nothing: its person waits for an answer, which says what went wrong in words.
+    /// Errors only, for a person at a terminal who gets explanations with the answer.
     Quiet,
-    /// As `--verbose` asks.
+    /// For `--verbose`.
     Verbose,
 }
 
-/// The level on standard error, as the settings say and as fits the program. `is_kept`: files keep the rest.
+/// Returns the level on standard error, from the settings and the program. `is_kept`: files keep the rest.
 fn level(said: Option<Level>, talk: Talk, is_terminal: bool, is_kept: bool) -> Level {
     match (said, talk) {
         (said, Talk::Verbose) => said.unwrap_or(Level::INFO).max(Level::INFO),
         (Some(said), _) => said,
         (None, Talk::Quiet) if is_terminal => Level::ERROR,
-        // cron mails what stands there.
+        // cron mails everything on standard error.
         (None, _) if is_kept && !is_terminal => Level::WARN,
         (None, _) => Level::INFO,
     }
 }
 
-/// What masks the log. A wake masks all else with it, too: to make another takes a twelfth of a message's instructions.
+/// The log's redactor. A wake uses it for everything, since building another costs a twelfth of a message's CPU
+/// instructions.
 static MASK: OnceLock<Redactor> = OnceLock::new();
 
-/// The log's redactor, for a program whose settings stay as they are.
+/// Returns the log's redactor, for programs with constant settings.
 pub(super) fn redactor(config: &Config) -> Redactor {
     MASK.get_or_init(|| super::redactor(config)).clone()
 }
 
-/// Begins to log. `program`: whose file keeps it, one of [`reveille_base::logs::LOGGED`]; none: no file does.
+/// Starts logging. `program` names the log file, one of [`reveille_base::logs::LOGGED`]. `None` writes no file.
 pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) {
     let program = program.filter(|_| config.log_format != LogFormat::Off);
     let is_terminal = io::stderr().is_terminal();
@@ -90,7 +93,7 @@ pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) 
     tracing_subscriber::registry().with(layers).init();
 }
 
-/// The layer that writes a program's file.
+/// Builds the layer that writes a program's log file.
 fn kept(
     config: &Config,
     program: &'static str,
@@ -102,7 +105,7 @@ fn kept(
     let redactor = Arc::clone(redactor);
     let writer = move || Kept { redactor: Arc::clone(&redactor), file: Arc::clone(&file), form, program };
     let who = if form == LogFormat::Json { String::new() } else { format!(" {program}[{}]", std::process::id()) };
-    // How long a cycle and a call took is told at their end.
+    // The end of a cycle and a call logs its duration.
     let layer = tracing_subscriber::fmt::layer()
         .with_timer(At { clock: Arc::clone(clock), who })
         .with_span_events(FmtSpan::CLOSE)
@@ -116,13 +119,13 @@ fn kept(
 }
 
 fn targets(config: &Config, level: Level) -> Targets {
-    // whisper.cpp tells its whole life at the level of information.
+    // whisper.cpp logs every detail at the info level.
     let library_level = if level < LevelFilter::DEBUG { LevelFilter::WARN } else { LevelFilter::DEBUG };
     let by_level = || Targets::new().with_default(level).with_target("whisper_rs", library_level);
     config.log_targets.clone().unwrap_or_else(by_level)
 }
 
-/// The time as our clock has it, and who writes.
+/// Prefixes lines with the time of our clock and the writer.
 struct At {
     clock: Arc<dyn Clock>,
     who: String,
@@ -134,7 +137,8 @@ impl FormatTime for At {
     }
 }
 
-/// A span's fields for files. A type of its own: those for a terminal are kept by type, and have colours.
+/// Formats a span's fields for files. A separate type, since the formatted fields of a terminal are cached by type
+/// and contain colours.
 struct Plainly(DefaultFields);
 
 impl<'w> FormatFields<'w> for Plainly {
@@ -143,7 +147,7 @@ impl<'w> FormatFields<'w> for Plainly {
     }
 }
 
-/// Puts each event, which comes in one piece, into a program's file, without its secrets.
+/// Writes each event to a program's file, without secrets. Events arrive in one piece.
 struct Kept {
     redactor: Arc<Redactor>,
     file: Arc<LogFile>,
@@ -162,7 +166,7 @@ impl Write for Kept {
                 if bytes < MAX_LINE_BYTES - who.len() {
                     self.redactor.redact_json(&format!("{who}{rest}"))
                 } else {
-                    // Cut it would be no JSON any more.
+                    // A shortened event would be invalid JSON.
                     format!(
                         "{who}\"level\":\"WARN\",\"message\":\"an event of {bytes} bytes was too long to be kept\"}}"
                     )
@@ -178,7 +182,7 @@ impl Write for Kept {
     }
 }
 
-/// Writes each event, which comes in one piece, without its secrets.
+/// Writes each event without secrets. Events arrive in one piece.
 struct Masked<W> {
     redactor: Arc<Redactor>,
     inner: W,
@@ -187,7 +191,7 @@ struct Masked<W> {
 impl<W: Write> Write for Masked<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = self.redactor.redact(&String::from_utf8_lossy(event));
-        // What is left of escapes is colour: those in an event's words are written out by now.
+        // Remaining escapes are colours: those in an event's text were made visible before.
         let pieces: Vec<_> = text.split('\x1b').map(without_hidden).collect();
         self.inner.write_all(pieces.join("\x1b").as_bytes())?;
         Ok(event.len())

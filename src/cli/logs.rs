@@ -1,4 +1,4 @@
-//! `wake logs`: the newest lines of all programs' logs, and what comes.
+//! `wake logs`: prints the newest lines of all logs, and follows them.
 
 use std::{process::ExitCode, thread, time::Duration};
 
@@ -19,7 +19,7 @@ Examples:
   wake logs --since 2h --grep warn
   wake logs --program bot -n 200";
 
-/// How often it is looked whether something was added.
+/// How often to check for new lines.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(super) struct LogsArguments {
     program: Option<String>,
 }
 
-/// Prints lines, and goes on with what comes.
+/// Prints lines, and follows the logs if asked to.
 pub(super) fn run(config: &Config, arguments: &LogsArguments) -> ExitCode {
     if let Some(program) = arguments.program.as_deref().filter(|name| !LOGGED.contains(name)) {
         complain(&format!("There is no log of {program:?}. Type one of {}.", LOGGED.join(", ")));
@@ -53,7 +53,7 @@ pub(super) fn run(config: &Config, arguments: &LogsArguments) -> ExitCode {
     };
     let filter = LogFilter { program: arguments.program.clone(), since, grep: arguments.grep.clone() };
     let dir = config.logs_dir();
-    // Before the files are read: what comes meanwhile is shown rather twice than never.
+    // Started before the files are read, so that a line is rather shown twice than never.
     let follower = arguments.follow.then(|| Follower::new(&dir, filter.clone(), config.clock().now()));
     let lines = newest(&dir, &filter, arguments.lines);
     if lines.is_empty() && follower.is_none() {

@@ -1,4 +1,4 @@
-//! `wake memory`: searching what is remembered, and looking after the index that answers.
+//! `wake memory`: searches the memory, and maintains the index.
 
 use std::{io::IsTerminal as _, process::ExitCode};
 
@@ -17,9 +17,9 @@ use super::{
 };
 use crate::orders::search::{self, IndexWait, MemoryFound, MemoryQuestion, MemorySearchError};
 
-/// Hits that are shown where nothing else is asked for.
+/// Default number of hits.
 const HITS: usize = 10;
-/// How much of a hit's text people are shown, in characters.
+/// Maximum displayed characters of a hit.
 const MAX_TEXT_CHARS: usize = 240;
 
 #[derive(Debug, Subcommand)]
@@ -101,7 +101,7 @@ Examples:
 }
 
 impl MemoryCommand {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         match self {
             Self::Search { json, .. } | Self::Reindex { json, .. } | Self::Stats { json } => *json,
@@ -112,7 +112,6 @@ impl MemoryCommand {
     }
 }
 
-/// Carries out `wake memory`.
 pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
     let asks_index =
         matches!(command, MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. });
@@ -142,7 +141,7 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> Ex
     done.unwrap_or_else(|error| failed(&error))
 }
 
-/// Why nothing can be told.
+/// The reason for a failure.
 #[derive(Debug, thiserror::Error)]
 enum MemoryFailure {
     #[error(transparent)]
@@ -153,7 +152,7 @@ enum MemoryFailure {
     Search(#[from] MemorySearchError),
 }
 
-/// A hit as JSON. The names are relied on.
+/// A hit as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct Line<'a> {
     path: &'a str,
@@ -201,7 +200,7 @@ fn search(
     let mut tell = progress();
     let MemoryFound { hits, notes } =
         search::search(config, &super::redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
-    // People are shown what speaks for itself; the lines around it count for who ranks further.
+    // People see only hits that make sense alone. Programs that rank further get the lines around them too.
     let shown: Vec<&Recalled> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
     for note in &notes {
         complain(note);
@@ -242,7 +241,7 @@ fn reindex(config: &Config, embed: bool, as_json: bool) -> Result<ExitCode, Memo
     stats(config, as_json)
 }
 
-/// Embeds what isn't embedded yet, to its end.
+/// Embeds everything that isn't embedded yet.
 fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
     ask(config, |_| Ok(()))?;
     let mut index = Index::open(&config.index_path())?;
@@ -284,7 +283,7 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the index, up to date.
+/// Asks the refreshed index.
 fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
     let (answer, note) = IndexPlace::of(config).ask_all(&config.repo_dir(), config.timezone, &mut progress(), ask)?;
     if let Some(note) = note {
@@ -293,7 +292,7 @@ fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>)
     Ok(answer)
 }
 
-/// Tells who sits at a terminal how far the index is.
+/// Reports the progress of indexing to a person at a terminal.
 fn progress() -> impl FnMut(&Refreshed) {
     let mut parts = 0;
     move |refreshed| {

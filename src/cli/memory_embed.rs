@@ -1,4 +1,5 @@
-//! `wake memory embed`, and the embedding of all that is left: whether texts may leave this machine is a person's to say, here alone.
+//! `wake memory embed`, and embedding of all remaining texts. Only a person, and only here, can decide that texts may
+//! leave this machine.
 
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ use reveille_store::{Store, StoreError, database};
 
 use super::{EXIT_CONFIG, complain, failed, print, runtime};
 
-/// How often it is told how far it is, in texts.
+/// How many texts between two progress reports.
 const TELL_EVERY: usize = 256;
 
 #[derive(Debug, Subcommand)]
@@ -28,7 +29,6 @@ pub(super) enum EmbedAction {
     Status,
 }
 
-/// Carries out `wake memory embed`.
 pub(super) fn run(config: &Config, action: Option<&EmbedAction>) -> ExitCode {
     let embedder = match embed::of(config) {
         Ok(Some(embedder)) => embedder,
@@ -87,7 +87,7 @@ fn decide(
     })
 }
 
-/// How sure its price is.
+/// Describes how certain the price is.
 fn read_on(embedder: &dyn Embedder) -> String {
     if embedder.usd_per_million() < price::UNKNOWN_USD_PER_MILLION {
         format!(" (its price on {})", price::PRICES_READ_ON)
@@ -96,7 +96,7 @@ fn read_on(embedder: &dyn Embedder) -> String {
     }
 }
 
-/// Embeds all that has no vector yet, and tells how far it is. What was embedded when it ends early is kept.
+/// Embeds all texts without a vector, and reports progress. Finished embeddings are kept if it ends early.
 pub(super) fn fill(config: &Config, index: &mut Index) -> Result<Option<Backfilled>, BackfillError> {
     let Some(embedder) = embed::of(config)? else { return Ok(None) };
     let mut store = database::open(config).map_err(EmbedError::Store)?;

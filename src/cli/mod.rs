@@ -105,7 +105,7 @@ fn tell_version() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The source of settings besides the environment, for every program and command.
+/// Where settings come from besides the environment, for each program and each of its commands.
 #[derive(Debug, clap::Args)]
 struct SettingsArguments {
     /// Read settings from this file in place of the workspace's .env; the environment still wins.

@@ -1,4 +1,4 @@
-//! `wake name`: what the assistant is called, and another name for it, as the person's own commit.
+//! `wake name`: shows or changes the assistant's name, as the person's own commit.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,6 @@ pub(super) struct NameArguments {
     name: Vec<String>,
 }
 
-/// Carries out `wake name`.
 pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
     let repo = match super::history::open_repo(config) {
         Ok(repo) => repo,
@@ -43,7 +42,7 @@ pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
     }
     drop(repo);
     let made = with_hand(config, |hand| {
-        // Under the lock: a wake may have changed it meanwhile.
+        // Read again under the lock, since a wake may have changed the file meanwhile.
         let now = hand.repo.read_work_tree(CLAUDE)?;
         let renamed = own_name::renamed(now.as_deref().unwrap_or_default(), &name)
             .map_err(|why| ProvenanceError::Refused(format!("{why}. Nothing was changed.")))?;

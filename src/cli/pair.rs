@@ -1,4 +1,4 @@
-//! `bot pair`, `bot unpair` and `bot webhook`: who may speak to the bot, and what takes its messages away.
+//! `bot pair`, `bot unpair` and `bot webhook`: manages who may speak to the bot, and webhooks that take its messages.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use crate::bot::{self, Pairing, pairing::CODE_LIFE};
 /// Random bytes in the secret of a webhook.
 const SECRET_BYTES: usize = 24;
 
-/// Offers a code and waits until somebody has sent it to the bot.
+/// Offers a code and waits until someone has sent it to the bot.
 pub(super) fn pair(config: &Config) -> ExitCode {
     if let Err(code) = open_telegram(config) {
         return code;
@@ -62,7 +62,7 @@ pub(super) fn pair(config: &Config) -> ExitCode {
     }
 }
 
-/// Lists who paired.
+/// Lists the paired people.
 pub(super) fn list(config: &Config) -> ExitCode {
     match open(config).and_then(|store| store.map_or(Ok(Vec::new()), |store| store.paired())) {
         Ok(people) if people.is_empty() => {
@@ -79,7 +79,7 @@ pub(super) fn list(config: &Config) -> ExitCode {
     }
 }
 
-/// Listens to somebody no more.
+/// Revokes a pairing.
 pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
     let is_listed = config.allowed_chats.contains(&ChatRef::telegram(user_id));
     let unpaired = open(config).and_then(|store| {
@@ -127,7 +127,7 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
     code
 }
 
-/// Says whether a webhook takes the bot's messages away, and removes it when asked to.
+/// Reports a webhook that takes the bot's messages, and removes it if asked to.
 pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
     let telegram = match open_telegram(config) {
         Ok(telegram) => telegram,
@@ -157,7 +157,7 @@ pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Has Telegram bring the bot's messages to an address, and prints the secret that it will show with each.
+/// Sets a webhook for the bot's updates, and prints the secret that Telegram will send with each.
 pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
     let telegram = match open_telegram(config) {
         Ok(telegram) => telegram,
@@ -170,7 +170,7 @@ pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
     };
     let done = runtime.block_on(async {
         telegram.set_webhook(url, &secret).await?;
-        // Without the menu all commands work as well.
+        // Commands work without the menu too.
         telegram.set_my_commands(&TelegramCommand::menu()).await.ok();
         Ok::<_, reveille_channels::telegram::TelegramError>(())
     });
@@ -183,7 +183,7 @@ pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
     }
 }
 
-/// Who was unpaired was the owner, and so the next who paired is: they see the whole memory then.
+/// Tells that the owner was unpaired, so that the next paired person is the owner and sees the whole memory.
 fn new_owner(owner: ChatRef) -> String {
     if owner == ChatRef::TERMINAL {
         return "That was the owner: whoever pairs next is it, and sees the whole memory.".to_owned();
@@ -194,7 +194,7 @@ fn new_owner(owner: ChatRef) -> String {
     )
 }
 
-/// The store, if there is one: looking makes none.
+/// Opens the store without creating one.
 fn open(config: &Config) -> Result<Option<Store>, StoreError> {
     workspace::check(config)?;
     database::open_if_made(config)

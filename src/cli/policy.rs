@@ -1,5 +1,6 @@
-//! `wake policy`: what is in force, and how a shell command would be judged on this machine. No command is run and nothing is
-//! written; a database is read if there is one. Whether there is a sandbox is tried out as a wake does it.
+//! `wake policy`: shows the policy in force, and judges shell commands for this machine without running them. It
+//! writes nothing and reads
+//! an existing database only. It finds out if there is a sandbox as a wake does.
 
 use std::{
     io::{BufRead, Read as _},
@@ -23,7 +24,7 @@ use reveille_tools::mcp::client::{self, settings::Settings};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
 
-/// The longest line that is read from stdin, in bytes; what is longer is judged as too long.
+/// Maximum bytes of a line from stdin; a longer one is judged as too long.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, Subcommand)]
@@ -97,7 +98,7 @@ pub(super) enum RulesAction {
 }
 
 impl PolicyAction {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         match self {
             Self::Test { json, .. } | Self::Show { json } | Self::Example { json } => *json,
@@ -106,7 +107,6 @@ impl PolicyAction {
     }
 }
 
-/// Carries out `wake policy`.
 pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool) -> ExitCode {
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
@@ -132,17 +132,16 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
     }
 }
 
-/// A rule as JSON. The names are relied on.
+/// A rule as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct RuleLine<'a> {
     number: usize,
     line: usize,
     rule: &'a str,
-    /// Where it came from; null: its person wrote it.
+    /// The origin of the rule; null if the person wrote it.
     added: Option<&'a str>,
 }
 
-/// Lists the rules.
 fn list(config: &Config, as_json: bool) -> ExitCode {
     let rules = match standing::listed(config) {
         Ok(rules) => rules,
@@ -166,7 +165,6 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Takes a rule back.
 fn remove(config: &Config, number: usize) -> ExitCode {
     let removed = standing::listed(config).map_err(|error| format!("{error}.")).and_then(|rules| {
         let rule = standing::removable(&rules, number)?;
@@ -184,18 +182,18 @@ fn remove(config: &Config, number: usize) -> ExitCode {
     }
 }
 
-/// Where commands are tried.
+/// The circumstances in which commands are judged.
 struct Bench<'a> {
     loaded: &'a Loaded,
     autonomy: Autonomy,
-    /// Why there is no sandbox, if there is none.
+    /// The reason for a missing sandbox.
     no_sandbox: Option<String>,
     shelter: Shelter,
-    /// What commands are judged to ask for.
+    /// The access that commands are assumed to request.
     wanted: Access,
 }
 
-/// One answer as JSON. The names are relied on.
+/// A judgement as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct Answer<'a> {
     command: &'a str,
@@ -205,16 +203,16 @@ struct Answer<'a> {
     given: &'a Given,
 }
 
-/// What a command would be given.
+/// The access that a command would get.
 #[derive(serde::Serialize)]
 struct Given {
-    /// Whether it would run in the sandbox.
+    /// `true` if it would run in the sandbox.
     sandboxed: bool,
-    /// Granted folders that it could write to, beside the scratch folder.
+    /// Granted folders that are writable, besides the scratch folder.
     write: Vec<PathBuf>,
-    /// Those that it could only read.
+    /// Granted folders that are only readable.
     read_only: Vec<PathBuf>,
-    /// Granted hosts that it could reach.
+    /// Granted hosts that are reachable.
     network: Vec<String>,
 }
 
@@ -282,7 +280,7 @@ impl Bench<'_> {
         Given { sandboxed, write, read_only, network }
     }
 
-    /// The call that a model would make of it.
+    /// Renders the arguments of a model's call for this command.
     fn arguments(&self, command: &str) -> String {
         let mut arguments = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
         for (name, is_wanted) in [("writes", self.wanted.writes), ("network", self.wanted.network)] {
@@ -318,7 +316,7 @@ impl Bench<'_> {
     }
 }
 
-/// Why commands would run without a sandbox, if they would.
+/// Returns the reason why commands would run without a sandbox. `None` if there is one.
 fn no_sandbox(shelter: &Shelter) -> Option<String> {
     match shelter.look() {
         Sandbox::None { why } => Some(why),
@@ -326,7 +324,8 @@ fn no_sandbox(shelter: &Shelter) -> Option<String> {
     }
 }
 
-/// The folders that misled cycles have written to. Without a database there are none, and none is made.
+/// Returns the folders that tainted cycles have written to. Without a database there are none, and this command
+/// creates none.
 fn tainted_writes(config: &Config) -> Vec<(PathBuf, DateTime<Utc>)> {
     let has_store = config.db_path().exists();
     let store = has_store.then(|| cycle::open_store(config).ok()).flatten();
@@ -337,7 +336,7 @@ fn shelter_of(config: &Config, rules: &Rules) -> Shelter {
     client::shelter(config, rules, &Settings::of(config))
 }
 
-/// The next line without its end; what is beyond the bound is left out.
+/// Reads the next line without its end, cut at the limit.
 fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<String>> {
     let mut bytes = Vec::new();
     if lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)? == 0 {
@@ -375,7 +374,7 @@ fn in_full(command: &str, verdict: &Verdict, given: &Given) -> String {
     )
 }
 
-/// A command on one line, with nothing in it that a terminal would act on or not show.
+/// Renders a command on one line, without terminal controls and invisible characters.
 fn shown(command: &str) -> String {
     if command.chars().all(|c| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric()) {
         return command.to_owned();
@@ -391,20 +390,20 @@ fn complain_of(loaded: &Loaded) {
     complain(&format!("policy.toml isn't used; until it is corrected everything asks:\n{problems}"));
 }
 
-/// What is in force, as JSON. The names are relied on.
+/// The policy in force as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct InForce {
     autonomy: u8,
     file: PathBuf,
     exists: bool,
-    /// While there are any the file isn't used, and everything asks.
+    /// If there are problems, the file isn't used and everything asks.
     problems: Vec<String>,
     rules: Vec<String>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     network: Vec<String>,
     sandboxed: bool,
-    /// Why not.
+    /// The reason for a missing sandbox.
     no_sandbox: Option<String>,
     shell_timeout_s: Option<u64>,
 }

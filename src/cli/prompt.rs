@@ -1,7 +1,8 @@
-//! Questions at a terminal, a line at a time. The terminal stays as it is and does its own editing, so that any terminal will do, a dumb
-//! one or a screen reader's too. Only a secret's echo is off while it is typed, and back on whatever happens.
+//! Asks questions at a terminal, line by line. The terminal does its own editing, so even a dumb one or a screen
+//! reader works. Only the
+//! echo of a secret is switched off while it is typed, and always restored.
 //!
-//! A thread of its own waits for lines, so that Ctrl-C is heard meanwhile.
+//! A separate thread reads lines, so that Ctrl-C is noticed meanwhile.
 
 use std::{io, sync::mpsc as requests, thread};
 
@@ -12,10 +13,10 @@ use reveille_base::redact::is_like_a_key;
 
 use super::out;
 
-/// The longest line that is taken, in bytes.
+/// Maximum bytes of a line.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unanswered {
     /// Ctrl-C, or a request to end.
@@ -24,19 +25,19 @@ pub(super) enum Unanswered {
     NoMoreInput,
 }
 
-/// Who asks.
+/// Asks questions.
 pub(super) struct Prompter {
     wanted: requests::Sender<()>,
     lines: mpsc::Receiver<Option<String>>,
-    /// A line was asked for and hasn't come.
+    /// `true` if a line was requested and hasn't arrived.
     is_waiting: bool,
     stop: watch::Receiver<bool>,
-    /// Whether the terminal can take back what it shows.
+    /// `true` if the terminal can erase text.
     wipes: bool,
 }
 
 impl Prompter {
-    /// Reads standard input from now on, a line whenever one is asked for.
+    /// Starts the thread that reads standard input, one line per request.
     pub(super) fn start(stop: watch::Receiver<bool>) -> io::Result<Self> {
         let (wanted, requests) = requests::channel::<()>();
         let (sender, lines) = mpsc::channel(1);
@@ -53,23 +54,23 @@ impl Prompter {
         Ok(Self { wanted, lines, is_waiting: false, stop, wipes: false })
     }
 
-    /// The same on a terminal that can take back what it shows, or one that can't.
+    /// Sets if the terminal can erase text.
     #[must_use]
     pub(super) fn wiping(self, wipes: bool) -> Self {
         Self { wipes, ..self }
     }
 
-    /// Whether it is asked to end.
+    /// Returns `true` if the process was asked to end.
     pub(super) fn is_stopped(&self) -> bool {
         *self.stop.borrow()
     }
 
-    /// Becomes `true` when it is asked to end.
+    /// Becomes `true` when the process is asked to end.
     pub(super) fn stop(&self) -> watch::Receiver<bool> {
         self.stop.clone()
     }
 
-    /// Asks for a line; without the blanks around it.
+    /// Asks for a line, and returns it without surrounding blanks.
     pub(super) async fn line(&mut self, question: &str) -> Result<String, Unanswered> {
         out::prompt(question);
         let line = self.next().await?;
@@ -79,18 +80,18 @@ impl Prompter {
         Ok(line)
     }
 
-    /// Asks for a line that isn't shown.
+    /// Asks for a line without echo.
     pub(super) async fn secret(&mut self, question: &str) -> Result<String, Unanswered> {
         let unechoed = Unechoed::begin();
         out::prompt(question);
         let line = self.next().await;
         drop(unechoed);
-        // What ended the line wasn't shown either.
+        // The line end wasn't echoed either.
         out::prompt("\n");
         line
     }
 
-    /// The next line. What is given up here is given to the next who asks.
+    /// Reads the next line. A line abandoned here goes to the next caller.
     pub(super) async fn next(&mut self) -> Result<String, Unanswered> {
         if !self.is_waiting {
             self.wanted.send(()).map_err(|_| Unanswered::NoMoreInput)?;
@@ -108,7 +109,7 @@ impl Prompter {
     }
 }
 
-/// Wipes a line off the terminal that shows a key which was pasted where none was asked for.
+/// Erases a line from the terminal that shows a key pasted in the wrong place.
 fn hide_typed(question: &str, line: &str) {
     const USUAL_COLUMNS: usize = 80;
     let columns = tcgetwinsize(io::stdin()).map_or(0, |size| usize::from(size.ws_col));
@@ -119,7 +120,7 @@ fn hide_typed(question: &str, line: &str) {
     out::prompt(&format!("{wiped}\r{asked}***\n"));
 }
 
-/// The terminal as it was, to be given back.
+/// The original state of the terminal, restored on drop.
 struct Unechoed(Option<Termios>);
 
 impl Unechoed {
@@ -127,7 +128,7 @@ impl Unechoed {
         let Ok(before) = tcgetattr(io::stdin()) else { return Self(None) };
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
-        // What was typed ahead stays.
+        // Text typed ahead is kept.
         tcsetattr(io::stdin(), OptionalActions::Now, &silent).ok();
         Self(Some(before))
     }

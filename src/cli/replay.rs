@@ -1,4 +1,4 @@
-//! `wake replay`: a recorded cycle once more, with the journal in the place of its tools.
+//! `wake replay`: runs a recorded cycle again, with tool results from its journal.
 
 use std::process::ExitCode;
 
@@ -17,10 +17,10 @@ use reveille_trial::{
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out::Working, print, print_exactly};
 
-/// What stands before the model's name in the ledger.
+/// Prefix of the model's name in the ledger.
 const WHAT: &str = "replay";
 
-/// What `wake replay --help` says below the options.
+/// Help text below the options.
 pub(super) const HELP: &str = "\
 Nothing happens: no tool runs, nothing is sent, and no file is written. A call is answered by the first recorded one of the
 same tool and arguments; plans, answers and notes may be in other words. A call that isn't recorded ends the replay. A model
@@ -45,14 +45,14 @@ pub(super) struct ReplayArguments {
     pub(super) json: bool,
 }
 
-/// Replays, and shows it beside what was recorded.
+/// Replays the cycle, and compares it with the recording.
 pub(super) async fn run(context: Context<'_>, arguments: &ReplayArguments, as_json: bool) -> ExitCode {
     let report = match replayed(context, arguments).await {
         Ok(report) => report,
         Err(code) => return code,
     };
     if as_json {
-        // Whatever was masked when it was journalled still is; what was set since is masked here.
+        // Texts masked in the journal stay masked. This masks secrets that were set later.
         let text = serde_json::to_string(&report).unwrap_or_default();
         print_exactly(&format!("{}\n", context.redactor.redact_json(&outside::unmarked(&text))));
     } else {
@@ -98,13 +98,13 @@ async fn replayed(context: Context<'_>, arguments: &ReplayArguments) -> Result<R
     report.map_err(|error| why_not(&error))
 }
 
-/// Whether what the cycle was about goes to no model elsewhere, whoever asks for it.
+/// Returns `true` if the cycle's content must not go to models elsewhere.
 pub(super) fn is_kept_local(store: &Store, context: Context<'_>, row: &CycleRow) -> Result<bool, ExitCode> {
     let lineup = cycle::model_state(store, context.config, context.clock.now()).map_err(|error| failed(&error))?;
     Ok(lineup.is_local(row.cycle.chat))
 }
 
-/// The cycle of this name, whole.
+/// Finds the cycle of this name, with all columns.
 pub(super) fn found(store: &Store, repo: Option<&Repo>, name: &str) -> Result<CycleRow, ExitCode> {
     let why = match find::find(Some(store), repo, Some(name)) {
         Ok(FoundWake::Cycle(row)) => match store.cycle(&row.cycle.id) {
@@ -130,7 +130,7 @@ fn why_not(error: &ReplayError) -> ExitCode {
     }
 }
 
-/// Says why a model can't be tried.
+/// Reports why a model can't be used.
 pub(super) fn no_model(error: &TrialModelError) -> ExitCode {
     match error {
         TrialModelError::Unset(why) => {

@@ -1,4 +1,5 @@
-//! `wake say`: what a person says at a terminal, stored first, then answered by this wake or by the one that runs, and shown here.
+//! `wake say`: stores a person's statement at a terminal, has it answered by this wake or the running one, and shows
+//! the answer.
 
 use std::{
     io::{IsTerminal as _, Read as _},
@@ -22,15 +23,15 @@ use super::{
 };
 use crate::bot::{AfterPut, MAX_SAID_BYTES, Put, put_said};
 
-/// How long a terminal waits for another wake to answer it.
+/// How long to wait for another wake's answer.
 const WAIT_FOR_ANOTHER: Duration = Duration::from_secs(20);
-/// How often it looks meanwhile.
+/// How often to check meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// Why nothing was said.
+/// The reason why nothing was stored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unsaid {
-    /// Neither a text nor anything to read it from.
+    /// There are no words and no standard input to read.
     #[error(
         "Say what? Nothing was queued. Usage: `wake say 'remind me to stretch at 5'`, or from a file: `wake say < note.txt`."
     )]
@@ -43,7 +44,7 @@ pub(super) enum Unsaid {
     Unreadable(std::io::Error),
 }
 
-/// The words of the arguments; `-`, or none with standard input from elsewhere than a terminal, means what stands there.
+/// Joins the words of the arguments. `-`, or no words while standard input is no terminal, reads standard input.
 pub(super) fn text_of(words: &[String]) -> Result<String, Unsaid> {
     let text = match words {
         [] if std::io::stdin().is_terminal() => return Err(Unsaid::NoText),
@@ -59,25 +60,25 @@ pub(super) fn text_of(words: &[String]) -> Result<String, Unsaid> {
     }
 }
 
-/// Reads one byte more than is taken, so that a longer text is refused and not cut.
+/// Reads up to one byte over the limit, so that a longer text is refused rather than cut.
 fn read_stdin() -> Result<String, Unsaid> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(MAX_SAID_BYTES + 1).read_to_end(&mut bytes).map_err(Unsaid::Unreadable)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What came of it.
+/// The result of a statement.
 pub(super) struct Said {
     pub(super) store: Store,
     pub(super) session: TerminalSession,
-    /// However the wake ended, what was said is stored.
+    /// The end of the wake. The statement is stored in any case.
     pub(super) report: Result<Report, WakeError>,
 }
 
-/// Stores a text and waits for its answer. A command is answered at once, as on Telegram.
+/// Stores a text and waits for its answer. Commands are answered at once, as on Telegram.
 ///
 /// # Errors
-/// Nothing was stored.
+/// If the store fails; nothing was stored.
 pub(super) async fn say(
     context: Context<'_>,
     trigger: &str,
@@ -95,10 +96,10 @@ pub(super) async fn say(
     Ok(Said { store, session, report })
 }
 
-/// Stores what is said within a session.
+/// Stores a statement of a session.
 ///
 /// # Errors
-/// Nothing was stored.
+/// If the store fails; nothing was stored.
 pub(super) fn put(
     context: Context<'_>,
     store: &mut Store,
@@ -108,17 +109,17 @@ pub(super) fn put(
     Ok(put_said((context.config, context.redactor), store, session, said, context.clock.now())?)
 }
 
-/// How an answer is waited for.
+/// Options for waiting for an answer.
 pub(super) struct AnswerWait<'a> {
-    /// What starts a wake.
+    /// The reason passed to a wake.
     pub(super) trigger: &'a str,
-    /// Where it is said that another wake is waited for.
+    /// The line that reports a wait for another wake.
     pub(super) working: &'a Working,
-    /// How long another wake is waited for; none: until it is done.
+    /// Maximum wait for another wake. `None` waits until it is done.
     pub(super) longest: Option<Duration>,
 }
 
-/// Wakes for what was stored, and waits for the answer.
+/// Wakes for the stored statement, and waits for the answer.
 pub(super) async fn follow(
     context: Context<'_>,
     store: &mut Store,
@@ -137,7 +138,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Wakes. While another wake works it may be the one that answers: it is waited for, but not for long.
+/// Wakes. If another wake is working, it may be the one to answer, so waits for it within the limit.
 async fn until_answered(
     context: Context<'_>,
     store: &mut Store,
@@ -151,7 +152,7 @@ async fn until_answered(
         let report = look(context, store, trigger).await?;
         let is_settled = store.awaited(message)? == Awaited::Settled;
         if is_settled && has_waited && report.outcome != WakeOutcome::Failed {
-            // The other one has answered, and may be at something else by now.
+            // The other wake has answered, and may work on something else by now.
             return Ok(Report { outcome: WakeOutcome::Worked, notes: Vec::new(), ..report });
         }
         if is_settled || report.outcome != WakeOutcome::Locked {
@@ -173,7 +174,7 @@ async fn until_answered(
     }
 }
 
-/// Says what is kept, and where the answer comes.
+/// Tells the person that the message is kept, and where the answer will appear.
 fn later(context: Context<'_>, mut report: Report) -> Report {
     let has_chat = context.channel.is_some() && context.config.owner_chat != ChatRef::TERMINAL;
     let chat = if has_chat { ", or comes to your chat on Telegram" } else { "" };

@@ -1,5 +1,6 @@
-//! What of a wake is shown, to whom and how: on a terminal laid out, as it is elsewhere, or as JSON; else it waits, and a desktop hints
-//! at it.
+//! Shows the results of a wake: rendered on a terminal, unchanged elsewhere, or as JSON. Unseen texts wait, and a
+//! desktop notification
+//! hints at them.
 
 use std::process::ExitCode;
 
@@ -21,37 +22,38 @@ use super::{
     print_json,
 };
 
-/// Texts that a desktop shows one by one; of further ones it says how many.
+/// Maximum number of separate desktop notifications; one more summarises the rest.
 const MAX_NOTIFIED: usize = 3;
-/// What stands on the terminal while a wake that has answered asks the remote.
+/// The terminal's temporary line while a wake pushes after its answer.
 const SAVING: &str = "saving…";
-/// What becomes of the queue when a wake fails.
+/// The fate of the queue if a wake fails.
 pub(super) const KEPT: &str = "What is queued is safe; the next wake continues from here.";
 
-/// Whether somebody at this terminal waits for what a wake says.
+/// Tells if someone at this terminal waits for a wake's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AskedWhere {
-    /// They asked for it by this very command.
+    /// The person asked for it by this very command.
     Here,
-    /// Nobody did: it is cron's, or the bot's, or a person looks on.
+    /// Nobody here asked: the wake belongs to cron or the bot, or a person only watches.
     Nowhere,
 }
 
-/// How a wake's words are shown, and whether they are.
+/// The form in which a wake's results are shown.
 pub(super) struct ReportView {
     pub(super) json: bool,
     pub(super) asked: AskedWhere,
-    /// Nothing is shown, whoever looks.
+    /// `true` to show nothing in any case.
     pub(super) is_hidden: bool,
 }
 
 impl ReportView {
-    /// Whether what is meant for the terminal counts as shown when it is printed. What goes into cron's mail doesn't.
+    /// Returns `true` if printed texts for the terminal count as shown. Texts in cron's mail don't.
     pub(super) fn is_watched(&self) -> bool {
         !self.is_hidden && (self.json || self.asked == AskedWhere::Here || out::is_terminal())
     }
 
-    /// The same for a wake: who waits at this terminal is shown all on `screen`, or gets one document at the end.
+    /// Returns the terminal's mode for a wake. Someone who waits sees texts on `screen` at once, or gets one document
+    /// at the end.
     pub(super) fn terminal<'a>(&self, screen: &'a dyn Screen) -> Terminal<'a> {
         match (self.json, self.asked) {
             _ if !self.is_watched() => Terminal::Unwatched,
@@ -62,7 +64,7 @@ impl ReportView {
     }
 }
 
-/// This terminal, while a wake works.
+/// This terminal while a wake works.
 pub(super) struct Here<'a> {
     pub(super) context: Context<'a>,
     pub(super) session: Option<&'a TerminalSession>,
@@ -81,7 +83,7 @@ impl Screen for Here<'_> {
     }
 }
 
-/// Prints what a wake did, and what is meant for the terminal and wasn't shown yet.
+/// Prints a wake's report, and the texts for the terminal that weren't shown yet.
 pub(super) fn show_report(
     context: Context<'_>,
     store: &mut Store,
@@ -101,7 +103,7 @@ pub(super) fn show_report(
         }
         (false, false) => Ok(()),
     };
-    // What was shown here needs no notification.
+    // Texts shown here need no notification.
     if let Err(error) = shown.and_then(|()| notify(context, store)) {
         return failed(&error);
     }
@@ -115,7 +117,7 @@ pub(super) fn show_report(
     }
 }
 
-/// Says why a wake that could be reported failed, unless its own words on this terminal did.
+/// Explains the failure of a wake, unless this terminal has just shown it.
 pub(super) fn complain_of(error: &str) {
     if !out::has_just_said(&without_hidden(error)) {
         complain(&format!("failed: {error}\n{KEPT}"));
@@ -123,7 +125,7 @@ pub(super) fn complain_of(error: &str) {
     }
 }
 
-/// The report as people are shown it: answers without the unseen marks that texts carry, the rest without all that is hidden.
+/// Prepares the report for printing: removes hidden marks from answers and all hidden characters from the rest.
 fn for_print(report: &Report) -> Report {
     let mut report = report.clone();
     let ours = report.notes.iter_mut().chain(&mut report.error);
@@ -132,7 +134,7 @@ fn for_print(report: &Report) -> Report {
     report
 }
 
-/// Prints the report with all that is meant for the terminal: printed first, then marked, as [`show_console`] does.
+/// Prints the report with all texts for the terminal, and then marks them as [`show_console`] does.
 fn print_document(
     context: Context<'_>,
     store: &mut Store,
@@ -142,7 +144,7 @@ fn print_document(
     let mut report = for_print(report);
     let unshown = store.console_unshown(session)?;
     for (_, text) in &unshown {
-        // Replies of earlier wakes that nobody saw belong to what is shown now.
+        // Unseen replies of earlier wakes are shown now.
         let reply = cycle::Reply { chat: ChatRef::TERMINAL, text: text.clone() };
         if !report.replies.contains(&reply) {
             report.replies.push(reply);
@@ -154,8 +156,8 @@ fn print_document(
     Ok(())
 }
 
-/// Shows texts for the terminal: printed first, then marked, so that one is rather shown twice than never. One that couldn't be
-/// printed waits.
+/// Shows texts for the terminal: prints first, then marks, so that a text is rather shown twice than never. An
+/// unprinted text waits.
 fn show_console(context: Context<'_>, store: &mut Store, session: Option<&TerminalSession>) -> Result<(), StoreError> {
     for (id, text) in store.console_unshown(session)? {
         if !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {
@@ -166,7 +168,7 @@ fn show_console(context: Context<'_>, store: &mut Store, session: Option<&Termin
     Ok(())
 }
 
-/// Markdown is laid out on a terminal, and stays as it is elsewhere.
+/// Renders Markdown on a terminal, and leaves it unchanged elsewhere.
 pub(super) fn on_page(config: &Config, text: &str) -> String {
     match (out::is_terminal(), config.no_color) {
         (false, _) => without_escapes(text),
@@ -175,13 +177,14 @@ pub(super) fn on_page(config: &Config, text: &str) -> String {
     }
 }
 
-/// Prints Markdown for people: laid out on a terminal, and as it stands elsewhere.
+/// Prints Markdown for people, rendered on a terminal and unchanged elsewhere.
 pub(super) fn print_page(config: &Config, text: &str) {
     out::print_exactly(&format!("{}\n", on_page(config, text.trim_end())));
 }
 
-/// Tells a person at their desktop what waits in the terminal, and of reminders and questions in their chat, if they can be told. It
-/// waits all the same.
+/// Sends desktop notifications about texts that wait in the terminal, and about reminders and questions in the
+/// owner's chat. Failures
+/// are ignored; the texts still wait.
 pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), StoreError> {
     if !context.config.has_desktop {
         return Ok(());
@@ -202,7 +205,7 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
     store.mark_notified(&ids, context.clock.now())
 }
 
-/// Says why a wake failed, and what was kept.
+/// Explains the failure of a wake and what was kept.
 pub(super) fn fail(context: Context<'_>, view: &ReportView, error: &WakeError, kept: &str) -> ExitCode {
     let why = context.redactor.redact(&error.to_string());
     if view.json {
@@ -214,7 +217,7 @@ pub(super) fn fail(context: Context<'_>, view: &ReportView, error: &WakeError, k
     exit_code(error)
 }
 
-/// What helps where nothing can be stored.
+/// Returns advice for a failure to store.
 pub(super) fn what_to_do(error: &WakeError) -> &'static str {
     match error {
         WakeError::Store(StoreError::Damaged(_)) => "`health check` tells how to save what is in the database.",
@@ -228,7 +231,7 @@ pub(super) fn what_to_do(error: &WakeError) -> &'static str {
     }
 }
 
-/// The exit code of a wake that failed.
+/// Returns the exit code for a failed wake.
 pub(super) fn exit_code(error: &WakeError) -> ExitCode {
     match error {
         WakeError::Repo(RepoError::Configuration(_)) => ExitCode::from(EXIT_CONFIG),

@@ -1,4 +1,4 @@
-//! `wake store`: moves the database from the workspace's file into one that machines share, or back.
+//! `wake store`: moves the database from the workspace's file to a shared server, or back.
 
 use std::{fs, process::ExitCode};
 
@@ -10,7 +10,7 @@ use reveille_store::{database, wake_lock::WakeLock};
 
 use super::{EXIT_FAILED, complain, print};
 
-/// What stands for the workspace's own file.
+/// The name of the workspace's own file on the command line.
 const FILE: &str = "file";
 
 #[derive(Debug, Subcommand)]
@@ -27,7 +27,6 @@ Examples:
     },
 }
 
-/// Carries it out.
 pub(super) fn run(config: &Config, StoreCommand::Move { to }: &StoreCommand) -> ExitCode {
     match moved(config, to) {
         Ok(said) => {
@@ -48,7 +47,7 @@ fn moved(config: &Config, to: &str) -> Result<String, String> {
             if is_file { "It is the workspace's file already." } else { "It is shared already: DATABASE_URL is set." };
         return Err(why.to_owned());
     }
-    // What is written meanwhile would be lost.
+    // Concurrent writes would be lost.
     let _wake = WakeLock::take(&config.lock_path()).map_err(|_| "A wake is at work: try again once it is done.")?;
     let _bot = WakeLock::take(&config.bot_lock_path()).map_err(|_| "The bot is running: stop it first.")?;
     let told = |error: reveille_store::StoreError| format!("{error}.");

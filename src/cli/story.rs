@@ -1,4 +1,4 @@
-//! `wake show`: what one wake did, turn by turn, and its commit.
+//! `wake show`: shows one wake turn by turn, with its commit.
 
 use std::process::ExitCode;
 
@@ -14,21 +14,21 @@ use reveille_store::{CycleRow, database};
 
 use super::{EXIT_FAILED, complain, failed, history::WholeCommit, out, print, print_json};
 
-/// How a wake is shown.
+/// The form in which a wake is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShowAs {
-    /// For people, with long texts cut, or whole.
+    /// Text for people, shortened or whole.
     Text {
-        /// Whole.
+        /// `true` to show long texts whole.
         is_whole: bool,
     },
     /// One JSON document.
     Json,
-    /// The requests, as they were journalled.
+    /// The journalled requests.
     Raw,
 }
 
-/// A wake as JSON: its commit's names, and its story. The names are relied on.
+/// A wake as JSON, with its commit and its story. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct WakeDocument {
     #[serde(flatten)]
@@ -36,7 +36,7 @@ struct WakeDocument {
     story: Option<WakeStory>,
 }
 
-/// Shows a wake; the last one without a name.
+/// Shows a wake, by default the last one.
 pub(super) fn show(config: &Config, name: Option<&str>, show_as: ShowAs) -> ExitCode {
     let store = match database::look(config) {
         Ok(store) => store,
@@ -44,7 +44,7 @@ pub(super) fn show(config: &Config, name: Option<&str>, show_as: ShowAs) -> Exit
     };
     let repo = match super::history::open_repo(config) {
         Ok(repo) => Some(repo),
-        // A wake whose commit is still to come can be shown all the same.
+        // A wake without a commit yet can still be shown.
         Err(_) if store.is_some() && config.repo_dir().join(".git").exists() => None,
         Err(code) => return code,
     };

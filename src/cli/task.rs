@@ -1,4 +1,4 @@
-//! `wake task`: the tasks, looked at and changed at once, without a model.
+//! `wake task`: lists and changes tasks at once, without a model.
 
 use std::process::ExitCode;
 
@@ -139,12 +139,12 @@ Examples:
 }
 
 impl TaskCommand {
-    /// Whether JSON is asked for.
+    /// Returns `true` if JSON is asked for.
     pub(super) fn json(&self) -> bool {
         matches!(self, Self::List { json: true })
     }
 
-    /// What is ordered; none: it only looks.
+    /// Returns the order to carry out. `None` for commands that only read.
     fn order(&self) -> Option<TaskOrder> {
         let joined = |words: &[String]| words.join(" ");
         Some(match self {
@@ -175,7 +175,7 @@ impl TaskCommand {
     }
 }
 
-/// Carries it out.
+/// Carries out the command.
 pub(super) fn run(config: &Config, command: &TaskCommand, as_json: bool) -> ExitCode {
     if let Err(code) = super::history::open_or_make(config) {
         return code;
@@ -214,7 +214,7 @@ fn told(ordered: &TaskOrdered) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says why an order wasn't carried out.
+/// Reports why an order was refused.
 pub(super) fn refused(error: &OrderError) -> ExitCode {
     match error {
         OrderError::Refused(why) => {
@@ -231,7 +231,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
     let today = config.clock().now().with_timezone(&config.timezone).date_naive();
     let looks = ListLooks { most: usize::MAX, none: "No tasks. `wake task add 'Write the report'` adds one." };
     let (text, shown) = lists::text(&active, &backlog, today, looks);
-    // Its numbers count from now on, here and in what is said here.
+    // The listed numbers are valid from now on, for further commands and in messages at the terminal.
     let noted = reveille_cycle::open_store(config)
         .map_err(|error| error.to_string())
         .and_then(|mut store| store.show_tasks(ChatRef::TERMINAL, &shown).map_err(|error| error.to_string()));
@@ -246,7 +246,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The one task that is meant, as it stands.
+/// Finds a single task and renders it.
 fn found(config: &Config, query: &str) -> Result<String, OrderError> {
     let shown = match database::look(config)? {
         Some(store) => store.shown_tasks(ChatRef::TERMINAL)?,

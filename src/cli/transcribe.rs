@@ -1,4 +1,4 @@
-//! `bot transcribe`: recordings as text, as the bot's own child process and by hand.
+//! `bot transcribe`: turns recordings into text by hand.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ pub(super) struct TranscribeArguments {
     json: bool,
 }
 
-/// What came of one file.
+/// The result for one file.
 #[derive(Debug, Serialize)]
 struct Outcome<'a> {
     file: &'a Path,
@@ -34,7 +34,7 @@ struct Outcome<'a> {
     transcript: Option<Transcript>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// Whether it may succeed another time.
+    /// `true` if another try may succeed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_worth_a_retry: bool,
 }
@@ -75,7 +75,7 @@ fn open(config: &Config) -> Result<TranscribeFn, String> {
     media::engine(Some(model)).map_err(|why| why.to_string())
 }
 
-/// The text alone on stdout, a line a file; what a person should know of it on stderr.
+/// Prints the text on stdout, one line per file, and remarks for the person on stderr.
 fn show(file: &Path, outcome: &Result<Transcript, Unheard>) {
     let name = file.display();
     match outcome {

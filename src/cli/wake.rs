@@ -1,4 +1,4 @@
-//! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
+//! `wake`: does due work once, stays and wakes by itself, or shows the work of wakes.
 
 use std::{cell::Cell, process::ExitCode};
 
@@ -35,12 +35,11 @@ use super::{
 };
 use crate::orders::{self, undo::UndoAsked};
 
-/// What starts the wake of `wake undo`.
+/// The reason passed to the wake of `wake undo`.
 const UNDO: &str = "undo";
-/// What stands on the terminal while a wake works.
+/// The terminal's temporary line while a wake works.
 const WORKING: &str = "working…";
 
-/// Runs the program.
 pub(super) fn main() -> ExitCode {
     reveille_base::process::forbid_core_files();
     match within::main() {
@@ -51,14 +50,14 @@ pub(super) fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
-    // These need no settings, and none that is wrong stands in their way.
+    // These commands need no settings, so wrong ones don't prevent them.
     match &arguments.command {
         Some(WakeCommand::Completions { shell, program }) => return shell::completions(*shell, *program),
         Some(WakeCommand::Man { command, program }) => return shell::man(*program, command),
-        // It is there for settings that can't be loaded, too.
+        // This command must work even if the settings can't be loaded.
         Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.json()),
         Some(WakeCommand::Install(install)) => return super::install::run(&arguments.settings, install),
-        // A fleet has settings of its own.
+        // A fleet has its own settings.
         #[cfg(feature = "fleet")]
         Some(WakeCommand::Fleet { command }) => return super::fleet::run(command),
         #[cfg(feature = "fleet")]
@@ -144,13 +143,13 @@ fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// The first words, once all is set up.
+/// Sends the first message after the set-up.
 pub(super) fn first_words(config: &Config, text: &str) -> ExitCode {
     let view = ReportView { json: false, asked: AskedWhere::Here, is_hidden: false };
     said(config, &view, "say", &[text.to_owned()])
 }
 
-/// Says something at the terminal, and shows the answer.
+/// Sends a statement from the terminal, and shows the answer.
 fn said(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> ExitCode {
     let text = match say::text_of(words) {
         Ok(text) => text,
@@ -184,13 +183,13 @@ fn said(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> E
                 fail(context, view, &error, kept)
             }
         };
-        // Should this fail it is forgotten with this process.
+        // If this fails, the session is forgotten with the process.
         store.close_session(&session).ok();
         code
     })
 }
 
-/// A wake that does what is due.
+/// Runs a wake for all due work.
 fn once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
     let trigger = trigger(reason);
     with_context(config, async |context| {
@@ -214,12 +213,12 @@ fn once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
     })
 }
 
-/// A wake that somebody at this terminal wants now.
+/// Runs a wake for someone at this terminal.
 pub(super) fn once_here(config: &Config) -> ExitCode {
     once(config, &ReportView { json: false, asked: AskedWhere::Here, is_hidden: false }, "fix")
 }
 
-/// One turn of many assistants': one cycle at most, and what waits then.
+/// Runs one turn of a fleet's assistant: one cycle at most, then the report of the waiting work.
 fn turn(config: &Config, reason: &str) -> ExitCode {
     let trigger = trigger(reason);
     with_context(config, async |context| {
@@ -238,12 +237,12 @@ fn turn(config: &Config, reason: &str) -> ExitCode {
     })
 }
 
-/// What starts a wake, as a trailer takes it.
+/// Cleans a reason so that it fits a commit trailer.
 fn trigger(reason: &str) -> String {
     reason.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(40).collect()
 }
 
-/// Asks for an undo, and runs the wake that does it. While another wake runs it is done right after.
+/// Orders an undo, and runs the wake that does it. If another wake runs, the undo follows it.
 fn undo(config: &Config, view: &ReportView, id: Option<&str>) -> ExitCode {
     let asked = cycle::open_store(config)
         .and_then(|mut store| Ok(orders::undo::ask(&mut store, config, config.clock().now(), id)?));
@@ -293,7 +292,7 @@ fn resume(config: &Config) -> ExitCode {
     }
 }
 
-/// What was just said is no reason to wake: the model was asked before and its back-off hasn't ended, or its budget is spent.
+/// Explains why a new message started no cycle: a stop, the model's back-off, or a spent budget.
 pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     if store.stopped().ok()?.is_some() {
         return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());
@@ -319,7 +318,7 @@ pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String
     Some(format!("Your message is safe: {until}."))
 }
 
-/// One wake.
+/// Runs one wake.
 pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     if waker::is_by_itself(trigger) {
         waker::leave_sign(context.config, context.clock.now());
@@ -329,7 +328,7 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
     cycle::once(settings.context(context), store, trigger).await
 }
 
-/// What is told on a terminal where it stays: how it stands, and what else there is.
+/// Renders the text at the start of a staying wake: its state, and other commands.
 fn staying(context: Context<'_>) -> String {
     let waiting = match database::look(context.config) {
         Ok(Some(store)) => store.queue_depth().map_or(0, |(depth, _)| usize::try_from(depth).unwrap_or(0)),
@@ -346,7 +345,7 @@ fn staying(context: Context<'_>) -> String {
     )
 }
 
-/// Wakes whenever something is due, until it is asked to end.
+/// Wakes whenever something is due, until asked to end.
 fn stay(config: &Config, view: &ReportView) -> ExitCode {
     with_context(config, async |context| {
         let mut stop = context.stop.clone();
@@ -358,7 +357,7 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
             complain(&staying(context));
         }
         loop {
-            // Secrets may have been added meanwhile, in mcp.toml for one.
+            // Secrets may have been added meanwhile, for example in mcp.toml.
             let redactor = super::redactor(config);
             let context = Context { redactor: &redactor, ..context };
             let looked = async {
@@ -371,7 +370,7 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
             let looked = looked.await;
             failures = if looked.is_err() { failures + 1 } else { 0 };
             match looked {
-                // Another wake does what is due.
+                // Another wake does the due work.
                 Ok((report, _)) if matches!(report.outcome, WakeOutcome::Idle | WakeOutcome::Locked) => {}
                 Ok((report, mut store)) => {
                     show_report(context, &mut store, &report, view, None);
@@ -398,12 +397,12 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
     })
 }
 
-/// Wires the parts together and runs `work` on one thread. A signal ends it.
+/// Connects the parts and runs `work` on one thread. A signal ends it.
 fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode) -> ExitCode {
     with_signals(config, super::hear, work)
 }
 
-/// The same, with signals heard in another way: `hear` is given what ends the work.
+/// The same with another signal handler: `hear` gets the sender that ends the work.
 pub(super) fn with_signals(
     config: &Config,
     hear: impl FnOnce(watch::Sender<bool>) -> std::io::Result<()>,
@@ -423,7 +422,7 @@ pub(super) fn with_signals(
     let (clock, redactor) = (config.clock(), super::log::redactor(config));
     runtime.block_on(async {
         let (sender, stop) = tokio::sync::watch::channel(false);
-        // One of the two stays here: a channel that is closed would read as an end.
+        // One sender stays here, since a closed channel would look like a signal.
         let unheard = Cell::new(Some((hear, sender.clone())));
         let at_work = || {
             if let Some(Err(error)) = unheard.take().map(|(hear, sender)| hear(sender)) {

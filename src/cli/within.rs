@@ -1,5 +1,6 @@
-//! What `wake` is inside of a sandbox, where there are no settings: the launcher that sets its rules a second time, the forwarder to
-//! its proxy, and the launcher of an assistant's box.
+//! `wake` as a helper inside a sandbox, without settings: the launcher that applies the sandbox rules a second time,
+//! the forwarder to the
+//! proxy, and the launcher of an assistant's box.
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -10,9 +11,9 @@ use reveille_sandbox::confined;
 
 use super::complain;
 
-/// What a shell says of a program that it can't run.
+/// A shell's exit code for a program that can't be run.
 const CANNOT_RUN: u8 = 126;
-/// What a box says where the kernel is older than Linux 6.12.
+/// The box's warning on kernels older than Linux 6.12.
 const OLD_KERNEL: &str =
     "this kernel can't keep an assistant from abstract Unix sockets of this machine; Linux 6.12 and newer can";
 
@@ -48,7 +49,7 @@ enum Command {
     },
 }
 
-/// Does what is asked inside a sandbox; none if something else is. What can't be confined exits as a program that can't be run.
+/// Runs a sandbox helper. If confinement fails, exits as if the program couldn't be run. `None` for other arguments.
 pub(super) fn main() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1)?;
     ["confined", "boxed", "forward"].iter().any(|ours| first == *ours).then(|| run(Arguments::parse().command))

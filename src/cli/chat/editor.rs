@@ -1,4 +1,4 @@
-//! Lines as a person types them: edited, remembered, and continued after a backslash.
+//! Reads messages from a person: with editing, history, and continuation after a backslash.
 
 use std::{
     path::PathBuf,
@@ -18,35 +18,35 @@ use reveille_config::Config;
 use super::News;
 use crate::cli::approvals;
 
-/// What stands before a message.
+/// The prompt for a message.
 const PROMPT: &str = "> ";
-/// Messages that are remembered.
+/// Maximum messages in the history.
 const MAX_REMEMBERED: usize = 1_000;
-/// Where they are, below the workspace.
+/// The history file, below the workspace.
 const HISTORY: &str = "chat-history";
 
-/// What a person did at the prompt.
+/// The person's input at the prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
-    /// They wrote this.
+    /// A message.
     Text(String),
-    /// They cleared the line by Ctrl-C.
+    /// Ctrl-C, which cleared the line.
     Cleared,
-    /// There is no more.
+    /// The end of the input.
     End,
 }
 
-/// The prompt.
+/// The line editor.
 pub(super) struct MessageEditor {
     messages: Editor<Continued, FileHistory>,
     decisions: Editor<(), MemHistory>,
-    /// Writes above the line that is being typed.
+    /// Prints above the line in progress.
     above: Arc<Mutex<Option<Box<dyn ExternalPrinter + Send>>>>,
     history: PathBuf,
 }
 
 impl MessageEditor {
-    /// Reads what was typed before. What can't be read is as if it weren't there.
+    /// Creates the editor with the earlier history, if that can be read.
     pub(super) fn open(config: &Config) -> Result<Self, ReadlineError> {
         let settings = settings()?;
         let mut messages = Editor::with_history(settings.clone(), FileHistory::with_config(&settings))?;
@@ -60,7 +60,7 @@ impl MessageEditor {
         Ok(Self { messages, decisions, above, history })
     }
 
-    /// Waits for a message, and shows meanwhile what others' wakes say.
+    /// Reads a message, and prints news of other wakes meanwhile.
     pub(super) fn message(&mut self, news: News) -> Typed {
         let above = Arc::clone(&self.above);
         let watching = news.watch(move |text| {
@@ -80,7 +80,8 @@ impl MessageEditor {
         }
     }
 
-    /// Keeps a message for later chats, readable by its owner alone. A disk that is full keeps nobody from talking.
+    /// Adds a message to the history file, readable by its owner only. Failures are ignored, so that a full disk
+    /// stops no conversation.
     pub(super) fn remember(&mut self, text: &str) {
         if self.messages.add_history_entry(text).unwrap_or(false)
             && let Err(error) = self.messages.append_history(&self.history)
@@ -89,7 +90,8 @@ impl MessageEditor {
         }
     }
 
-    /// Asks for a yes or a no. Where `is_grave` the word `yes` has to be written out; `may_stand`: it can be allowed for good, too.
+    /// Reads a decision. With `is_grave` the word `yes` must be typed in full; with `may_stand` a permanent rule is
+    /// offered too.
     pub(super) fn decision(&mut self, is_grave: bool, may_stand: bool) -> TypedDecision {
         let always = if may_stand { "`always` to see a rule for it, " } else { "" };
         let prompt = match is_grave {
@@ -106,26 +108,26 @@ impl MessageEditor {
         }
     }
 
-    /// Asks for a yes to what was just shown; anything else is a no.
+    /// Asks for a yes to the text just shown. Any other answer is a no.
     pub(super) fn is_agreed(&mut self, prompt: &str) -> bool {
         self.decisions.readline(prompt).is_ok_and(|typed| approvals::is_yes(&typed))
     }
 }
 
-/// What is decided at the prompt.
+/// A decision at the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TypedDecision {
-    /// Nothing, for now.
+    /// Decide later.
     Later,
-    /// A no.
+    /// Refuse.
     No,
-    /// A yes to this once.
+    /// Allow once.
     Once,
-    /// The rule is to be seen that allows it for good.
+    /// Show the rule that would allow it permanently.
     Always,
 }
 
-/// What an answer means; none where it is no answer.
+/// Parses a decision. `None` if it isn't understood.
 fn decided(typed: &str, is_grave: bool, may_stand: bool) -> Option<TypedDecision> {
     match typed.trim().to_lowercase().as_str() {
         "" | "later" | "\x1b" => Some(TypedDecision::Later),
@@ -142,12 +144,12 @@ fn settings() -> Result<LineConfig, ReadlineError> {
     Ok(builder.history_ignore_space(true).build())
 }
 
-/// The lines that backslashes continue, as one text of several lines.
+/// Joins the lines continued by backslashes into one text.
 fn joined(text: &str) -> String {
     text.replace("\\\n", "\n")
 }
 
-/// Goes on with the next line after a backslash.
+/// Continues the input with the next line after a backslash.
 struct Continued;
 
 impl Validator for Continued {

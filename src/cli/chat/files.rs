@@ -1,6 +1,8 @@
-//! Files that a message names by their paths: typed, or dragged into the terminal, which quotes them or escapes their blanks. A
-//! picture is taken wherever it is named. Another file is taken where its path says that it is one, and nothing on it is hidden: words
-//! about `~/.ssh/id_ed25519` don't send it. What isn't there stays words.
+//! Finds files that a message names by path, typed or dragged into the terminal, which quotes paths or escapes
+//! blanks. A picture is
+//! attached in any place. Other files are attached only if the word is clearly a path without hidden parts, so that a
+//! question about
+//! `~/.ssh/id_ed25519` doesn't send the key. Paths without a file stay text.
 
 use std::{
     fs::OpenOptions,
@@ -25,23 +27,23 @@ use reveille_store::{LandedFile, NewAttachment};
 
 use crate::bot::media::Landing;
 
-/// Files that one message takes at most.
+/// Maximum files of one message.
 const MAX_FILES: usize = 10;
-/// The longest path, in bytes.
+/// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 4_096;
-/// What may stand behind a path in a sentence.
+/// Characters that may follow a path in a sentence.
 const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '!', '?', ')', '…'];
-/// The name of a file in the workspace, in random bytes.
+/// Random bytes in the name of a copied file.
 const NAME_BYTES: usize = 8;
-/// Every file is one sent as a file: none was made smaller.
+/// Files are sent as documents, never reduced in size.
 const KIND: &str = "document";
 
-/// A message and the files that it names.
+/// A message with the files that it names.
 #[derive(Debug, Default)]
 pub(super) struct NamedFiles {
     text: String,
     files: Vec<FoundFile>,
-    /// What a person should know of files that weren't taken.
+    /// Notes for the person about files that weren't attached.
     pub(super) notes: Vec<String>,
 }
 
@@ -52,7 +54,7 @@ struct FoundFile {
     bytes: Vec<u8>,
 }
 
-/// Why files couldn't be put into the workspace.
+/// The reason why files couldn't be copied into the workspace.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotLanded {
     #[error("the file can't be copied into the workspace: {0}")]
@@ -61,7 +63,7 @@ pub(super) enum NotLanded {
     NoName(#[from] NoRandomness),
 }
 
-/// Looks for paths in a message. A command has none.
+/// Finds the paths in a message. A command names none.
 pub(super) fn found(text: &str, home: Option<&Path>) -> NamedFiles {
     let mut found = NamedFiles::default();
     let mut written = 0;
@@ -95,7 +97,7 @@ pub(super) fn found(text: &str, home: Option<&Path>) -> NamedFiles {
 }
 
 impl NamedFiles {
-    /// Copies the files into the workspace. Gives the text as a message with files has it: each described, the words below.
+    /// Copies the files into the workspace. Returns the message's text with a line for each file above it.
     pub(super) fn land(self, workspace: &Path) -> Result<(String, Vec<LandedFile>), NotLanded> {
         let Self { text, files, .. } = self;
         let mut lines = Vec::new();
@@ -114,7 +116,7 @@ impl NamedFiles {
     }
 }
 
-/// A file in a few words.
+/// Describes a file in a few words.
 pub(super) fn described(file: &NewAttachment) -> String {
     let name = file.name.as_deref().unwrap_or("without a name");
     let mime = file.mime.as_deref().map(|mime| format!(", {mime}")).unwrap_or_default();
@@ -122,14 +124,14 @@ pub(super) fn described(file: &NewAttachment) -> String {
     format!("\"{name}\"{mime}{}", bytes.unwrap_or_default())
 }
 
-/// A word of a message, as it stands there and as it is meant.
+/// A word of a message, as written and as meant.
 #[derive(Debug, PartialEq, Eq)]
 struct Token {
     range: Range<usize>,
     word: String,
 }
 
-/// The words of a text. Quotes hold one together where they stand around it; a backslash takes a mark's or a blank's meaning away.
+/// Splits a text into words. Quotes around words keep them together; a backslash escapes a quote or a blank.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text.char_indices().peekable();
@@ -162,7 +164,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Where the quotation that begins here ends; none where it is an apostrophe, or never ends.
+/// Finds the end of a quotation. `None` if the mark is an apostrophe or is never closed.
 fn quoted_until(text: &str, start: usize, quote: char) -> Option<usize> {
     if !matches!(quote, '\'' | '"') {
         return None;
@@ -176,7 +178,7 @@ fn quoted_until(text: &str, start: usize, quote: char) -> Option<usize> {
     (!inside.get(..at)?.contains('\n')).then_some(start + 1 + at)
 }
 
-/// The file at a path, if there is one that is to be taken.
+/// Reads the file at a path. `None` if it is missing or must not be attached.
 fn take(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option<FoundFile> {
     if !word.contains(['/', '.']) || word.len() > MAX_PATH_BYTES || word.contains('\0') {
         return None;
@@ -186,7 +188,7 @@ fn take(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option<Foun
         None => PathBuf::from(word),
     };
     let name = path.file_name()?.to_string_lossy().into_owned();
-    // Nothing that waits for somebody else is waited for.
+    // Opening must not block on a pipe or a device.
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).ok()?;
     let about = file.metadata().ok().filter(|about| about.is_file() && about.len() > 0)?;
@@ -216,7 +218,7 @@ fn take(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option<Foun
     Some(FoundFile { path, file, bytes })
 }
 
-/// Whether a word can't be but a path.
+/// Returns `true` if a word is clearly meant as a path.
 fn is_meant_as_path(word: &str) -> bool {
     ["/", "~/", "./", "../"].iter().any(|begin| word.starts_with(begin))
 }

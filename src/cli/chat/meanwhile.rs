@@ -1,5 +1,6 @@
-//! What goes on beside the thread that talks: something done again and again until its value is dropped, and while nobody types the
-//! wakes that are started for what is due, and what they and others' say.
+//! Background threads of the chat: repeated work until a value is dropped, and the wakes for due work while nobody
+//! types, with their
+//! messages and those of others.
 
 use std::{
     sync::{
@@ -17,17 +18,17 @@ use reveille_store::{Store, StoreError, TerminalSession};
 use super::on_page;
 use crate::bot::DueWatch;
 
-/// How often news is looked for.
+/// How often to check for news.
 pub(super) const NEWS_EVERY: Duration = Duration::from_secs(1);
 
-/// A thread at work until this is dropped.
+/// A background thread that runs until this value is dropped.
 pub(super) struct Meanwhile {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Meanwhile {
-    /// Does this again and again. What it shows is a courtesy: without a thread it isn't shown.
+    /// Repeats the work at intervals. Its output is a courtesy, lost if the thread can't be started.
     pub(super) fn again_and_again(pause: Duration, mut work: impl FnMut() + Send + 'static) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let is_over_there = Arc::clone(&is_over);
@@ -51,16 +52,16 @@ impl Drop for Meanwhile {
     }
 }
 
-/// What is said to this terminal by wakes that it didn't start: a reminder, a late answer.
+/// Messages to this terminal from wakes of other starters, such as reminders and late answers.
 pub(super) struct News {
     pub(super) config: Config,
     pub(super) session: TerminalSession,
-    /// Starts the wakes for what is due.
+    /// Starts wakes for due work.
     pub(super) watch: Arc<Mutex<DueWatch>>,
 }
 
 impl News {
-    /// Shows it until the value is dropped, each text by `print`, which says whether it was shown.
+    /// Prints news until the returned value is dropped. `print` returns `true` if it has shown a text.
     pub(super) fn watch(self, mut print: impl FnMut(String) -> bool + Send + 'static) -> Meanwhile {
         let mut store = None;
         Meanwhile::again_and_again(NEWS_EVERY, move || {
@@ -74,7 +75,7 @@ impl News {
         })
     }
 
-    /// A question waits for the end of the line: it is asked then.
+    /// Prints the new texts. Questions wait until the current line is entered.
     fn show(&self, store: &mut Store, print: &mut impl FnMut(String) -> bool) -> Result<(), StoreError> {
         for (id, text) in store.console_unshown(Some(&self.session))? {
             if !store.is_question(id)? && print(format!("{}\n", on_page(&self.config, text.trim_end()))) {

@@ -1,5 +1,6 @@
-//! Ctrl-C. While a wake works the first one pauses the work for the terminal, as /stop does for a chat: the row outlives this
-//! process, and only a word of a person takes it back. The second ends the chat. At the prompt the editor reads it as a key.
+//! Handles Ctrl-C. While a wake works, the first one pauses the terminal's work, as /stop does for a chat: the row
+//! outlives this process
+//! until a person resumes. The second one ends the chat. At the prompt, the editor reads Ctrl-C as a key.
 
 use std::{
     io,
@@ -20,23 +21,23 @@ use reveille_store::{Order, wake_lock};
 
 use super::complain;
 
-/// The exit code of a program that SIGTERM ends, as shells have it.
+/// The exit code that shells use for SIGTERM.
 const EXIT_TERMINATED: i32 = 143;
 
-/// What signals mean while a chat is open.
+/// Handles signals while a chat is open.
 pub(super) struct Interrupts {
     config: Config,
     is_interactive: bool,
     is_working: AtomicBool,
     presses: AtomicUsize,
     is_leaving: AtomicBool,
-    /// Held while an order is written: the work isn't over before.
+    /// Held while an order is written, so that the work can't end before.
     ordering: Mutex<()>,
-    /// The terminal as it was: who edits a line changes it.
+    /// The original state of the terminal, which the line editor changes.
     terminal: Mutex<Option<Termios>>,
 }
 
-/// A wake began to work.
+/// Proof that a wake has started.
 pub(super) struct Began(());
 
 impl Interrupts {
@@ -53,14 +54,14 @@ impl Interrupts {
         }
     }
 
-    /// From now on Ctrl-C pauses.
+    /// Starts treating Ctrl-C as a pause.
     pub(super) fn begin(&self) -> Began {
         self.presses.store(0, Ordering::SeqCst);
         self.is_working.store(true, Ordering::SeqCst);
         Began(())
     }
 
-    /// From now on it doesn't any more. Says how often it was pressed.
+    /// Stops treating Ctrl-C as a pause. Returns the number of presses.
     pub(super) fn end(&self, _: Began) -> usize {
         let ordered = self.ordering.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_working.store(false, Ordering::SeqCst);
@@ -68,17 +69,17 @@ impl Interrupts {
         self.presses.load(Ordering::SeqCst)
     }
 
-    /// Whether it was pressed during the last work.
+    /// Returns `true` if Ctrl-C was pressed during the last work.
     pub(super) fn was_pressed(&self) -> bool {
         self.presses.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether the chat is to end.
+    /// Returns `true` if the chat should end.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving.load(Ordering::SeqCst)
     }
 
-    /// Hears signals in a thread of its own. `stop` ends the wake that works.
+    /// Listens for signals in a thread. `stop` ends the working wake.
     pub(super) fn hear(self: std::sync::Arc<Self>, stop: watch::Sender<bool>) -> io::Result<()> {
         use tokio::signal::unix::{SignalKind, signal};
         let runtime = super::super::runtime()?;
@@ -123,14 +124,15 @@ impl Interrupts {
             stop.send(true).ok();
             return;
         }
-        // What the wake waits for blocks it; what another wake does for another chat goes on.
+        // End programs that block the wake; leave a wake for another chat alone.
         let lock = self.config.lock_path();
         if wake_lock::read(&lock).is_some_and(|holder| holder.chat == Some(ChatRef::TERMINAL)) {
             std::thread::spawn(move || stop::end_children(&lock));
         }
     }
 
-    /// SIGTERM, or the terminal is gone. At the prompt nothing is under way, and nobody else would see the end.
+    /// Handles SIGTERM or the loss of the terminal. At the prompt no work is in progress, and this process has to
+    /// exit by itself.
     fn ended(&self, stop: &watch::Sender<bool>) {
         self.is_leaving.store(true, Ordering::SeqCst);
         stop.send(true).ok();
@@ -138,7 +140,7 @@ impl Interrupts {
             if let Some(terminal) = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
                 tcsetattr(io::stdin(), OptionalActions::Now, terminal).ok();
             }
-            // The thread at the prompt waits for a key.
+            // The main thread waits for a key at the prompt.
             std::process::exit(EXIT_TERMINATED);
         }
     }

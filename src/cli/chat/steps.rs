@@ -1,5 +1,6 @@
-//! What a cycle does, a line a step, as it happens. It is read from the cycle's journal, as the line is that a chat of Telegram is
-//! shown: nothing depends on it, and what can't be read is left out.
+//! Shows a cycle's actions as they happen, one line per step. They are read from the cycle's journal, like the
+//! progress line on
+//! Telegram: nothing depends on them, and unreadable parts are left out.
 
 use std::{
     collections::BTreeMap,
@@ -21,14 +22,14 @@ use reveille_tools::Plan;
 
 use super::{Meanwhile, WORKING, complain, out};
 
-/// How often is looked.
+/// How often to check for new steps.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The longest line, in characters: one that wraps can't be taken away.
+/// Maximum characters of a line, since a wrapped line can't be removed.
 const MAX_CHARS: usize = 76;
-/// Calls that are shown by what follows them: the plan is printed, the answer comes.
+/// Calls without a line, since their results are visible: the plan is printed, and the answer follows.
 const SPEAKING: [&str; 2] = ["plan", "reply"];
 
-/// The steps of a terminal's cycles.
+/// Shows the steps of a terminal's cycles.
 pub(super) struct Steps {
     inside: Mutex<Inside>,
     lock_path: PathBuf,
@@ -37,16 +38,16 @@ pub(super) struct Steps {
 
 struct Inside {
     store: Store,
-    /// The message that is worked on.
+    /// The message in progress.
     message: Option<i64>,
-    /// The cycle that was shown last.
+    /// The last cycle shown.
     cycle: Option<String>,
-    /// How many of its journal's entries were shown, by cycle.
+    /// The number of journal entries shown, by cycle.
     shown: BTreeMap<String, usize>,
 }
 
 impl Steps {
-    /// Opens the store a second time: a thread of its own looks while the wake works.
+    /// Opens a second connection to the store, for the thread that reads while the wake works.
     pub(super) fn open(context: Context<'_>) -> Result<Self, WakeError> {
         let store = cycle::open_store(context.config)?;
         let inside = Inside { store, message: None, cycle: None, shown: BTreeMap::new() };
@@ -57,14 +58,14 @@ impl Steps {
         })
     }
 
-    /// Shows what is done for a message, or for whatever goes on.
+    /// Shows the steps for a message, or for resumed work.
     pub(super) fn watch(steps: &Arc<Self>, message: Option<i64>) -> Meanwhile {
         steps.inside.lock().unwrap_or_else(PoisonError::into_inner).message = message;
         let steps = Arc::clone(steps);
         Meanwhile::again_and_again(LOOK_EVERY, move || steps.show_new())
     }
 
-    /// Prints the steps that were taken since the last look, and says which is under way.
+    /// Prints the steps since the last call, and shows the current one.
     pub(super) fn show_new(&self) {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let Inside { store, message, cycle, shown } = &mut *inside;
@@ -84,7 +85,7 @@ impl Steps {
     }
 }
 
-/// A line for each call that ended from that entry on; a plan has one for each of its steps.
+/// Renders a line for each call that ended since entry `from`, and one for each step of a plan.
 fn lines(calls: &[Entry], from: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for entry in calls.iter().skip(from) {
@@ -107,7 +108,7 @@ fn line(mark: &str, text: &str) -> String {
     format!("  {mark} {}", shortened(&visible(&one_line(text)), MAX_CHARS))
 }
 
-/// The call that has begun and not ended.
+/// Describes the call in progress.
 fn under_way(calls: &[Entry]) -> Option<String> {
     match calls.last()? {
         Entry::Called { name, input, .. } if !SPEAKING.contains(&name.as_str()) => {
@@ -125,7 +126,7 @@ fn input_of<'a>(calls: &'a [Entry], id: &str) -> &'a str {
     input.unwrap_or_default()
 }
 
-/// A call in a few words: its tool and the first of its arguments.
+/// Describes a call in a few words: its tool and its first argument.
 fn described(name: &str, input: &str) -> String {
     let arguments: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(input).ok();
     let first = arguments.and_then(|arguments| arguments.into_iter().next()).map(|(_, value)| match value {

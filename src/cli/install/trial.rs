@@ -1,5 +1,6 @@
-//! The trial of an installation: the bot reports in, a wake runs, something starts it. A build that fails it yields to the one before, which
-//! goes on with the database as it is by then.
+//! Tries an installation: the bot reports in, a wake runs, and something starts them. A failing build yields to the
+//! previous one, which
+//! continues with the current database.
 
 use std::{
     process::{Child, ExitCode},
@@ -19,34 +20,34 @@ use crate::{
     setup::install::{InstallStep, Installation, Starter, Versions, bot_command, perform, restart_step},
 };
 
-/// A first wake fetches the memory and answers what has waited. One that may take longer by the settings is waited for.
+/// Time limit for a first wake, which fetches the memory and answers waiting messages. A longer limit in the settings wins.
 const FIRST_WAKE: Duration = Duration::from_secs(600);
-/// How much longer than it may work a wake may take to end.
+/// Extra time for a wake to end after its working time.
 const WAKE_END: Duration = Duration::from_secs(60);
-/// How long a bot may take to take its lock, where it need not report in.
+/// Time for a bot to take its lock, if it needn't report in.
 const BOT_BEGIN: Duration = Duration::from_secs(10);
-/// How often it is looked for.
+/// How often to check meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long a bot that is replaced may take to end. It waits for a wake of its own for half a minute.
+/// Time for the replaced bot to end. It waits half a minute for its own wake.
 const BOT_END: Duration = Duration::from_secs(60);
-/// How long one that didn't report in may take, before it is killed.
+/// Time for a bot that didn't report in to end before it is killed.
 const FAILED_END: Duration = Duration::from_secs(5);
-/// A bot that Telegram has answered within this time reaches it.
+/// A bot that Telegram answered within this time counts as connected.
 const HEARD_LATELY: TimeDelta = TimeDelta::minutes(3);
 
-/// What is known before the bot is started anew.
+/// The state of a trial, with facts from before the restart of the bot.
 pub(super) struct Trial<'a> {
     config: &'a Config,
     to: &'a Installation,
     starter: Starter,
-    /// How long the bot may take to report in.
+    /// Time for the bot to report in.
     within: Duration,
     bot_before: Option<Identity>,
-    /// Whether Telegram has answered it lately: then it has to answer the new one, too.
+    /// `true` if Telegram answered the previous bot lately. Then it has to answer the new one too.
     was_heard: bool,
-    /// Whether the new bot has reported in: then it works, and may have a wake of its own to wait for.
+    /// `true` once the new bot has reported in. Then it works, and may have to wait for its own wake.
     has_reported: bool,
-    /// What was started here, in place of cron.
+    /// The process started here in place of cron.
     child: Option<Child>,
 }
 
@@ -67,7 +68,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Starts a bot as cron would, at once; the one that runs ends first, if it is to.
+    /// Starts a bot at once, as cron would. Ends the running one first if `ends_present` is set.
     pub(super) fn start_bot(&mut self, ends_present: bool) -> Result<(), String> {
         if ends_present && !end_bot(self.config, BOT_END) {
             return Err(
@@ -79,7 +80,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Waits for the new bot's report, then tries a wake, and whether something starts them.
+    /// Waits for the new bot's report, runs a wake, and checks that something starts them.
     pub(super) fn check(&mut self, must_report: bool) -> Result<ExitCode, String> {
         if self.to.with_bot && must_report {
             let has_reached = self.report()?;
@@ -103,7 +104,7 @@ impl<'a> Trial<'a> {
         Ok(code)
     }
 
-    /// Whether the new bot was answered by Telegram, once it has reported in.
+    /// Waits for the new bot's report. Returns `true` if Telegram has answered it.
     fn report(&mut self) -> Result<bool, String> {
         let (config, before) = (self.config, self.bot_before.clone());
         let new_bot = || running_bot(config).filter(|bot| before.as_ref() != Some(bot));
@@ -140,9 +141,9 @@ impl<'a> Trial<'a> {
         true
     }
 
-    /// One wake, without the secrets of this environment, which no timer has.
+    /// Runs one wake without the secrets of this environment, which a timer lacks too.
     fn wake(&self) -> Result<ExitCode, String> {
-        // Nobody is shown its report: what it says at the terminal waits for who looks.
+        // Replies to the terminal wait for someone who watches.
         let mut words = ["--once", "--reason", "cron", "--json", "--no-console"].map(str::to_owned).to_vec();
         if let Some(file) = &self.to.env_file {
             words.extend(["--env-file".to_owned(), file.display().to_string()]);
@@ -191,7 +192,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Has the build before called again, and starts its bot. Says how that went.
+    /// Switches back to the previous build and starts its bot. Returns the report for the person.
     pub(super) fn take_back(mut self, versions: &Versions, before: &str) -> String {
         // fault: build-isnt-called-again
         let back = InstallStep::Link { path: versions.current_link(), to: versions.folder(before) };
@@ -225,7 +226,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Ends the bot that failed, however far it came. One that still finishes what it does, and never yielded, isn't it.
+    /// Ends the failed bot at any stage. Spares the previous bot if it is still finishing its work.
     fn end_failed(&mut self) {
         if self.bot_before.as_ref().is_some_and(Identity::is_alive) {
             return;
@@ -248,30 +249,32 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// How a person calls the build of before by hand.
+/// Renders the path by which a person calls the previous build.
 pub(super) fn way_back(versions: &Versions) -> String {
     versions.before_link().join("wake").display().to_string()
 }
 
-/// Whether this is the report of a wake that had a cycle: the build works then, and its model is away, or the budget is spent.
+/// Returns `true` if the report is of a wake with a cycle. Then the build works, and only the model or the budget is
+/// lacking.
 fn tells_of_a_cycle(report: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(report)
         .is_ok_and(|report| report.get("cycle_id").is_some_and(serde_json::Value::is_string))
 }
 
-/// The bot that runs, if one does.
+/// Finds the running bot.
 fn running_bot(config: &Config) -> Option<Identity> {
     wake_lock::read(&config.bot_lock_path()).map(|holder| holder.identity()).filter(Identity::is_alive)
 }
 
-/// What the database says of this token's bot; none where it can't be read, as by one that a bot of before still has to bring up to date.
+/// Reads from the database about this token's bot. `None` if the database can't be read, for example before an
+/// upgrade of its schema.
 fn look<T>(config: &Config, what: impl Fn(&Store, i64) -> Option<T>) -> Option<T> {
     let bot_id = telegram(config).ok().flatten()?.bot_id();
     let store = database::look(config).ok().flatten()?;
     what(&store, bot_id)
 }
 
-/// Ends the bot that runs, if one does. Says whether it is gone; one that takes longer finishes what it does.
+/// Ends the running bot. Returns `true` once it is gone; a slower bot finishes its work first.
 pub(super) fn end_bot(config: &Config, within: Duration) -> bool {
     let Some(bot) = running_bot(config) else { return true };
     process::ask_to_end(&bot);

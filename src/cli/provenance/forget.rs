@@ -1,4 +1,4 @@
-//! `wake memory forget`: says what would go, asks, and says what stays.
+//! `wake memory forget`: lists the affected text, asks, and reports where copies remain.
 
 use std::{
     io::{BufRead as _, IsTerminal as _},
@@ -22,7 +22,7 @@ use crate::{
     setup::install::DATABASE_COPY,
 };
 
-/// Numbers that are named of one kind.
+/// Maximum listed numbers of one kind.
 const MAX_NAMED: usize = 12;
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(in crate::cli) struct ForgetArguments {
     purge: bool,
 }
 
-/// `wake memory forget`.
+/// Carries out `wake memory forget`.
 pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> ExitCode {
     let words = arguments.words.join(" ");
     let Some(sought) = SoughtWords::new(&words) else { return too_short() };
@@ -59,7 +59,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
         return ExitCode::from(EXIT_FAILED);
     }
     if plan.is_empty() {
-        // One that was cut off before may have left them in the index or in free pages.
+        // An interrupted run may have left the words in the index or in free pages.
         let is_there = !arguments.dry_run && database(config).is_some();
         if is_there && let Err(error) = with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
             return refused(&error);
@@ -117,7 +117,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
     }
 }
 
-/// Takes the words out of git's history once the person has agreed, and says what that came to.
+/// Removes the words from git's history after the person has agreed, and reports the result.
 fn purged(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -> ExitCode {
     let holding = match forget::history(repo, sought) {
         Ok(found) => found.commits.len(),
@@ -173,7 +173,7 @@ fn purged(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -
     }
 }
 
-/// Whether the person agrees; none: nobody can be asked.
+/// Asks for agreement. `None` if nobody can be asked.
 fn agreed(is_said: bool) -> Option<bool> {
     asked(is_said, "Take it out? It can't be brought back from the database. [y/N]")
 }
@@ -300,7 +300,7 @@ fn show_blocks(plan: &Forgetting) {
     }
 }
 
-/// Names the copy of the database that the last upgrade made, where one is.
+/// Names the database copy of the last upgrade, if there is one.
 fn show_copy(config: &Config) {
     let copy = config.workspace_dir.join(DATABASE_COPY);
     if copy.exists() {

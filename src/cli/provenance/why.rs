@@ -1,4 +1,4 @@
-//! `wake memory why`: where a line of the memory comes from.
+//! `wake memory why`: shows the origin of a line of the memory.
 
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ pub(in crate::cli) struct WhyArguments {
     pub(in crate::cli) json: bool,
 }
 
-/// A line's story as JSON. The names are relied on.
+/// The story of a line as JSON. Scripts rely on the field names.
 #[derive(serde::Serialize)]
 struct WhyLine<'a> {
     path: &'a str,
@@ -55,7 +55,7 @@ impl From<&Commit> for CommitLine {
     }
 }
 
-/// `wake memory why`.
+/// Prints the stories for `wake memory why`.
 pub(in crate::cli) fn why(config: &Config, arguments: &WhyArguments, as_json: bool) -> ExitCode {
     let words = arguments.words.join(" ");
     let index = IndexPlace::of(config);

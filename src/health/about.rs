@@ -1,8 +1,8 @@
-//! What each check is about, and why that matters, for a person who has never heard of it.
+//! Explains each check to a person who has never heard of it.
 
 use super::IDS;
 
-/// What each check is about, and why that matters.
+/// Each check's id, subject and importance.
 pub const ABOUT: [(&str, &str, &str); IDS.len()] = [
     ("workspace", "The workspace", "Everything is kept in it, and only you may read it."),
     ("disk", "Room on the disk", "Without room nothing that you say can be kept."),
@@ -38,7 +38,7 @@ pub const ABOUT: [(&str, &str, &str); IDS.len()] = [
     ("build", "My programs", "New ones that were broken off before they had shown that they work may not."),
 ];
 
-/// Why a check matters.
+/// Returns the reason why a check matters.
 pub(super) fn why(id: &str) -> Option<&'static str> {
     ABOUT.iter().find(|(of, ..)| *of == id).map(|(_, _, why)| *why)
 }

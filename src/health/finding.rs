@@ -1,4 +1,4 @@
-//! What a check found, and why one could not look.
+//! Findings of checks, and the reasons why a check could not look.
 
 use reveille_base::{approval_text::without_hidden, process::ProcessError};
 use reveille_git::RepoError;
@@ -6,77 +6,77 @@ use reveille_store::{StoreError, wake_lock::LockError};
 
 use super::remedy::Remedy;
 
-/// How bad it is; the worst is the largest.
+/// The severity; the worst is the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// As it should be.
+    /// In order.
     Ok,
-    /// It works, but a person should know, or the next wake mends it.
+    /// Working, but a person should know, or the next wake repairs it.
     Warn,
-    /// It doesn't work until somebody does something.
+    /// Not working until someone acts.
     Critical,
 }
 
-/// What a check found.
+/// The finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub status: Status,
-    /// What there is, in a sentence.
+    /// The state in a sentence.
     pub detail: String,
-    /// What a person can do.
+    /// Advice for a person.
     pub fix: Option<String>,
-    /// What this program can do about it, to follow on "would be repaired:".
+    /// The action of this program, worded to follow "would be repaired:".
     pub repair: Option<String>,
-    /// What else can be done about it, by `--fix`.
+    /// Further actions of `--fix`.
     pub remedies: Vec<Remedy>,
 }
 
 impl Finding {
-    /// All is well.
+    /// Creates a finding without a problem.
     pub(super) fn ok(detail: impl Into<String>) -> Self {
         let detail = without_hidden(&detail.into()).into_owned();
         Self { status: Status::Ok, detail, fix: None, repair: None, remedies: Vec::new() }
     }
 
-    /// A person should know.
+    /// Creates a finding that a person should know about.
     pub(super) fn warn(detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { status: Status::Warn, fix: Some(fix.into()), ..Self::ok(detail) }
     }
 
-    /// It doesn't work.
+    /// Creates a finding of a broken part.
     pub(super) fn critical(detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { status: Status::Critical, ..Self::warn(detail, fix) }
     }
 
-    /// The next wake mends it, and `--fix` can start one.
+    /// Creates a finding that the next wake resolves; `--fix` can start one.
     pub(super) fn left_to_a_wake(detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::warn(detail, fix).mended_by(Remedy::Wake)
     }
 
-    /// This program can mend it, as soon as no wake runs.
+    /// Creates a finding that this program can repair while no wake runs.
     pub(super) fn repairable(detail: impl Into<String>, repair: impl Into<String>) -> Self {
         Self { repair: Some(repair.into()), ..Self::warn(detail, "health check repairs it when no wake runs") }
     }
 
-    /// Something can be done about it beside what the check repairs.
+    /// Adds an action of `--fix`.
     pub(super) fn mended_by(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);
         self
     }
 
-    /// The first wake makes it.
+    /// The finding before the first wake, which creates what is missing.
     pub(super) fn nothing_yet() -> Self {
         Self::ok("nothing yet: no wake has run here")
     }
 
-    /// Several findings of one check as one: the worst status, every sentence.
+    /// Combines the findings of one check: the worst status, and all sentences.
     pub(super) fn all(findings: Vec<Self>, otherwise: Self) -> Self {
         findings.into_iter().reduce(Self::and).unwrap_or(otherwise)
     }
 
-    /// Two findings of one check as one: the worse status, both sentences.
+    /// Combines two findings of one check: the worse status, and both sentences.
     pub(super) fn and(self, other: Self) -> Self {
         let join = |a: Option<String>, b: Option<String>| match (a, b) {
             (Some(a), Some(b)) if a != b => Some(format!("{a}; {b}")),
@@ -91,14 +91,14 @@ impl Finding {
         }
     }
 
-    /// For a dry run: says what would be done.
+    /// Adds the planned repair, for a dry run.
     pub(super) fn announce_repair(&mut self) {
         if let Some(repair) = &self.repair {
             self.detail.push_str(&format!(" (would be repaired: {repair})"));
         }
     }
 
-    /// Says why a repair didn't work.
+    /// Adds the reasons why a repair failed.
     pub(super) fn add_failures<'f>(&mut self, failures: impl Iterator<Item = &'f str>) {
         for failure in failures {
             self.status = self.status.max(Status::Warn);
@@ -107,50 +107,50 @@ impl Finding {
     }
 }
 
-/// Why a check or a repair could not be carried out.
+/// The reason why a check or a repair failed to run.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The repository.
+    /// The repository failed.
     #[error(transparent)]
     Repo(#[from] RepoError),
-    /// The wake lock's file.
+    /// The wake lock's file failed.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// A program that was asked.
+    /// A called program failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// The file system.
+    /// The file system failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried, with the path.
+        /// The attempted action with its path.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Another check already says why.
+    /// Something can't be used, and another check explains it.
     #[error("{what} can't be used")]
     Unusable {
-        /// What.
+        /// Its name.
         what: &'static str,
-        /// The check that says why.
+        /// The explaining check.
         see: &'static str,
     },
 }
 
 impl Trouble {
-    /// For `map_err`: names what was tried on which path.
+    /// Builds the error for `map_err`, with the attempted action and its path.
     pub(super) fn io<E: Into<std::io::Error>>(what: &str, path: &std::path::Path) -> impl FnOnce(E) -> Self {
         let what = format!("{what} {}", path.display());
         move |source| Self::Io { what, source: source.into() }
     }
 
-    /// The finding of a check that could not look.
+    /// Converts the trouble into a finding.
     pub(super) fn finding(&self) -> Finding {
         match self {
-            // What is wrong is one finding, where it is.
+            // The problem is reported once, by its own check.
             Self::Unusable { see, .. } => Finding::ok(format!("not looked at: {self} (see the check `{see}`)")),
             _ => Finding::warn(
                 format!("could not be checked: {self}"),

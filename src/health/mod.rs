@@ -1,8 +1,10 @@
-//! Finds what is wrong, and repairs what can be repaired safely.
+//! Finds problems, and repairs those that can be repaired safely.
 //!
-//! Every check in `checks` is two steps: looking gathers facts, judging is a pure function of them. All checks run; one that
-//! can't look says so and stops no other. Looking writes nothing. Repairs come after, all of them under the wake lock, so
-//! never beside a wake; each looks again before it acts and leaves a note for the next wake to write into the memory.
+//! Each check in `checks` has two steps: looking gathers facts, and judging is a pure function of them. All checks
+//! run, and a failing one
+//! stops no other. Looking writes nothing. Repairs follow under the wake lock, so never beside a wake. Each looks
+//! again before it acts, and
+//! leaves a note that the next wake writes into the memory.
 
 mod about;
 pub mod bundle;
@@ -29,34 +31,34 @@ use reach::OthersSaid;
 pub use remedy::{Remedy, TIDY_UP};
 use scene::Scene;
 
-/// How one check ended.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct CheckReport {
-    /// The check: one of [`IDS`].
+    /// The check's id, one of [`IDS`].
     pub id: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub status: Status,
-    /// What was found.
+    /// The finding.
     pub detail: String,
-    /// What a person can do; none if nothing needs doing.
+    /// Advice for a person. `None` if nothing needs doing.
     pub fix: Option<String>,
-    /// What [`repair`] would do about it; none if a person has to. It isn't part of the JSON.
+    /// The action of [`repair`]. `None` if only a person can act. Left out of the JSON, like all following fields.
     #[serde(skip)]
     pub repair: Option<String>,
-    /// Why it matters, where something is wrong. Nor is this, nor what follows.
+    /// The reason why the check matters, if something is wrong.
     #[serde(skip)]
     pub why: Option<&'static str>,
-    /// What `--fix` can do about it.
+    /// Actions that `--fix` can take.
     #[serde(skip)]
     pub remedies: Vec<Remedy>,
 }
 
-/// All that `health check` says: the fixed shape of `--json`.
+/// The complete result of `health check`, in the fixed shape of `--json`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct HealthReport {
-    /// The worst status among the checks, after repairs.
+    /// The worst status of the checks, after repairs.
     pub status: Status,
-    /// Every check, in a fixed order.
+    /// All checks in a fixed order.
     pub checks: Vec<CheckReport>,
     /// The checks in which something was repaired.
     pub repaired: Vec<&'static str>,
@@ -68,7 +70,7 @@ impl HealthReport {
         Self { status, checks, repaired }
     }
 
-    /// The report of a program that can't be run because its settings are wrong.
+    /// The report of a program that can't run because its settings are wrong.
     pub fn of_configuration(detail: &str) -> Self {
         let check = CheckReport {
             id: "configuration",
@@ -82,26 +84,26 @@ impl HealthReport {
         Self::new(vec![check], Vec::new())
     }
 
-    /// For a person: a line for each check and what to do. `is_plain`: no colours, no symbols.
+    /// Renders the report for a person, with a line per check and the advice. `is_plain` leaves out colours and symbols.
     pub fn render(&self, is_plain: bool) -> String {
         render::report(self, is_plain)
     }
 }
 
-/// What a [`glance`] leaves out, for people: it takes seconds.
+/// Names for people what a [`glance`] leaves out, since it takes seconds.
 pub const LEFT_OUT_OF_A_GLANCE: &str =
     "whether the memory's repository lacks objects, whether a known fact is found, and whether the encoder works";
 
-/// How a check is made.
+/// The extent of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckMode {
-    /// Everything, and what can be repaired is.
+    /// Checks and repairs everything.
     Whole,
-    /// Everything, and nothing is touched.
+    /// Checks everything and changes nothing.
     Dry,
-    /// Without what takes seconds, and nothing is touched.
+    /// Leaves out slow checks and changes nothing.
     Glance,
-    /// Without what takes seconds, and what can be repaired is.
+    /// Leaves out slow checks and repairs.
     Repair,
 }
 
@@ -115,23 +117,23 @@ impl CheckMode {
     }
 }
 
-/// Runs every check and repairs what can be, or, in a dry run, tells what would be and touches nothing.
+/// Runs all checks and repairs. A dry run only names the repairs and changes nothing.
 pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
     run(config, redactor, now, (if dry_run { CheckMode::Dry } else { CheckMode::Whole }, false))
 }
 
-/// The same, and asks Telegram and the model's server what only they know.
+/// The same, and asks Telegram and the model's server for facts that only they know.
 pub fn check_asking(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
     run(config, redactor, now, (if dry_run { CheckMode::Dry } else { CheckMode::Whole }, true))
 }
 
-/// Looks and touches nothing, without what takes seconds ([`LEFT_OUT_OF_A_GLANCE`]).
+/// Checks without the slow parts ([`LEFT_OUT_OF_A_GLANCE`]), and changes nothing.
 pub fn glance(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
     run(config, redactor, now, (CheckMode::Glance, false))
 }
 
-/// Repairs what a [`glance`] finds and can be repaired. It does so under the wake lock: a wake that runs is left alone, and a bot
-/// may run beside it.
+/// Repairs the problems that a [`glance`] finds. It takes the wake lock, so a running wake is left alone. A bot may
+/// run at the same time.
 pub fn repair(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
     run(config, redactor, now, (CheckMode::Repair, false))
 }

@@ -1,6 +1,8 @@
-//! What has to be asked of others: whether Telegram takes the token and hands its messages to us, and whether the model can be
-//! reached. Only what is set is asked, side by side, each within a short bound. It costs nothing and changes nothing. What can't be
-//! known now isn't wrong: a network that is down is no fault of the settings.
+//! Asks other servers: if Telegram accepts the token and delivers messages to us, and if the model can be reached.
+//! Only configured servers
+//! are asked, in parallel, each with a short time limit. Asking is free and changes nothing. An unknown answer is no
+//! problem: a network that
+//! is down doesn't mean wrong settings.
 
 use std::time::{Duration, Instant};
 
@@ -10,40 +12,40 @@ use reveille_config::{Config, Provider};
 
 use crate::setup::{self, CheckTools, Checked, SetupStep};
 
-/// How long each is waited for.
+/// Time limit for each server.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// What was found. None: it isn't set, or can't be asked without paying.
+/// The answers. `None` if a part isn't set, or asking would cost money.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OthersSaid {
     pub(super) bot: Option<BotReached>,
     pub(super) model: Option<Checked>,
 }
 
-/// What Telegram says of the bot.
+/// Telegram's answer about the bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BotReached {
-    /// The token is good, and nothing but a poller gets its messages.
+    /// The token is valid, and only pollers get messages.
     Fine {
         /// The name after the `@`.
         username: String,
     },
-    /// Telegram doesn't know the token.
+    /// Telegram rejects the token.
     Refused,
-    /// A webhook gets its messages.
+    /// A webhook gets the bot's messages.
     Webhook {
-        /// Where it leads.
+        /// The webhook's host.
         host: String,
     },
-    /// It couldn't be asked.
+    /// Telegram couldn't be asked.
     Unknown(String),
 }
 
-/// Asks all of it.
+/// Asks all configured servers.
 pub(super) fn ask(config: &Config) -> OthersSaid {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        // Each says the same, and none of them is wrong for it.
+        // A failure here says nothing about the servers.
         Err(_) => return OthersSaid::default(),
     };
     runtime.block_on(async {
@@ -76,7 +78,8 @@ fn unknown(error: &dyn std::fmt::Display) -> BotReached {
     BotReached::Unknown(without_hidden(&error.to_string()).into_owned())
 }
 
-/// The model that is asked first, where asking is free: Anthropic's list of models, a server's, and what Claude Code says of itself.
+/// Asks about the first model of the chain if that is free: Anthropic's model list, a server's list, or Claude Code's
+/// own report.
 async fn model(config: &Config) -> Option<Checked> {
     let step = match Provider::of(config.effective_model()) {
         Provider::Anthropic => SetupStep::Key,

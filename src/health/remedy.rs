@@ -1,62 +1,63 @@
-//! What `health check --fix` can do about a finding, besides what each check repairs by itself. What is safe is done at once; for
-//! the rest a person is asked. Doing it is the program's affair (`cli/health_fix`).
+//! Actions of `health check --fix` besides the built-in repairs. Safe ones run at once; a person is asked for the
+//! others. The program carries
+//! them out (`cli/health_fix`).
 
 use std::path::{Path, PathBuf};
 
 use reveille_base::words::in_shell;
 
-/// What tidies a repository up. Without it all is slower, and nothing is broken.
+/// The command that tidies a repository. Without it git is slower, but works.
 pub const TIDY_UP: &str = "git gc";
 
-/// One thing that mends a finding.
+/// An action that resolves a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
-    /// Other users can read what is a person's own.
+    /// Close a person's private file or folder to other users.
     CloseToOthers {
         /// The file or folder.
         path: PathBuf,
-        /// The mode that it should have.
+        /// The intended mode.
         mode: u32,
     },
-    /// The index of the memory doesn't find what it holds. It is derived.
+    /// Rebuild the memory's index, which doesn't find its own contents. It is derived data.
     RebuildIndex,
-    /// A webhook takes the bot's messages away. Somebody may have set it on purpose.
+    /// Remove a webhook that takes the bot's messages, and that someone may have set on purpose.
     RemoveWebhook {
-        /// Where it leads.
+        /// The webhook's host.
         host: String,
     },
-    /// Nothing starts wakes, or what does is out of order.
+    /// Install a starter, since wakes aren't started or the starter is broken.
     WakeByItself,
-    /// A message was given up after too many tries.
+    /// Retry a message that was given up after too many tries.
     RetryMessage {
         /// Its number in the queue.
         id: i64,
     },
-    /// Texts of the memory couldn't be embedded.
+    /// Embed texts of the memory that couldn't be embedded before.
     Embed,
-    /// A file of git's is broken, or git is slowed down: a command of the shell's mends it without losing what was committed.
+    /// Run a shell command in the memory's folder that repairs or tidies git without losing commits.
     InMemory {
         /// The memory's folder.
         place: PathBuf,
-        /// The command, which is run there.
+        /// The command.
         command: String,
     },
-    /// Work waits that a wake does. It may ask a model, which costs.
+    /// Run a wake for waiting work. It may ask a model, which costs money.
     Wake,
 }
 
 impl Remedy {
-    /// Whether it may be done without asking: it takes nothing away that anybody could want.
+    /// Returns `true` if it may run without asking, because it removes nothing of value.
     pub fn is_safe(&self) -> bool {
         matches!(self, Self::CloseToOthers { .. } | Self::RebuildIndex)
     }
 
-    /// A command that is run in the memory's folder.
+    /// Creates a remedy that runs a command in the memory's folder.
     pub(super) fn in_memory(place: impl AsRef<Path>, command: impl Into<String>) -> Self {
         Self::InMemory { place: place.as_ref().to_owned(), command: command.into() }
     }
 
-    /// The question for what isn't safe, and the word for what is.
+    /// Describes the action: the question if it needs consent, else the report.
     pub fn what(&self) -> String {
         match self {
             Self::CloseToOthers { path, .. } => format!("Close {} to other users", path.display()),
@@ -70,7 +71,7 @@ impl Remedy {
         }
     }
 
-    /// The command that does the same.
+    /// Returns the equivalent command.
     pub fn command(&self) -> String {
         match self {
             Self::CloseToOthers { path, mode } => format!("chmod {mode:o} {}", in_shell(path)),

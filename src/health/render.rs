@@ -1,11 +1,11 @@
-//! The report as a person reads it.
+//! Renders the report for a person.
 
 use super::{CheckReport, HealthReport, Status};
 
-/// How far details are indented: the longest id and a space.
+/// Indentation of details: the longest id and a space.
 const ID_WIDTH: usize = 11;
 
-/// A line for each check, what to do beneath it, and a sum at the end.
+/// Renders a line for each check with its advice, and a summary at the end.
 pub(super) fn report(report: &HealthReport, is_plain: bool) -> String {
     let mut text: String = report.checks.iter().map(|check| line(check, is_plain)).collect();
     let count = |status| report.checks.iter().filter(|check| check.status == status).count();

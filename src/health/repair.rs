@@ -1,5 +1,5 @@
-//! Repairs, under the wake lock and its fence. Each looks again before it acts: what was seen without the lock may be
-//! over by now.
+//! Repairs under the wake lock and its fence. Each repair looks again before it acts, since a problem seen without
+//! the lock may be gone.
 
 use reveille_base::{clock::FixedClock, process::Identity};
 use reveille_cycle as cycle;
@@ -15,29 +15,29 @@ use super::{
     scene::Scene,
 };
 
-/// What a repair works with.
+/// The tools of a repair.
 pub(super) struct RepairTools<'a> {
-    /// The look that found it broken.
+    /// The scene in which the problem was found.
     pub(super) scene: &'a Scene<'a>,
-    /// The database for writing, and the fence; none if it can't be used.
+    /// The writable database and the fence. `None` if the database can't be used.
     store: Option<(Store, Fence)>,
     clock: FixedClock,
-    /// Whether the lock file named a holder though nobody held the lock.
+    /// `true` if the lock file named a holder although nobody held the lock.
     pub(super) had_stale_line: bool,
-    /// What `processing_lock` said once nobody else could change it.
+    /// The contents of `processing_lock` once nobody else could change it.
     pub(super) claim_before: Option<LeaseHolder>,
 }
 
-/// How the repairs went.
+/// The results of the repairs.
 #[derive(Debug, Default)]
 pub(super) struct RepairOutcome {
-    /// Checks in which something was repaired.
+    /// The checks in which something was repaired.
     pub(super) repaired: Vec<&'static str>,
     failures: Vec<(&'static str, String)>,
 }
 
 impl RepairOutcome {
-    /// Why repairs of a check didn't work.
+    /// Returns the reasons why repairs of a check failed.
     pub(super) fn failures_of(&self, id: &str) -> impl Iterator<Item = &str> {
         let of_id = self.failures.iter().filter(move |(failed, _)| *failed == id);
         of_id.map(|(_, why)| why.as_str())
@@ -48,11 +48,11 @@ impl RepairOutcome {
     }
 }
 
-/// Repairs these checks, unless a wake runs by now: then it is the wake's affair, or the next `health check`'s.
+/// Repairs these checks. Does nothing if a wake runs by now, which leaves the problems to it or to the next `health check`.
 pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> RepairOutcome {
     let mut outcome = RepairOutcome::default();
     let me = Identity::current();
-    // Whoever ends in order clears the line first, so a line that is still the same was left by the dead.
+    // A wake that ends in order clears its line first, so an unchanged line is left from a dead wake.
     let line = lock::line(&scene.config.lock_path());
     let had_stale_line = !line.is_empty() && line == scene.lock.line;
     let mut lock = match WakeLock::take(&scene.config.lock_path()) {
@@ -89,14 +89,15 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> RepairOutcome {
 }
 
 impl RepairTools<'_> {
-    /// The database as the holder of the lock writes it; none if it can't be used.
+    /// Returns the database for writing under the fence. `None` if it can't be used.
     pub(super) fn store(&mut self) -> Option<FencedStore<'_>> {
         let (store, fence) = self.store.as_mut()?;
         Some(FencedStore::new(store, *fence, &self.clock))
     }
 
-    /// Opens the database for writing and takes the fence. A database that isn't there, or can't be opened, isn't made.
-    /// What the lock file says of a killed wake's cycle is taken note of before the line is written over.
+    /// Opens the database for writing and takes the fence; never creates a database. Records a killed wake's cycle
+    /// from the lock file before
+    /// the line is overwritten.
     fn claim(&mut self, me: &Identity, lock: &mut WakeLock) -> Result<(), Trouble> {
         if matches!(self.scene.store(), Ok(Some(_))) {
             let mut store = database::open(self.scene.config)?;
@@ -115,7 +116,7 @@ impl RepairTools<'_> {
     }
 }
 
-/// Leaves word for the next wake. Without a database nothing can be left; the report says what was done.
+/// Leaves a note for the next wake. Without a database no note is possible, and only the report names the repair.
 fn note(tools: &mut RepairTools<'_>, check: &Check, done: &[String], outcome: &mut RepairOutcome) {
     let scene = tools.scene;
     let Some(mut store) = tools.store() else { return };

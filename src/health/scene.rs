@@ -1,4 +1,4 @@
-//! What all checks look at: the settings, the time, the opened database and repository, and whether a wake runs.
+//! The shared facts of all checks: settings, time, database, repository, and the state of the wake lock.
 
 use std::path::PathBuf;
 
@@ -13,24 +13,24 @@ use reveille_store::{Schema, Store, StoreError, database, in_force::in_force};
 
 use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
 
-/// One look at everything.
+/// One snapshot for all checks.
 pub(super) struct Scene<'a> {
     pub(super) config: &'a Config,
     pub(super) redactor: &'a Redactor,
     pub(super) now: DateTime<Utc>,
     pub(super) lock: LockFacts,
-    /// Whether nothing at all may be written.
+    /// `true` if nothing may be written.
     pub(super) is_dry: bool,
-    /// Whether somebody waits for the answer: what takes seconds is left out.
+    /// `true` if someone waits for the answer, so that slow checks are left out.
     pub(super) is_brief: bool,
-    /// What others say; nothing where none are asked.
+    /// Answers of other servers; empty if none were asked.
     pub(super) reached: OthersSaid,
     store: Result<Option<Store>, StoreError>,
     repo: Result<Option<Repo>, RepoError>,
 }
 
 impl<'a> Scene<'a> {
-    /// Looks. Nothing is made that isn't there.
+    /// Takes the snapshot. Creates nothing.
     pub(super) fn look(config: &'a Config, redactor: &'a Redactor, now: DateTime<Utc>, dry_run: bool) -> Self {
         let store = open_store(config);
         let row = match &store {
@@ -50,67 +50,67 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The same for somebody who waits, or not.
+    /// Sets if slow checks are left out.
     pub(super) fn brief(self, is_brief: bool) -> Self {
         Self { is_brief, ..self }
     }
 
-    /// The same with what others say.
+    /// Adds the answers of other servers.
     pub(super) fn reached(self, reached: OthersSaid) -> Self {
         Self { reached, ..self }
     }
 
-    /// Whether a wake (or another repair) is at work: what is open then is its affair.
+    /// Returns `true` if a wake or another repair is running, which then owns open work.
     pub(super) fn is_wake_running(&self) -> bool {
         self.lock.is_held
     }
 
-    /// The database; none before the first wake.
+    /// Returns the database. `None` before the first wake.
     pub(super) fn store(&self) -> Result<Option<&Store>, Trouble> {
         let unusable = Trouble::Unusable { what: "the database", see: "database" };
         self.store.as_ref().map(Option::as_ref).map_err(|_| unusable)
     }
 
-    /// Why the database can't be opened.
+    /// Returns the reason why the database can't be opened.
     pub(super) fn store_error(&self) -> Option<&StoreError> {
         self.store.as_ref().err()
     }
 
-    /// The repository; none before the first wake.
+    /// Returns the repository. `None` before the first wake.
     pub(super) fn repo(&self) -> Result<Option<&Repo>, Trouble> {
         let unusable = Trouble::Unusable { what: "the repository", see: "repository" };
         self.repo.as_ref().map(Option::as_ref).map_err(|_| unusable)
     }
 
-    /// Why the repository can't be opened.
+    /// Returns the reason why the repository can't be opened.
     pub(super) fn repo_error(&self) -> Option<&RepoError> {
         self.repo.as_ref().err()
     }
 
-    /// What may be spent on thinking, and was.
+    /// Returns the budget and the amounts spent.
     pub(super) fn budget(&self, store: &Store) -> Result<Budget, StoreError> {
         Budget::look(store, self.config, self.now)
     }
 
-    /// The configured model as the gate of a wake would see it now.
+    /// Returns the state of the configured model, as a wake would see it now.
     pub(super) fn model(&self, store: &Store) -> Result<ModelState, StoreError> {
         cycle::model_state(store, &in_force(self.config, store)?, self.now)
     }
 
-    /// The settings in force; the plain ones where the database can't be read, which another check says.
+    /// Returns the settings in force, or the plain settings if the database can't be read. Another check reports that.
     pub(super) fn in_force(&self) -> Config {
         let store = self.store.as_ref().ok().and_then(Option::as_ref);
         store.and_then(|store| in_force(self.config, store).ok()).unwrap_or_else(|| self.config.clone())
     }
 }
 
-/// Opens the database for looking, and looks: a file that isn't one opens without complaint.
+/// Opens the database and reads its schema, since a file of another kind opens without an error.
 fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
     cycle::workspace::check(config)?;
     let Some(store) = database::look(config)? else {
         return Ok(None);
     };
-    // A database that a killed first run left empty has no tables to be asked of.
+    // A database left empty by a killed first run has no tables.
     let schema = store.schema()?;
     let Schema { found, known, .. } = schema;
     let path = PathBuf::from(database::name(config));
@@ -122,11 +122,11 @@ fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
     Ok((found > 0).then_some(store))
 }
 
-/// Opens the repository; none before the first wake, which makes it even in a directory that is there and empty.
+/// Opens the repository. `None` before the first wake, which also accepts an existing empty directory.
 fn open_repo(config: &Config, dry_run: bool) -> Result<Option<Repo>, RepoError> {
     let dir = config.repo_dir();
     let is_empty = std::fs::read_dir(&dir).map_or(true, |mut entries| entries.next().is_none());
-    // The first opening makes a place of our own in the git directory, which a dry run leaves to a wake.
+    // The first opening creates a folder of ours in the git directory, which a dry run must not do.
     let never_opened = dir.join(".git").exists() && !dir.join(".git/reveille").exists();
     if !dir.exists() || dir.is_dir() && is_empty || dry_run && never_opened {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `health status`: one screen for a person who asks how it is going. Gathered as a value, then rendered.
+//! `health status`: a one-screen overview, gathered as a value and then rendered.
 
 mod files;
 mod questions;
@@ -25,129 +25,129 @@ use super::{
 };
 use crate::overview::{Overview, Queue, Viewer};
 
-/// How it is going. Parts that can't be looked at are none, and `problems` says why.
+/// The overview. Unreadable parts are `None`, and `problems` gives the reasons.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct HealthStatus {
-    /// When this was.
+    /// Time of the overview.
     pub at: DateTime<Utc>,
-    /// Where everything is kept.
+    /// The workspace's path.
     pub workspace: String,
-    /// The cycle that began last.
+    /// The last started cycle.
     pub last_wake: Option<LastWake>,
-    /// Messages in.
+    /// Incoming messages.
     pub queue: Option<Queue>,
-    /// Files of queued messages that are on their way or were given up.
+    /// Pending and failed files of queued messages.
     pub files: Vec<OpenFile>,
-    /// What waits for a person's word.
+    /// Questions that wait for an answer.
     pub questions: Vec<OpenQuestion>,
-    /// Whether a wake is at work.
+    /// State of the wake lock.
     pub lock: Lock,
-    /// Who works, where several machines share the memory.
+    /// The machine on duty, if several share the memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machines: Option<String>,
-    /// That all work was stopped, and since when.
+    /// The stop of all work, with its start.
     pub stopped: Option<Stopped>,
     /// The next reminder.
     pub next_reminder: Option<NextReminder>,
-    /// Messages out that weren't confirmed, each with its state and reason.
+    /// Unconfirmed outgoing messages, with their states and errors.
     pub undelivered: Vec<Undelivered>,
-    /// How many there are of them, beyond those that are listed too.
+    /// Their total number, including unlisted ones.
     #[serde(skip)]
     pub undelivered_count: usize,
-    /// When a poll of Telegram was last completed.
+    /// Time of the last successful poll of Telegram.
     pub heard_at: Option<DateTime<Utc>>,
     /// The memory's repository.
     pub git: Option<Git>,
-    /// The room on the workspace's disk.
+    /// Space on the workspace's disk.
     pub disk: Option<Disk>,
-    /// Who answers.
+    /// The answering model.
     pub model: ModelReport,
-    /// What was spent since the person's day began, in US dollars.
+    /// Costs since the start of the person's day, in US dollars.
     pub spent_today_usd: f64,
-    /// What may be spent in a day, in US dollars.
+    /// Daily budget, in US dollars.
     pub daily_budget_usd: f64,
-    /// What was spent since the person's month began, in US dollars.
+    /// Costs since the start of the person's month, in US dollars.
     pub spent_month_usd: f64,
-    /// What may be spent in a month, in US dollars; none: no bound.
+    /// Monthly budget, in US dollars. `None` without a limit.
     pub monthly_budget_usd: Option<f64>,
-    /// What of the month's is only set aside for requests whose end isn't known, in US dollars.
+    /// Part of the monthly costs reserved for requests without a known end, in US dollars.
     pub reserved_usd: f64,
-    /// What couldn't be looked at, and why.
+    /// Unreadable parts with the reasons.
     pub problems: Vec<String>,
-    /// How the memory is searched, in words.
+    /// The method of searching the memory, in words.
     pub search: String,
 }
 
-/// The last wake's cycle.
+/// The last started cycle.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LastWake {
     /// Its id, for `wake show`.
     pub cycle_id: String,
-    /// When it began.
+    /// Time of its start.
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// Time of its end.
     pub ended_at: Option<DateTime<Utc>>,
     /// `running`, `waiting`, `parked`, `done`, `failed` or `abandoned`.
     pub state: &'static str,
-    /// Why it woke.
+    /// Reasons of the wake.
     pub reasons: Vec<String>,
-    /// Its commit.
+    /// The commit's id.
     pub commit: Option<String>,
-    /// What went wrong.
+    /// The failure.
     pub error: Option<String>,
 }
 
-/// Who is at work.
+/// State of the wake lock.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Lock {
-    /// Whether the wake lock is held.
+    /// `true` if the wake lock is held.
     pub is_held: bool,
-    /// By whom, as the lock file says.
+    /// The holder's process id by the lock file.
     pub pid: Option<u32>,
-    /// Since when, RFC 3339.
+    /// The holder's start, RFC 3339.
     pub since: Option<String>,
-    /// The cycle under way.
+    /// The cycle in progress.
     pub cycle_id: Option<String>,
 }
 
-/// What the person will be reminded of next.
+/// The next reminder.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct NextReminder {
-    /// When.
+    /// Its time.
     pub at: DateTime<Utc>,
-    /// Of what.
+    /// Its text.
     pub text: String,
 }
 
-/// Where the memory's repository stands.
+/// State of the memory's repository.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Git {
-    /// The branch that wakes commit on.
+    /// The branch for the commits of wakes.
     pub branch: String,
-    /// Where HEAD is.
+    /// State of HEAD.
     pub condition: String,
-    /// Whether there is a remote.
+    /// `true` if there is a remote.
     pub has_remote: bool,
-    /// Commits that the remote lacks; none before it was seen.
+    /// Number of commits that the remote lacks. `None` before the first contact.
     pub ahead: Option<usize>,
-    /// Commits that we lack.
+    /// Number of commits that this machine lacks.
     pub behind: Option<usize>,
-    /// The last commit's id.
+    /// Id of the last commit.
     pub commit: Option<String>,
-    /// Its first line.
+    /// Subject line of the last commit.
     pub subject: Option<String>,
-    /// When it was made.
+    /// Time of the last commit.
     pub committed_at: Option<DateTime<Utc>>,
 }
 
-/// The room on the workspace's disk.
+/// Space on the workspace's disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Disk {
-    /// What we may still write, in bytes.
+    /// Writable space, in bytes.
     pub free_bytes: u64,
-    /// With less than this the bot fetches no messages; 0: it always does.
+    /// Reserve in bytes, below which the bot stops fetching messages; 0 disables it.
     pub reserve_bytes: u64,
-    /// Whether there is less.
+    /// `true` if the free space is below the reserve.
     pub is_short: bool,
 }
 
@@ -156,33 +156,33 @@ pub struct Disk {
 pub struct ModelReport {
     /// Its name.
     pub name: String,
-    /// Whether it may be asked now.
+    /// `true` if it may be asked now.
     pub is_available: bool,
-    /// Not asked before.
+    /// Earliest time of the next request.
     pub not_before: Option<DateTime<Utc>>,
-    /// Why it couldn't be reached last.
+    /// The last connection error.
     pub error: Option<String>,
-    /// When its last answer was asked for; none: it wasn't tried yet, or never answered.
+    /// Start of its last answered request. `None` if it has never answered.
     pub answered_at: Option<DateTime<Utc>>,
-    /// The budget that is spent, if one is: `day` or `month`.
+    /// The exhausted budget, if any: `day` or `month`.
     pub over_budget: Option<&'static str>,
-    /// Of how many chats the last request had no room under what is left of a budget.
+    /// Number of chats whose last request was too large for the remaining budget.
     pub chats_without_room: usize,
-    /// The models that are preferred to it and can't be asked.
+    /// Preferred models that can't be asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<PassedOver>,
 }
 
-/// A model of the chain that is in trouble, so that the next one is asked.
+/// A model in trouble, so that the next of the chain is asked.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct PassedOver {
     /// Its name.
     pub name: String,
-    /// Since when.
+    /// Start of the trouble.
     pub since: Option<DateTime<Utc>>,
-    /// When it is tried again.
+    /// Time of the next try.
     pub not_before: Option<DateTime<Utc>>,
-    /// Why.
+    /// The error.
     pub error: String,
 }
 
@@ -192,7 +192,7 @@ impl From<&ModelBreaker> for PassedOver {
     }
 }
 
-/// Looks, without writing anything.
+/// Gathers the overview without writing anything.
 pub fn look(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthStatus {
     let scene = Scene::look(config, redactor, now, true);
     let holder = scene.lock.holder.as_ref().filter(|_| scene.lock.is_held);
@@ -296,7 +296,7 @@ fn look_at_store(scene: &Scene<'_>, status: &mut HealthStatus) -> Result<(), Tro
     Ok(())
 }
 
-/// How the memory is searched. Nothing is asked for it: how the last wake fared is told.
+/// Describes the method of searching. Asks no embedder, but reports the last wake's experience.
 fn search(config: &Config, store: Option<&Store>) -> String {
     let embedder = match embed::of(config) {
         Ok(None) => return "by words alone (EMBED_MODEL isn't set)".to_owned(),

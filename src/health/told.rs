@@ -1,5 +1,6 @@
-//! What `health check --quiet` has told: cron mails whatever is printed, and the same trouble every quarter of an hour is read by
-//! nobody. A finding is told when it comes, and again when it has been gone or has become worse.
+//! Remembers the findings that `health check --quiet` has reported. cron mails all output, and nobody reads the same
+//! trouble every quarter of
+//! an hour. A finding is reported when it appears, and again if it has been gone or has become worse.
 
 use std::{collections::BTreeSet, io, path::Path};
 
@@ -7,11 +8,11 @@ use reveille_base::file::replace_unsynced;
 
 use super::{CheckReport, HealthReport, Status};
 
-/// More is damage, and as good as nothing, in bytes.
+/// Maximum bytes of the file. A larger one is damaged and is ignored.
 const MAX_BYTES: u64 = 64 * 1024;
 
 impl HealthReport {
-    /// Of this report, and of notes about the settings, what isn't among `told`; and what to keep as told from now on.
+    /// Returns the new findings and notes that aren't among `told`, and the set to remember from now on.
     pub fn news(&self, notes: &[String], told: &BTreeSet<String>) -> (Self, Vec<String>, BTreeSet<String>) {
         let wrong: Vec<&CheckReport> = self.checks.iter().filter(|check| check.status != Status::Ok).collect();
         let keep = wrong.iter().map(|check| key(check)).chain(notes.iter().map(|note| note_key(note))).collect();
@@ -23,7 +24,7 @@ impl HealthReport {
 
 fn key(check: &CheckReport) -> String {
     let how_bad = if check.status == Status::Critical { "critical" } else { "warn" };
-    // What only counts on is no news: "3 messages wait, 5 minutes" was told as 2 and 4.
+    // A changed number alone is no news, such as "3 messages wait, 5 minutes" after 2 and 4.
     let what: String = check.detail.replace('\n', " ").split(|c: char| c.is_ascii_digit()).collect();
     format!("{} {how_bad} {what}", check.id)
 }
@@ -32,17 +33,17 @@ fn note_key(note: &str) -> String {
     format!("note {}", note.replace('\n', " "))
 }
 
-/// Reads what was told; a file that isn't there or isn't ours has told nothing.
+/// Reads the remembered findings. A missing or foreign file counts as empty.
 pub fn read(path: &Path) -> BTreeSet<String> {
     let is_small = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
     let text = if is_small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() };
     text.lines().map(str::to_owned).collect()
 }
 
-/// Writes it down, in one step.
+/// Writes the findings in one step.
 ///
 /// # Errors
-/// It can't be written: the same is told once more then.
+/// If the file can't be written; then the same findings are reported again.
 pub fn write(path: &Path, told: &BTreeSet<String>) -> io::Result<()> {
     let text: String = told.iter().map(|line| format!("{line}\n")).collect();
     replace_unsynced(path, text.as_bytes())

@@ -1,9 +1,12 @@
-//! `health bundle`: one archive that a person can send with a report of a fault. It holds how the program is built, set up and doing,
-//! and nobody's words.
+//! `health bundle`: an archive that a person can send with a bug report. It describes the program's build, settings
+//! and state, and contains
+//! nobody's texts.
 //!
-//! It is made of what can be read: a damaged database or a missing workspace is named in it. Nothing is written but the archive, no lock
-//! is taken, and nobody is asked over the network but a database that `DATABASE_URL` names. Every text in it has passed the redactor;
-//! texts that come from elsewhere (the log, the checks' details) have lost the words of messages, answers and the memory, too.
+//! It holds everything readable, and names a damaged database or a missing workspace. Only the archive is written, no
+//! lock is taken, and the
+//! only network access is to a database named by `DATABASE_URL`. The redactor masks every text. Texts from elsewhere,
+//! such as the log and the
+//! checks' details, also lose the words of messages, answers and the memory.
 
 mod phrases;
 mod settings;
@@ -35,19 +38,19 @@ use self::phrases::Phrases;
 use super::check;
 use crate::VERSION;
 
-/// Lines of a program's log.
+/// Maximum lines of a program's log.
 const MAX_LOG_LINES: usize = 20_000;
-/// How much of a program's log is taken, in bytes.
+/// Maximum bytes of a program's log.
 const MAX_LOG_BYTES: usize = 4 << 20;
-/// Texts of a column of the database whose words are looked for.
+/// Maximum texts per database column whose words are masked.
 const MAX_TEXTS: usize = 5_000;
-/// Files of the memory whose words are looked for, and the largest of them, in bytes.
+/// Maximum number of memory files whose words are masked, and their maximum size in bytes.
 const MAX_DOCUMENTS: usize = 5_000;
 const MAX_DOCUMENT_BYTES: u64 = 1 << 20;
-/// The longest name that is told, in bytes.
+/// Maximum bytes of a displayed name.
 const MAX_NAME_BYTES: usize = 100;
 
-/// What is in every bundle, in words.
+/// The contents of every bundle, for people.
 pub const IN_BUNDLE: [&str; 7] = [
     "version, build and system",
     "which settings are set, and the values of those that tell of nobody",
@@ -57,7 +60,7 @@ pub const IN_BUNDLE: [&str; 7] = [
     "sizes of files",
     "the last 50 wakes: rounds, tools by name, outcomes, tokens and durations",
 ];
-/// What is in none, in words.
+/// The data in no bundle, for people.
 pub const NOT_IN_BUNDLE: [&str; 4] = [
     "keys, tokens and passwords",
     "messages, answers, and the arguments and results of calls",
@@ -65,31 +68,31 @@ pub const NOT_IN_BUNDLE: [&str; 4] = [
     "files, pictures and recordings",
 ];
 
-/// What is known of the settings when a bundle is made.
+/// The settings and tools for a bundle.
 pub struct BundleSource<'a> {
-    /// As they were said.
+    /// The settings as said.
     pub said: &'a SaidSettings,
-    /// What is wrong with them.
+    /// Problems of the settings.
     pub problems: &'a [SettingProblem],
-    /// Those that are right; `None` if nothing can be made of them.
+    /// The valid settings. `None` if too much is wrong.
     pub config: Option<&'a Config>,
-    /// Masks every secret that is known, also of settings that are wrong.
+    /// Masks all known secrets, including those of invalid settings.
     pub redactor: &'a Redactor,
-    /// When it is made.
+    /// Time of the bundle.
     pub now: DateTime<Utc>,
 }
 
 /// The files of a bundle.
 #[derive(Debug)]
 pub struct Bundle {
-    /// Names and contents, in their order.
+    /// Names and contents, in order.
     files: Vec<(String, String)>,
-    /// What couldn't be read, and why, a line each.
+    /// Unreadable parts with the reasons, a line each.
     pub unread: Vec<String>,
 }
 
 impl Bundle {
-    /// Gathers everything. Total: what can't be read is named.
+    /// Gathers everything, and names the parts that can't be read.
     pub fn gather(source: &BundleSource<'_>) -> Self {
         let mut gathering = Gathering { source, files: Vec::new(), unread: Vec::new() };
         gathering.gather();
@@ -99,10 +102,10 @@ impl Bundle {
         Self { files, unread }
     }
 
-    /// Writes it into a new file that its owner alone may read.
+    /// Writes the bundle to a new file, readable by its owner only.
     ///
     /// # Errors
-    /// There is such a file, or it can't be written; then no file is left behind.
+    /// If the file exists or can't be written; no partial file is left.
     pub fn write(&self, file: &Path) -> io::Result<()> {
         let archive = self.pack().map_err(io::Error::other)?;
         write_private(file, &archive)
@@ -120,7 +123,7 @@ impl Bundle {
 }
 
 impl BundleSource<'_> {
-    /// A text as it may leave the machine.
+    /// Masks a text that leaves the machine.
     fn seal(&self, text: &str) -> String {
         let sealed = self.redactor.redact(text);
         let home = self.said.home().map(|home| home.display().to_string()).filter(|home| home.len() > 4);
@@ -169,7 +172,7 @@ impl Gathering<'_> {
         self.add(name, &(text + "\n"));
     }
 
-    /// Opens the database for looking only, whatever its version.
+    /// Opens the database of any version for reading.
     fn open(&mut self, config: &Config) -> Option<Store> {
         match database::look(config) {
             Ok(Some(store)) => Some(store),
@@ -225,7 +228,7 @@ impl Gathering<'_> {
             }
             kept.reverse();
             if !kept.is_empty() {
-                // A secret may be spread over lines, so the whole comes first.
+                // Redact the whole first, since a secret may span lines.
                 let redacted = self.source.redactor.redact(&kept.join("\n"));
                 self.add(format!("logs/{program}.log"), &(phrases.mask(&redacted) + "\n"));
             }
@@ -256,7 +259,7 @@ impl Gathering<'_> {
     }
 }
 
-/// Whether a name of a tool, a model or a state is one, and no text.
+/// Returns `true` if the name of a tool, a model or a state looks like a name rather than a text.
 fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= MAX_NAME_BYTES
@@ -281,7 +284,7 @@ fn about(now: DateTime<Utc>) -> Value {
     })
 }
 
-/// Gives the text of each document of the memory.
+/// Passes the text of each document in the memory to `learn`.
 fn each_document(dir: &Path, left: &mut usize, learn: &mut dyn FnMut(&str)) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
@@ -314,7 +317,7 @@ fn read_me(now: DateTime<Utc>, unread: &[String]) -> String {
     )
 }
 
-/// The name of a bundle for which none is given: in the current directory.
+/// Returns the default name of a bundle, for the current directory.
 pub fn dated_name(now: DateTime<Utc>) -> PathBuf {
     PathBuf::from(format!("reveille-{}.zip", now.format("%Y%m%dT%H%M%SZ")))
 }

@@ -1,4 +1,4 @@
-//! The words of people and models, as far as a report must not repeat them: runs of words, known by their digests.
+//! Remembers words of people and models that a report must not repeat: sequences of words, known by their hashes.
 
 use std::{
     collections::HashSet,
@@ -6,27 +6,27 @@ use std::{
     ops::Range,
 };
 
-/// What stands for words that were taken out.
+/// The mark that replaces removed words.
 const MARK: &str = "[…]";
-/// Words in a row that make a phrase.
+/// Number of words in a phrase.
 const PHRASE_WORDS: usize = 4;
-/// The shortest phrase of fewer words, when a text is no longer than that, in bytes.
+/// Minimum bytes of a shorter phrase, used if the whole text has fewer words.
 const MIN_PHRASE_BYTES: usize = 12;
-/// A word of so many bytes is a phrase by itself: languages without blanks have no other.
+/// Minimum bytes of a word that counts as a phrase by itself, for languages without blanks.
 const LONG_WORD_BYTES: usize = 18;
-/// The shortest word of a name that is taken out by itself: shorter ones stand in every log.
+/// Minimum characters of a name's word that is removed by itself; shorter ones occur in every log.
 const MIN_NAME_CHARS: usize = 3;
-/// The most phrases that are known; beyond, later texts aren't learnt.
+/// Maximum number of phrases; later texts aren't learnt.
 const MAX_PHRASES: usize = 4_000_000;
 
-/// The phrases of texts.
+/// The known phrases.
 #[derive(Debug, Default)]
 pub(super) struct Phrases {
     known: HashSet<u64>,
 }
 
 impl Phrases {
-    /// Learns a text.
+    /// Learns the phrases of a text.
     pub(super) fn learn(&mut self, text: &str) {
         let words = words(text);
         let mut learn = |words: &[Word]| {
@@ -45,7 +45,7 @@ impl Phrases {
         }
     }
 
-    /// Learns the name of a person or of something that they made: all of it, and each word of it by itself.
+    /// Learns the name of a person or a thing of theirs: as a whole, and word by word.
     pub(super) fn learn_name(&mut self, name: &str) {
         let words = words(name);
         let single = words.iter().filter(|word| word.text.chars().count() >= MIN_NAME_CHARS).map(std::slice::from_ref);
@@ -55,7 +55,7 @@ impl Phrases {
         }
     }
 
-    /// The text without the phrases that are known.
+    /// Returns the text without known phrases.
     pub(super) fn mask(&self, text: &str) -> String {
         let words = words(text);
         let mut spans: Vec<Range<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Settings without secrets: which are set, where, and the values of those that tell of nobody.
+//! Describes the settings without secrets: which are set, where, and the values that reveal nothing personal.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use reveille_config::{SaidSettings, SettingProblem, Source, VARIABLES, check_value};
 
-/// Settings whose values are told if they can be values of theirs at all: somebody may have pasted a key into the wrong line.
+/// Settings whose values are included if valid. An invalid value may be a key pasted into the wrong line.
 const TOLD: [&str; 30] = [
     "MODEL",
     "MODEL_SIMPLE",
@@ -39,12 +39,12 @@ const TOLD: [&str; 30] = [
     "OPENAI_BASE_URL",
     "TELEGRAM_API_URL",
 ];
-/// Those of them that are addresses: only whose machine they name is told.
+/// Those that are addresses. Only their location, on this machine or elsewhere, is included.
 const ADDRESSES: [&str; 3] = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "TELEGRAM_API_URL"];
-/// The longest value that is told, in bytes.
+/// Maximum bytes of an included value.
 const MAX_VALUE_BYTES: usize = 100;
 
-/// Describes what was said, and what is wrong with it by name.
+/// Describes the settings, and names the invalid ones.
 pub(super) fn describe_settings(said: &SaidSettings, problems: &[SettingProblem]) -> Value {
     let mut settings = BTreeMap::new();
     for name in VARIABLES {
@@ -56,7 +56,7 @@ pub(super) fn describe_settings(said: &SaidSettings, problems: &[SettingProblem]
         settings.insert(name, json!({"is_set": true, "in": place, "value": told_value(name, value, said)}));
     }
     let unset: Vec<&str> = VARIABLES.into_iter().filter(|name| !settings.contains_key(name)).collect();
-    // A line of the file that is no setting may be anything.
+    // A line that is no setting may contain anything.
     let wrong: Vec<&str> = problems
         .iter()
         .map(|problem| VARIABLES.into_iter().find(|name| *name == problem.subject).unwrap_or("something else"))
@@ -64,7 +64,7 @@ pub(super) fn describe_settings(said: &SaidSettings, problems: &[SettingProblem]
     json!({"set": settings, "not_set": unset, "wrong": wrong})
 }
 
-/// A value that may be told; null if none of it may.
+/// Returns the value to include; null if it must stay private.
 fn told_value(name: &'static str, value: &str, said: &SaidSettings) -> Value {
     if !TOLD.contains(&name) {
         return Value::Null;

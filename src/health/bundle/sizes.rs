@@ -1,10 +1,10 @@
-//! How large the parts of a workspace are. Names of what isn't ours to name are counted alone.
+//! Measures the parts of a workspace. Files of unknown names are only counted.
 
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-/// What stands in a workspace by its own name.
+/// Known names in a workspace.
 const KNOWN: [&str; 28] = [
     ".env",
     "messages.db",
@@ -35,12 +35,12 @@ const KNOWN: [&str; 28] = [
     "page",
     "claude-code",
 ];
-/// Files that are looked at in all.
+/// Maximum number of files to measure.
 const MAX_ENTRIES: usize = 200_000;
-/// The deepest folder that is looked into.
+/// Maximum depth of folders.
 const MAX_DEPTH: usize = 32;
 
-/// Measures a workspace, and names what can't be looked at.
+/// Measures a workspace, and names unreadable parts.
 pub(super) fn measure_workspace(workspace: &Path, repo_name: &str, unread: &mut Vec<String>) -> Value {
     let entries = match fs::read_dir(workspace) {
         Ok(entries) => entries,
@@ -86,7 +86,7 @@ impl Sizes {
     }
 }
 
-/// Follows no link.
+/// Measures a file or folder without following links.
 fn measure(path: &Path, depth: usize, left: &mut usize) -> Sizes {
     let mut sizes = Sizes::default();
     let Some(fewer) = left.checked_sub(1) else { return sizes };

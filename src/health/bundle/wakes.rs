@@ -1,4 +1,4 @@
-//! The last wakes without their words: rounds, tools by name, outcomes, tokens, durations.
+//! Describes the last wakes without texts: rounds, tool names, outcomes, tokens and durations.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use reveille_tools::{
 
 use super::is_plain_name;
 
-/// Wakes that are described.
+/// Number of described wakes.
 const MAX_WAKES: usize = 50;
 
-/// Describes the last wakes, the newest first, and names what can't be read.
+/// Describes the last wakes, newest first, and names unreadable ones.
 pub(super) fn describe_wakes(config: &Config, store: &Store, unread: &mut Vec<String>) -> Result<Value, StoreError> {
     let servers = client::tools(config, &Settings::of(config));
     let tools = [Registry::thinking().with(servers), Registry::offline()];
@@ -33,14 +33,14 @@ pub(super) fn describe_wakes(config: &Config, store: &Store, unread: &mut Vec<St
     Ok(Value::Array(described.collect()))
 }
 
-/// The name of a tool that there is. Another is a model's word.
+/// Returns the name of an existing tool. Any other name may be a model's text.
 fn known_name<'a>(name: &'a str, tools: &[Registry]) -> &'a str {
     let is_known = tools.iter().any(|registry| registry.get(name).is_some());
     let is_group = VerbGroup::of(name).is_some();
     if is_known || is_group { name } else { "unknown" }
 }
 
-/// How a turn ended, without the words that a model gives to it.
+/// Names the end of a turn, without the model's own words.
 fn name_of(stop: &Stop) -> &'static str {
     match stop {
         Stop::EndTurn => "end_turn",

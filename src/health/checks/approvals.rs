@@ -1,5 +1,6 @@
-//! `approvals`: cycles that wait for a person. Waiting is as it should be; a question that didn't reach its person, is gone, or was
-//! answered without a wake that goes on, isn't.
+//! `approvals`: cycles that wait for a person. Waiting is normal. Problems are a question that wasn't delivered or is
+//! lost, and an answer
+//! without a wake that resumes the cycle.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -26,7 +27,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(Finding::all(findings.collect(), Finding::ok("nothing is asked")))
 }
 
-/// `overdue`: how long nobody has to deliver a question, or to take up its answer.
+/// `overdue` is the time allowed for delivering a question or resuming after its answer.
 fn judge(
     parked: &ParkedCycle,
     now: DateTime<Utc>,

@@ -1,4 +1,4 @@
-//! `build`: the programs that are called have shown that they work. A kill in the middle of an upgrade leaves others.
+//! `build`: finds an upgrade that was killed before the new programs had shown that they work.
 
 use std::path::{Path, PathBuf};
 
@@ -14,19 +14,19 @@ use crate::{
     setup::install::Versions,
 };
 
-/// Whoever installs takes no longer, besides what a wake may take: ten minutes at least for a first one, and some for the bots.
+/// Maximum duration of an installation besides a wake's own time: ten minutes for a first wake, and some for the bots.
 const TRIAL_LASTS: TimeDelta = TimeDelta::minutes(15);
 
 struct Facts {
     on_trial: Option<TrialFacts>,
 }
 
-/// The build that is called and has no mark yet.
+/// The build in use that isn't marked as working.
 struct TrialFacts {
     name: String,
-    /// For how long it has been called.
+    /// How long it has been in use.
     lasts: TimeDelta,
-    /// Where the build before it is.
+    /// The path of the previous build.
     before: Option<PathBuf>,
 }
 

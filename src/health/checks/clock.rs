@@ -1,4 +1,4 @@
-//! `clock`: a machine without a clock wakes up in 1970, and then no reminder is due.
+//! `clock`: finds a wrong clock. A machine without a real-time clock starts in 1970, and then no reminder is due.
 
 use chrono::{DateTime, Datelike as _, TimeDelta, Utc};
 
@@ -8,13 +8,13 @@ use crate::health::{
     words::{ago, local},
 };
 
-/// Older than this program no time can be.
+/// No correct time is older than this program.
 const FIRST_YEAR: i32 = 2026;
-/// What clocks are put right by without anybody noticing.
+/// Small corrections of the clock that pass unnoticed.
 const TOLERANCE: TimeDelta = TimeDelta::minutes(5);
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    // Without a database the year alone can be judged.
+    // Without a database only the year can be judged.
     let last = match scene.store() {
         Ok(Some(store)) => store.last_cycle()?,
         _ => None,

@@ -1,5 +1,6 @@
-//! `sandbox` and `mcp`: what a model may use. Whether its commands can be confined here, and whether the servers of `mcp.toml` can
-//! be started. No server is started for it: `wake mcp list` does that.
+//! `sandbox` and `mcp`: checks that commands can be confined here, and that the servers of `mcp.toml` have their
+//! programs. No server is
+//! started; `wake mcp list` does that.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +41,7 @@ pub(super) fn mcp(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(judge_mcp(settings.servers.len(), &settings.problems, &missing.collect::<Vec<_>>()))
 }
 
-/// The program of a server, if it isn't there.
+/// Returns the program of a server if it is missing.
 fn missing(server: &Server) -> Option<PathBuf> {
     let ServerPlace::Command { command, .. } = &server.place else { return None };
     let program = Path::new(command.first()?);

@@ -1,4 +1,4 @@
-//! `cycles`: work that was begun and not ended. The next wake takes it up by itself; here it is only told.
+//! `cycles`: reports cycles that haven't ended. The next wake resumes them by itself.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -18,7 +18,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(judge(&store.open_cycles()?, scene.is_wake_running(), overdue, scene.now))
 }
 
-/// `overdue`: how long nobody has to take up what could go on.
+/// `overdue` is the time allowed for resuming a cycle that could continue.
 fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: DateTime<Utc>) -> Finding {
     let findings = open.iter().map(|row| {
         let began = row.started_at.map_or_else(String::new, |at| format!(", begun {}", ago(at, now)));

@@ -1,4 +1,4 @@
-//! `database`: opens, has the schema that this program knows, is sound, and its write-ahead log is cut back.
+//! `database`: checks that it opens, has the known schema, is sound, and has a small write-ahead log.
 
 use reveille_cycle::workspace;
 use reveille_store::{Schema, StoreError, WAL_BOUND_BYTES};
@@ -9,15 +9,15 @@ use crate::health::{
     words::{list, size},
 };
 
-/// A file with more free room in it than this, and than half of it, is worth being made smaller.
+/// Free space within the file above which shrinking makes sense, if it is also over half the file.
 const FREE_WARN_BYTES: u64 = 256 << 20;
 
 struct Facts {
     schema: Schema,
-    /// What SQLite's own check says against it.
+    /// The problems found by SQLite's own check.
     damage: Vec<String>,
     bytes: u64,
-    /// Of these, free for what comes.
+    /// The free part of it.
     free_bytes: u64,
     wal_bytes: u64,
 }
@@ -49,7 +49,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         .fold(judged, Finding::and))
 }
 
-/// What the bot had open while the file was taken away from under it may hold what this one lacks.
+/// The bot's copy may hold data that this database lacks, if the file was taken away while the bot had it open.
 fn judge_saved(saved: &[String]) -> Option<Finding> {
     let last = saved.last()?;
     Some(Finding::warn(
@@ -58,7 +58,7 @@ fn judge_saved(saved: &[String]) -> Option<Finding> {
     ))
 }
 
-/// It is never repaired or replaced by us: what is still in it can be got out.
+/// This program never repairs or replaces a damaged database, since its contents can be recovered.
 fn damaged(why: &str) -> Finding {
     Finding::critical(
         format!("messages.db is damaged: {why}"),

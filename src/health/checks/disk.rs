@@ -1,4 +1,5 @@
-//! `disk`: room for the queue and the memory. Below the reserve the bot takes nothing in; below a few MiB nothing works.
+//! `disk`: free space for the queue and the memory. Below the reserve the bot takes nothing in; below a few MiB
+//! nothing works.
 
 use std::path::Path;
 
@@ -10,9 +11,9 @@ use crate::health::{
     words::size,
 };
 
-/// Below this little room a person should make some.
+/// Free space below which a person should make room.
 const WARN_BYTES: u64 = 1 << 30;
-/// Below this little room a wake may fail, whatever the reserve.
+/// Free space below which a wake may fail, independent of the reserve.
 const FULL_BYTES: u64 = 16 << 20;
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {

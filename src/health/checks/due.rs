@@ -1,4 +1,4 @@
-//! `due`: what has its time and nobody does: reminders, and an undo that was asked for. A wake sees to both within minutes.
+//! `due`: finds overdue reminders and undos. A wake normally handles both within minutes.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -16,7 +16,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    // A wake at work sees to it yet; while all work is stopped, waiting is what was ordered.
+    // A running wake still handles them, and during a stop of all work waiting is intended.
     if scene.is_wake_running() || store.stopped()?.is_some() {
         return Ok(Finding::ok("left to the wake at work, or to the next one after wake resume"));
     }
@@ -29,7 +29,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(finding)
 }
 
-/// Nothing is late yet; it would be.
+/// Warns about reminders that will be late because wakes aren't started reliably.
 fn unwoken(reminders: &[Reminder], waker: &Waker, config: &Config) -> Finding {
     let next = reminders.iter().map(|reminder| reminder.what.next_at).min();
     let next = next.map(|at| format!(", the next for {}", local_day_and_time(at, config.timezone))).unwrap_or_default();
@@ -41,7 +41,7 @@ fn unwoken(reminders: &[Reminder], waker: &Waker, config: &Config) -> Finding {
     Finding::warn(found, waker.mending(config))
 }
 
-/// `overdue`: how long nobody has to do what is due.
+/// `overdue` is the time allowed for handling due items.
 fn judge(reminders: &[Reminder], undos: &[Undo], overdue: TimeDelta, now: DateTime<Utc>) -> Finding {
     let is_late = |at: DateTime<Utc>| now.signed_duration_since(at) > overdue;
     let late: Vec<DateTime<Utc>> =

@@ -1,5 +1,6 @@
-//! `files`: those that came with messages and are late, those that should be on the disk and aren't, and what a killed bot left
-//! half fetched. A missing one is fetched again if its message waits for it.
+//! `files`: finds late files of messages, files missing on disk, and leftovers of a killed bot. A missing file is
+//! fetched again if its message
+//! waits for it.
 
 use std::{
     fs,
@@ -22,14 +23,13 @@ use crate::{
     },
 };
 
-/// What is half fetched and older than this, nobody is fetching any more.
+/// Age of a partial file after which it counts as abandoned.
 const LEFT_OVER: TimeDelta = TimeDelta::hours(1);
-/// So many are named.
+/// Maximum number of listed files.
 const MAX_NAMED: usize = 5;
 
-/// What was found.
 struct Facts {
-    /// Files of messages that wait, on their way or given up.
+    /// Pending and failed files of waiting messages.
     open: Vec<Attachment>,
     missing: Vec<FileOnDisk>,
     left_over: Vec<PathBuf>,
@@ -45,7 +45,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 
 fn look(config: &Config, store: &Store, now: DateTime<Utc>) -> Result<Facts, Trouble> {
     let mut missing = store.files_on_disk()?;
-    // What can't be looked at may well be there.
+    // A file that can't be inspected may well exist.
     missing.retain(|file| {
         let found = fs::symlink_metadata(config.media_dir.join(&file.path));
         found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)

@@ -1,5 +1,6 @@
-//! `jobs`: the standing jobs are understood, and don't fail again and again. One that isn't understood never runs, and nobody else
-//! tells of it.
+//! `jobs`: checks that the standing jobs are understood and don't fail repeatedly. A job that isn't understood never
+//! runs, and only this
+//! check reports it.
 
 use std::collections::BTreeMap;
 

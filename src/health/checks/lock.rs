@@ -1,5 +1,6 @@
-//! `lock`: the flock is the truth. What the lock file and `processing_lock` say of it is held against that: who is alive and
-//! holds it is left alone however long it takes; a claim that nobody holds is freed.
+//! `lock`: compares the lock file and `processing_lock` with the flock, which is the truth. A living holder is left
+//! alone however long it
+//! works. A claim without a holder is freed.
 
 use std::{fs::File, io::Read as _, path::Path, thread, time::Duration};
 
@@ -19,33 +20,33 @@ use crate::health::{
     words::{ago, span},
 };
 
-/// A wake writes its line a moment after it took the lock: so often, and at such a pause, is looked again.
+/// A wake writes its line a moment after taking the lock, so the check looks this often, with this pause.
 const LOOKS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(50);
-/// How much of the lock file is read, in bytes.
+/// Maximum bytes to read from the lock file.
 const MAX_LINE_BYTES: u64 = 4096;
 
-/// What there is to know about the lock.
+/// The facts about the lock.
 #[derive(Debug, Clone, Default)]
 pub(in crate::health) struct LockFacts {
-    /// Whether some process holds the flock.
+    /// `true` if a process holds the flock.
     pub(in crate::health) is_held: bool,
-    /// What stands in the lock file; empty after a wake that ended in order.
+    /// Contents of the lock file; empty after a wake that ended in order.
     pub(in crate::health) line: String,
-    /// The same, read.
+    /// The parsed contents.
     pub(in crate::health) holder: Option<Holder>,
-    /// Whether the process that it names lives.
+    /// `true` if the named process is alive.
     pub(in crate::health) is_alive: bool,
-    /// How long it has shown no life, if it is one to show it.
+    /// Time since the last sign of life, if the holder gives any.
     silent_for: Option<Duration>,
-    /// What `processing_lock` says.
+    /// Contents of `processing_lock`.
     row: Option<store::LeaseHolder>,
-    /// Who holds the flock, where the system tells; only looked for when it isn't whom the line names.
+    /// Holders of the flock, if the system reveals them. Only read if the named process isn't the holder.
     pids: Vec<u32>,
 }
 
 impl LockFacts {
-    /// Looks. The flock can only be asked about by taking it for an instant, shared with others who ask.
+    /// Reads the facts. Testing the flock takes a shared lock for an instant.
     pub(in crate::health) fn look(path: &Path, row: Option<&store::LeaseHolder>) -> Self {
         let mut facts = Self::default();
         for look in 0..LOOKS {
@@ -72,7 +73,7 @@ impl LockFacts {
     }
 }
 
-/// What stands in the lock file.
+/// Reads the lock file.
 pub(in crate::health) fn line(path: &Path) -> String {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_LINE_BYTES).read_to_end(&mut bytes));
@@ -87,12 +88,12 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(judge(&scene.lock, bounds, scene.now))
 }
 
-/// What a wake is given by its settings.
+/// The time limits of a wake by its settings.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    /// How long it may show no life.
+    /// Maximum time without a sign of life.
     lease: Duration,
-    /// How long it can take.
+    /// Maximum duration.
     limit: Duration,
 }
 
@@ -107,7 +108,7 @@ fn judge(facts: &LockFacts, bounds: Bounds, now: DateTime<Utc>) -> Finding {
     }
 }
 
-/// Replacing it is the affair of the next wake, which ends it and goes on with its work at once. Here nothing would go on.
+/// Reports a stalled wake. The next wake replaces it and continues its work, which this program can't do.
 fn judge_stopped(holder: &Holder, silent: Duration) -> Finding {
     let silent = TimeDelta::from_std(silent).unwrap_or(TimeDelta::MAX);
     Finding::warn(
@@ -129,7 +130,8 @@ fn judge_living(holder: &Holder, limit: TimeDelta, now: DateTime<Utc>) -> Findin
     }
 }
 
-/// Who holds the lock isn't who took it: a child that outlived its wake. No wake can run, and it isn't ours to kill.
+/// Reports a child that outlived its wake and still holds the lock. No wake can run, and this program must not kill
+/// the child.
 fn judge_orphaned(holder: Option<&Holder>, pids: &[u32]) -> Finding {
     let named = match holder {
         Some(holder) => format!("the wake that took it (pid {}) is dead", holder.pid),
@@ -165,7 +167,7 @@ fn judge_free(facts: &LockFacts, holder: Option<&Holder>) -> Finding {
     }
 }
 
-/// Taking the lock and the lease and letting go of them in order is the repair; this only tells of it.
+/// Describes the repair, which was done by taking and releasing the lock and the lease in order.
 pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
     let claim = tools.claim_before.as_ref().filter(|claim| claim.is_locked);
     if claim.is_none() && !tools.had_stale_line {

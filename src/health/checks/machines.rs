@@ -1,4 +1,4 @@
-//! `machines`: whether taking turns with other machines works. Nobody is asked: what this machine saw last is told.
+//! `machines`: checks that taking turns with other machines works, from the last known state without asking anyone.
 
 use chrono::{DateTime, Utc};
 
@@ -42,7 +42,7 @@ fn facts(config: &Config, upkeep: Upkeep) -> Facts {
     }
 }
 
-/// Who works and since when, in words; none where this machine is alone.
+/// Describes the machine on duty. `None` if this machine is alone.
 pub(in crate::health) fn who_works(config: &Config, now: DateTime<Utc>) -> Option<String> {
     config.lease.is_shared().then(|| in_words(&facts(config, Upkeep::default()), now))
 }
@@ -58,7 +58,7 @@ fn holder(record: &LeaseRecord, now: DateTime<Utc>) -> String {
     let when = seen.at().map(|at| format!(" (seen {})", ago(at, now))).unwrap_or_default();
     match seen {
         LastSeenLease { is_held: false, .. } => format!("nobody{when}"),
-        // Until when it is ours is known here, without asking.
+        // The end of this machine's own lease is known without asking.
         LastSeenLease { is_ours: true, .. } if !lease::is_held_here(record) => "nobody here any more".to_owned(),
         LastSeenLease { is_ours: true, .. } => format!("this one{since}"),
         LastSeenLease { name, .. } => format!("{name}{since}{when}"),

@@ -1,5 +1,6 @@
-//! `memory`: the documents are there and are understood. Damage in them is a person's to mend: it is told, line by line, and
-//! nothing of it is lost meanwhile.
+//! `memory`: checks that the documents exist and are understood. Damage is listed line by line for a person to
+//! repair; nothing is lost
+//! meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use crate::health::{
     words::list,
 };
 
-/// The documents that every memory has.
+/// The documents of every memory.
 const DOCUMENTS: [&str; 7] = [
     memory::CLAUDE,
     memory::WORKING_MEMORY,
@@ -56,7 +57,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(judge(&problems))
 }
 
-/// What is wrong with a document, by its kind, and what the person hasn't settled.
+/// Lists the problems of a document by its kind, and the changes that the person hasn't settled.
 fn read(path: &str, text: &str) -> Vec<Problem> {
     let mut problems = read_by_kind(path, text);
     problems.extend(unsettled(text).iter().map(Unsettled::problem));

@@ -1,7 +1,8 @@
-//! The checks, in the order in which they are told: what everything stands on first.
+//! The checks in the order of the report, with the most basic ones first.
 //!
-//! A file holds one check, or a few small ones of a kind: `check` looks and hands the facts to `judge`, which is pure. Ids are
-//! stable: people's monitors use them.
+//! A file holds one check, or a few small ones of a kind. `check` looks and passes the facts to `judge`, which is
+//! pure. Ids are stable, since
+//! people's monitors use them.
 
 mod approvals;
 mod build;
@@ -35,19 +36,18 @@ use super::{
 };
 
 type Look = fn(&Scene<'_>) -> Result<Finding, Trouble>;
-/// Says what was done, in sentences; none if nothing was broken any more.
+/// Repairs, and describes the actions in sentences. The list is empty if nothing was broken any more.
 type Repair = fn(&mut RepairTools<'_>) -> Result<Vec<String>, Trouble>;
 
-/// One check.
 pub(super) struct Check {
-    /// Its stable name.
+    /// The stable id.
     pub(super) id: &'static str,
     look: Look,
     pub(super) repair: Option<Repair>,
 }
 
 impl Check {
-    /// Looks and judges. One that can't look says so.
+    /// Looks and judges. A failure to look becomes a finding.
     pub(super) fn run(&self, scene: &Scene<'_>) -> Finding {
         (self.look)(scene).unwrap_or_else(|trouble| trouble.finding())
     }
@@ -62,7 +62,6 @@ impl Check {
     }
 }
 
-/// All checks.
 pub(super) const CHECKS: [Check; 28] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
@@ -94,7 +93,7 @@ pub(super) const CHECKS: [Check; 28] = [
     Check::new("build", build::check),
 ];
 
-/// The names of all checks, in their order; `configuration` stands alone when the settings can't be read.
+/// The ids of all checks, in order. `configuration` replaces them if the settings can't be read.
 pub const IDS: [&str; CHECKS.len()] = {
     let mut ids = [""; CHECKS.len()];
     let mut i = 0;

@@ -1,5 +1,6 @@
-//! `outbox`: messages that aren't delivered, and why. An attempt whose sender died, or hasn't said for minutes
-//! what became of it, is in doubt: it is planned once more, to be marked as a repeat, as the next wake would do.
+//! `outbox`: lists undelivered messages with the reasons. An attempt whose sender is dead or silent for minutes is in
+//! doubt. It is planned
+//! once more and marked as a repeat, as the next wake would do.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,21 +14,21 @@ use crate::health::{
     words::ago,
 };
 
-/// A message that failed for good is told of for so long.
+/// How long a failed message is reported.
 const TELL_FAILED_FOR: TimeDelta = TimeDelta::days(7);
 
-/// What is to be done about a part.
+/// The state of a part, by the action it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It will be sent, or is for the console, which shows it at the next wake.
+    /// It will be sent, or waits for the next wake in a terminal.
     Waits,
-    /// Somebody sends it at this moment.
+    /// A sender is working on it right now.
     UnderWay,
-    /// Its sender is dead or silent, or an attempt ended in doubt and it may be sent once more.
+    /// Its sender is dead or silent, or an attempt ended in doubt and one more is allowed.
     InDoubt,
-    /// It was tried and has to wait, or nobody has tried it for long.
+    /// It was tried and has to wait, or was left untried for long.
     Late,
-    /// Nobody will try it any more.
+    /// It will not be tried any more.
     Lost,
 }
 
@@ -35,7 +36,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    // While all work is stopped, waiting is what was ordered.
+    // During a stop of all work, waiting is intended.
     let late = match store.stopped()? {
         Some(_) => TimeDelta::MAX,
         None => TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX),
@@ -49,8 +50,9 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(lines.into_iter().fold(parts, Finding::and))
 }
 
-/// How many lines that told how far a cycle is stand in chats `late` after its end: a bot takes each away with the answer, or
-/// when it next begins.
+/// Counts the progress lines that are still in chats `late` after the end of their cycles. A bot deletes them with
+/// the answer or at its next
+/// start.
 fn left_lines(store: &Store, late: TimeDelta, now: DateTime<Utc>) -> Result<usize, Trouble> {
     let mut left = 0;
     for line in store.status_lines()? {

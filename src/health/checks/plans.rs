@@ -1,5 +1,6 @@
-//! `plans`: a plan file without a running wake tells of a crash. One whose cycle will be resumed stays where it is; one whose
-//! cycle has ended, or never began, is moved out of the way, to `logs/plans/`: what it says may matter to a person.
+//! `plans`: a plan file without a running wake shows a crash. The file of a cycle that will be resumed stays. If the
+//! cycle has ended or never
+//! began, the file moves to `logs/plans/`, since a person may need it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +15,20 @@ use crate::health::{
     words::list,
 };
 
-/// Names that are tried for a file that is moved where one of its name is.
+/// Maximum numbered names to try for a moved file.
 const MAX_NAMES: u32 = 100;
 
-/// A left-over plan file.
+/// A leftover plan file.
 #[derive(Debug)]
 struct Plan {
     path: PathBuf,
     cycle_id: String,
-    /// None: the database knows no such cycle.
+    /// `None` if the database has no such cycle.
     state: Option<CycleState>,
 }
 
 impl Plan {
-    /// Whether no wake will ever come back to it.
+    /// Returns `true` if no wake will use it again.
     fn is_over(&self) -> bool {
         matches!(self.state, None | Some(CycleState::Done | CycleState::Failed | CycleState::Abandoned))
     }
@@ -100,7 +101,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     .collect()
 }
 
-/// Moves a file into a directory, under a name that is free there. Nothing is overwritten.
+/// Moves a file into a directory under a free name, so that no file is overwritten.
 fn put_away(file: &Path, dir: &Path) -> Result<PathBuf, Trouble> {
     create_private_dirs(dir).map_err(Trouble::io("making", dir))?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,5 +1,6 @@
-//! `queue`: messages that could be answered and aren't. What the present model can't answer is counted apart: it waits for
-//! another one, as it should.
+//! `queue`: finds messages that could be answered but aren't. Messages that the present model can't answer are
+//! counted separately, since they
+//! rightly wait for another.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,19 +14,19 @@ use crate::health::{
     words::{ago, count},
 };
 
-/// More answerable messages than this don't get done.
+/// Number of answerable messages above which the queue isn't keeping up.
 const MAX_DEPTH: usize = 50;
-/// So many given-up messages are named.
+/// Maximum number of listed failed messages.
 const MAX_NAMED: usize = 5;
-/// An answerable message older than this was overlooked.
+/// Age above which an answerable message was overlooked.
 const MAX_AGE: TimeDelta = TimeDelta::hours(1);
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    // What a cycle has asked about waits for a person's word, which the check `approvals` tells of; who has stopped what is done for
-    // their chat has it go on themselves.
+    // Messages of a parked cycle wait for a person, as `approvals` reports. People who have stopped their own chat
+    // resume it themselves.
     let (asked, queued): (Vec<Incoming>, Vec<Incoming>) = {
         let parked = store.parked_cycles()?;
         let stopped_chats = store.stopped_chats()?;
@@ -52,7 +53,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(others.into_iter().flatten().fold(found, Finding::and))
 }
 
-/// Rows that were put in by hand and can't be read: nothing takes them up, and they hold up no other.
+/// Reports rows that were inserted by hand and can't be read. They are skipped, so they don't delay others.
 fn judge_odd(odd: &[OddRow]) -> Option<Finding> {
     let first = odd.first()?;
     let named = odd.iter().take(MAX_NAMED).map(|row| format!("{} {} {}", row.table, row.id, row.in_words()));
@@ -63,7 +64,7 @@ fn judge_odd(odd: &[OddRow]) -> Option<Finding> {
     ))
 }
 
-/// Messages that too many wakes failed on: nothing takes them up by itself, so they are told of until a person decides.
+/// Reports messages that too many wakes failed on, until a person decides. Nothing retries them automatically.
 fn judge_given_up(dead: &[Incoming]) -> Option<Finding> {
     let first = dead.first()?;
     let ids: Vec<String> = dead.iter().take(MAX_NAMED).map(|message| message.id.to_string()).collect();
@@ -77,7 +78,7 @@ fn judge_given_up(dead: &[Incoming]) -> Option<Finding> {
     Some(dead.iter().fold(finding, retried))
 }
 
-/// `beyond`: messages that weren't read because there are so many.
+/// `beyond` is the number of messages beyond the read limit.
 fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running: bool, now: DateTime<Utc>) -> Finding {
     let (answerable, held): (Vec<&Incoming>, Vec<&Incoming>) =
         queued.iter().partition(|message| is_answerable(message, model, now));

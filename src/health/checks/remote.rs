@@ -1,5 +1,6 @@
-//! `remote`: how far we are apart from it, and how fetching and pushing have been going. It isn't asked: wakes do that, with
-//! their back-off.
+//! `remote`: reports the distance to the remote, and failed fetches and pushes. It doesn't ask the remote, since
+//! wakes do that with their
+//! back-off.
 
 use chrono::{DateTime, Utc};
 
@@ -12,9 +13,9 @@ use crate::health::{
 };
 
 struct Facts {
-    /// Commits that the remote lacks, and that we lack; none before the first fetch or push.
+    /// Number of commits that the remote lacks, and that this machine lacks. `None` before the first fetch or push.
     apart: Option<(usize, usize)>,
-    /// The memory was begun without it.
+    /// `true` if the memory was begun without the remote and isn't joined yet.
     is_unjoined: bool,
     push: Upkeep,
     fetch: Upkeep,
@@ -61,7 +62,7 @@ fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
     )
 }
 
-/// `push failed 3 times: no network; tried again in 2 min`.
+/// Describes a failure, such as `push failed 3 times: no network; tried again in 2 min`.
 pub(super) fn failure(name: &str, upkeep: &Upkeep, now: DateTime<Utc>) -> String {
     let times = match upkeep.failures {
         1 => "once".to_owned(),

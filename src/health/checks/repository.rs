@@ -1,4 +1,5 @@
-//! `repository`: HEAD where wakes can commit, no commit half made, no lock of a dead git program, every object there.
+//! `repository`: HEAD allows commits, no commit is unfinished, no lock of a dead git program remains, and all objects
+//! exist.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,10 +20,10 @@ use crate::health::{
     words::list,
 };
 
-/// How long git may look for missing objects.
+/// Time limit for git's search for missing objects.
 const FSCK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// So many times what housekeeping would pack, it evidently doesn't get done.
+/// Multiple of the housekeeping limits above which housekeeping evidently fails.
 const TOO_MANY: usize = 5;
 
 struct Facts {
@@ -31,21 +32,21 @@ struct Facts {
     condition: Condition,
     is_interrupted: bool,
     locks: Vec<String>,
-    /// Locks in a remote on this machine that are too old to be anybody's.
+    /// Locks in a remote on this machine that are too old to be in use.
     remote_locks: Vec<String>,
-    /// What `git fsck` says against it; none if it took too long.
+    /// The problems that `git fsck` has found. `None` if it took too long.
     damage: Option<Vec<String>>,
-    /// Whether it wasn't looked for.
+    /// `true` if missing objects weren't searched for.
     is_brief: bool,
     left_alone: Vec<String>,
-    /// What a wake found half written and kept for a person.
+    /// Half-written files that a wake has kept for a person.
     kept: Vec<String>,
-    /// Work on branches and references of its own that a person brings in or drops.
+    /// Work on separate branches and refs that a person has to merge or drop.
     to_merge: Vec<String>,
-    /// The same that wakes bring in by themselves.
+    /// Parked branches that wakes merge by themselves.
     parked: Vec<String>,
     stock: Stock,
-    /// How the last housekeeping failed, if it did.
+    /// The error of the last housekeeping, if it failed.
     untidy: Option<String>,
 }
 
@@ -78,13 +79,13 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         to_merge: repo.left_to_a_person()?,
         parked: repo.parked()?.into_iter().map(|(branch, _)| branch).collect(),
         stock: repo.stock(),
-        // Not worth more than a word: a database that can't be used has a check of its own.
+        // A minor fact: another check reports an unusable database.
         untidy: scene.store().ok().flatten().and_then(|store| store.upkeep(UpkeepKind::Maintain).ok()?.error),
         left_alone: left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect(),
     })
 }
 
-/// A memory that can't be opened: each wake fails for it.
+/// Reports a memory that can't be opened, so that every wake fails.
 fn judge_unopened(error: &RepoError, ailment: Option<&Ailment>, place: &str) -> Finding {
     let fix = match (error, ailment) {
         (RepoError::NotARepository { .. }, _) => {
@@ -120,7 +121,7 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
         ));
     }
     findings.extend(judge_condition(&facts.condition, &facts.branch));
-    // While a wake works these are its own.
+    // During a wake these belong to the wake.
     if facts.is_interrupted && !is_wake_running {
         findings.push(Finding::repairable("a commit was left half done", "it is finished"));
     }
@@ -184,7 +185,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     let Some(repo) = tools.scene.repo()? else {
         return Ok(Vec::new());
     };
-    // First the locks: a commit can't be finished while one of them stands.
+    // Locks come first, since a commit can't be finished while they exist.
     let mut done: Vec<String> = repo
         .remove_stale_locks()
         .iter()

@@ -1,5 +1,6 @@
-//! `search`: the memory can be searched. A fact that stands in it is found by its own words, and the encoder on this machine takes a
-//! sentence for nearer to its paraphrase than to another. An embedder that is paid isn't asked for a check: how its last call went is told.
+//! `search`: a fact in the memory must be found by its own words, and the local encoder must rank a paraphrase above
+//! another sentence. A paid
+//! embedder isn't asked; the result of its last call is reported.
 
 use reveille_index::{
     IndexError, Ready, SearchQuery, Sources,
@@ -15,14 +16,14 @@ use crate::health::{
     scene::Scene,
 };
 
-/// A sentence, the same in other words, and another.
+/// A sentence, its paraphrase, and an unrelated sentence.
 const CANARY: [&str; 3] =
     ["The cat sleeps in my house.", "A feline sleeps in my home.", "The doctor needs a new red car tomorrow."];
-/// How long the encoder may take for it, in seconds.
+/// Time limit for the encoder, in seconds.
 const BOUND_S: u64 = 20;
-/// Hits among which the fact is to be.
+/// Number of hits that must include the fact.
 const HITS: usize = 10;
-/// Words that a fact has to have at least to be told from others.
+/// Minimum words of a fact that is distinctive enough.
 const MIN_WORDS: usize = 3;
 const REBUILD: &str = "wake memory reindex (nothing is lost: it is built from the memory and the conversations)";
 
@@ -30,7 +31,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(words(scene)?.and(meaning(scene)?))
 }
 
-/// Whether a known fact is found.
+/// Checks that a known fact is found.
 fn words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let (config, path) = (scene.config, scene.config.index_path());
     let (Some(repo), true) = (scene.repo()?, path.exists()) else {
@@ -73,7 +74,7 @@ fn rebuilt(what: impl Into<String>) -> Finding {
     Finding::warn(what, REBUILD).mended_by(Remedy::RebuildIndex)
 }
 
-/// Whether the embedder that is set up works.
+/// Checks that the configured embedder works.
 fn meaning(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let embedder = match embed::of(scene.config) {
         Ok(None) => return Ok(Finding::ok("by keywords alone (EMBED_MODEL isn't set)")),
@@ -92,7 +93,7 @@ fn meaning(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(judge_paid(to, allowed.as_deref() == Some(embedder.id()), &upkeep))
 }
 
-/// The cosines of the sentence with its paraphrase, and with the other.
+/// Returns the cosines of the sentence with its paraphrase and with the unrelated sentence.
 fn canary(scene: &Scene<'_>, embedder: &dyn Embedder) -> Result<(f32, f32), EmbedError> {
     let later = |error: std::io::Error| EmbedError::later(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(later)?;

@@ -1,4 +1,4 @@
-//! `token`, `key`, `budget`: whether the bot can run, whether a model can be asked, and whether it may be today.
+//! `token`, `key` and `budget`: the bot can run, a model can be asked, and the budget allows it.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     })
 }
 
-/// What Telegram says of it. That it can't be asked now is no fault of the token's.
+/// Judges Telegram's answer. A failure to ask says nothing about the token.
 fn judge_bot(reached: &BotReached) -> Finding {
     match reached {
         BotReached::Fine { username } => Finding::ok(format!("Telegram knows it as @{username}")),
@@ -97,7 +97,7 @@ pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(Finding::all(findings, Finding::nothing_yet()))
 }
 
-/// What the server of the model that is asked first says. A wake tries it again by itself, whatever it says.
+/// Judges the answer of the first model's server. A wake tries again by itself in any case.
 fn judge_model(asked: &Checked) -> Finding {
     match asked {
         Checked::Good(told) => Finding::ok(told),
@@ -106,7 +106,7 @@ fn judge_model(asked: &Checked) -> Finding {
     }
 }
 
-/// `others`: the models that are asked in its place.
+/// `others` are the models asked in its place.
 fn no_claude_code(setting: &str, program: &Path, others: &[&str]) -> Finding {
     let meanwhile = match others.first() {
         Some(other) => format!("{other} is asked in its place"),
@@ -120,7 +120,7 @@ fn no_claude_code(setting: &str, program: &Path, others: &[&str]) -> Finding {
     )
 }
 
-/// A model that a setting names for one kind of work, where a person has to do something about it. `lack`: what it needs and isn't set.
+/// Judges a model that a setting names for one kind of work, if a person has to act. `lack` is a missing requirement.
 fn judge_task(setting: &str, link: &ChainLink<'_>, lack: Option<&str>, now: DateTime<Utc>) -> Option<Finding> {
     let name = link.name;
     if let Some(why) = lack {
@@ -140,9 +140,9 @@ fn judge_task(setting: &str, link: &ChainLink<'_>, lack: Option<&str>, now: Date
 /// A model of the chain.
 struct ChainLink<'a> {
     name: &'a str,
-    /// Its trouble, if it is in any.
+    /// The model's trouble, if any.
     breaker: Option<ModelBreaker>,
-    /// When its last answer was asked for; only that shows that it can be reached.
+    /// Start of its last answered request, the only proof that it can be reached.
     answered_at: Option<DateTime<Utc>>,
 }
 
@@ -167,7 +167,7 @@ impl<'a> ChainLink<'a> {
     }
 }
 
-/// `unused`: a model that is named, and what it lacks.
+/// `unused` is a named model with its missing requirement.
 fn judge_chain(links: &[ChainLink<'_>], unused: Option<(&str, &str)>, now: DateTime<Utc>) -> Finding {
     if let [ChainLink { name: OFFLINE_MODEL, .. }] = links {
         let why = unused.map_or("MODEL says so", |(_, why)| why);

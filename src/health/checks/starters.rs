@@ -1,5 +1,6 @@
-//! `timers` and `path`: what wakes it without a hand, whether that is at work and finds its programs, and whether what it starts finds
-//! git and the model's command. cron and its like know little of a person's terminal: what works there fails in silence here.
+//! `timers` and `path`: checks that something starts wakes, runs, and finds its programs, and that those find git and
+//! the model's command.
+//! cron and its like don't know the environment of a person's terminal, so failures there are silent.
 
 use std::path::{Path, PathBuf};
 
@@ -22,19 +23,19 @@ use crate::{
     setup::install::{FoundStarter, Starter, found_starters},
 };
 
-/// How long a program of the system's may take to answer.
+/// Time limit for a system program's answer.
 const ASKED: std::time::Duration = std::time::Duration::from_secs(3);
 const GIT: &str = "git";
 
-/// What starts our programs here.
+/// The starters on this machine.
 struct Facts {
     found: Vec<FoundStarter>,
-    /// Programs that a starter names and that aren't there.
+    /// Missing programs that a starter names.
     missing: Vec<PathBuf>,
-    /// What doesn't run, with what starts it.
+    /// Starters that aren't running, with the command to start them.
     idle: Vec<(&'static str, String)>,
     looked_at: Option<DateTime<Utc>>,
-    /// Whether that look is recent.
+    /// `true` if the last look is recent.
     is_recent: bool,
     /// Programs that start wakes while they run.
     running: Vec<Starting>,
@@ -56,13 +57,13 @@ pub(super) fn timers(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 fn found(config: &Config) -> Vec<FoundStarter> {
     let Some(home) = &config.home else { return Vec::new() };
     let crontab = process::find(Path::new("crontab")).and_then(|_| said(&["crontab", "-l"])).unwrap_or_default();
-    // A line may be about another workspace.
+    // A line may belong to another workspace.
     let ours = format!("WORKSPACE_DIR={}", in_shell(&config.workspace_dir));
     let is_ours = |line: &&str| !line.contains("WORKSPACE_DIR=") || line.contains(&ours);
     found_starters(home, Some(&crontab.lines().filter(is_ours).collect::<Vec<_>>().join("\n")))
 }
 
-/// What a program of the system's prints; none: it can't be asked.
+/// Returns the output of a system program. `None` if it can't be asked.
 fn said(words: &[&str]) -> Option<String> {
     let (program, args) = words.split_first()?;
     let output = process::run(&Spec::new(*program).args(args).timeout(ASKED)).ok()?;
@@ -75,7 +76,7 @@ fn idle(found: &[FoundStarter], has_token: bool) -> Vec<(&'static str, String)> 
     let units = [("wake", "reveille-wake.timer"), ("health", "reveille-health.timer"), ("bot", "reveille-bot.service")];
     for (_, unit) in units.into_iter().filter(|(name, _)| has(Starter::Systemd, name) && (*name != "bot" || has_token))
     {
-        // Where there is no session to ask, nothing is known.
+        // Without a session to ask, the state is unknown.
         let state = said(&["systemctl", "--user", "is-active", unit]).unwrap_or_default();
         if matches!(state.trim(), "inactive" | "failed" | "deactivating") {
             idle.push((unit, format!("systemctl --user enable --now {unit}")));
@@ -164,7 +165,7 @@ pub(super) fn path(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(judge_path(&lacking_here, &places.collect::<Vec<_>>()))
 }
 
-/// `there`: what each starter's programs wouldn't find.
+/// `there` lists the programs that each starter's programs would not find.
 fn judge_path(here: &[&Path], there: &[(&FoundStarter, Vec<&Path>)]) -> Finding {
     let names = |programs: &[&Path]| list(programs.iter().map(|program| program.display().to_string()));
     if here.contains(&Path::new(GIT)) {

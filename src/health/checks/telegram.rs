@@ -1,5 +1,6 @@
-//! `telegram`: whether the bot that runs hears Telegram. It is told by the last poll that was completed, not by the process: a
-//! bot can live on and hear nothing.
+//! `telegram`: checks that the running bot hears Telegram. The last completed poll counts rather than the process,
+//! since a bot can live on
+//! without hearing anything.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,10 +14,10 @@ use crate::health::{
     words::ago,
 };
 
-/// A bot that runs and has heard nothing for so long hears nothing. A poll takes a minute at most, a wait between two tries too.
+/// Silence after which a running bot counts as deaf. A poll or a wait between tries takes at most a minute.
 const MAX_SILENCE: TimeDelta = TimeDelta::minutes(10);
 
-/// How the trouble with a second poller begins, in the words of the bot's own error.
+/// The start of the bot's own error message about a second poller.
 const RIVAL: &str = "something else fetches this bot's messages";
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {

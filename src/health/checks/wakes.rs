@@ -1,5 +1,6 @@
-//! `wakes`: whether they come to their end. What fails several in a row keeps every message from its answer, and nothing else need tell of
-//! it: a repository can be broken in ways that only work in it meets.
+//! `wakes`: checks that wakes succeed. Repeated failures keep all messages unanswered, and only this check may
+//! notice: some damage to the
+//! repository appears only when a wake works in it.
 
 use chrono::{DateTime, Utc};
 
@@ -14,7 +15,7 @@ use crate::health::{
     words::ago,
 };
 
-/// So many failures in a row don't pass by themselves.
+/// Failures in a row that will not resolve by themselves.
 pub(in crate::health) const MANY: u32 = 3;
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -39,13 +40,13 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     })
 }
 
-/// The memory, as far as it is a place to look for what is wrong.
+/// The memory as a place to look for the cause.
 enum MemoryPlace {
-    /// There is none yet.
+    /// The memory wasn't created yet.
     NotMade,
-    /// It can't be opened, and the check `repository` has what mends that.
+    /// It can't be opened, and the check `repository` gives the remedy.
     Unopened,
-    /// Its directory.
+    /// The memory's directory.
     At(String),
 }
 
@@ -64,7 +65,7 @@ fn judge(
     };
     let ails = ailment.map(|ailment| format!("{ailment} can't be read"));
     if upkeep.failures == 0 {
-        // No wake has met it yet.
+        // The damage has stopped no wake yet.
         return match (ails, mended) {
             (Some(ails), Some(mended)) => Finding::critical(format!("{ails}: the next wake fails"), mended),
             _ => Finding::ok("none has failed since the last one that worked"),

@@ -1,4 +1,4 @@
-//! `workspace`: the directory is there, ours, and closed to others.
+//! `workspace`: the directory exists, belongs to us, and is closed to others.
 
 use std::{
     io::ErrorKind,
@@ -14,7 +14,7 @@ use crate::health::{
     scene::Scene,
 };
 
-/// Who may do what with a file.
+/// The owner and permissions of a file.
 struct Guarded {
     path: PathBuf,
     is_dir: bool,
@@ -24,10 +24,10 @@ struct Guarded {
 
 struct Facts {
     path: PathBuf,
-    /// None if nothing is there.
+    /// `None` if nothing exists there.
     dir: Option<Guarded>,
     can_write: bool,
-    /// The files with secrets and conversations that are there.
+    /// The existing files with secrets and conversations.
     private: Vec<Guarded>,
     us: u32,
 }
@@ -83,7 +83,7 @@ fn judge(facts: &Facts) -> Finding {
             format!("run this as that user, or make it yours: chown -R \"$USER\" '{path}'"),
         ));
     }
-    // Readable by a group is how some machines are set up; writable by it means that others decide what we do.
+    // Some machines are set up with group read access. Group write access lets others decide over the assistant.
     if dir.mode & 0o027 != 0 {
         findings.push(open_to_others(dir, dir.mode & !0o027));
     }
@@ -96,7 +96,7 @@ fn open_to_others(file: &Guarded, mode: u32) -> Finding {
     let path = file.path.display();
     let open = format!("{path} is open to other users (mode {:04o})", file.mode);
     let finding = Finding::warn(open, format!("chmod {mode:o} '{path}'"));
-    // A group that may read may be how this machine is set up: that is left to a person.
+    // Group read access may be intended, so it is left to a person.
     let is_plain = file.is_dir || file.mode & 0o004 != 0;
     if is_plain { finding.mended_by(Remedy::CloseToOthers { path: file.path.clone(), mode }) } else { finding }
 }

@@ -1,4 +1,4 @@
-//! The part of the status that tells of files: which are on their way, and which were given up, of messages that wait.
+//! The status section about pending and failed files of waiting messages.
 
 use chrono::{DateTime, Utc};
 
@@ -7,24 +7,24 @@ use reveille_store::{Attachment, FileState};
 
 use super::screen::short;
 
-/// A file that waits or was given up.
+/// A pending or failed file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct OpenFile {
-    /// Its number.
+    /// The file's number.
     pub id: i64,
-    /// Its message.
+    /// The message's number.
     pub message_id: i64,
     /// `voice`, `photo` and so on.
     pub kind: String,
-    /// `wanted`: to be fetched; `kept`: to be listened to; `failed`: given up.
+    /// `wanted` (to be fetched), `kept` (to be transcribed) or `failed`.
     pub state: FileState,
     /// Tries of the present step.
     pub attempts: u32,
-    /// Not tried before.
+    /// Earliest time of the next try.
     pub not_before: Option<DateTime<Utc>>,
-    /// Why it is late, or was given up.
+    /// The reason of the delay or failure.
     pub error: Option<String>,
-    /// Where it is kept, below the workspace.
+    /// The path of the file, below the workspace.
     pub path: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl From<Attachment> for OpenFile {
     }
 }
 
-/// One file for a person.
+/// Renders a file for a person.
 pub(super) fn line(file: &OpenFile, now: DateTime<Utc>) -> String {
     let state = match (file.state, &file.path) {
         (FileState::Wanted, _) => "to be fetched",

@@ -1,4 +1,4 @@
-//! The part of the status that tells of questions: what waits for a person's word, since when and until when, and how to decide.
+//! The status section about open questions: times and ways to decide.
 
 use chrono::{DateTime, Utc};
 
@@ -6,25 +6,25 @@ use reveille_base::{approval_text, types::ChatRef, words::ago};
 use reveille_policy::Risk;
 use reveille_store::Approval;
 
-/// A question that can still be decided.
+/// An open question.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct OpenQuestion {
-    /// Its number, for `wake approvals`.
+    /// The number, for `wake approvals`.
     pub id: i64,
-    /// What wants to be run; in full it is in `wake approvals list`.
+    /// The tool that wants to run; `wake approvals list` shows the full action.
     pub tool: String,
-    /// What would be done, in one sentence.
+    /// The action in one sentence.
     pub what: String,
     /// `safe`, `caution`, `dangerous` or `destructive`.
     pub risk: String,
-    /// Where it is asked; 0 is the console.
+    /// The chat with the question; 0 is the terminal.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// The cycle that waits.
+    /// The waiting cycle.
     pub cycle_id: String,
-    /// Since when.
+    /// Time of the question.
     pub asked_at: Option<DateTime<Utc>>,
-    /// Without an answer it is a no then.
+    /// Time after which it counts as refused.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
@@ -43,7 +43,7 @@ impl From<Approval> for OpenQuestion {
     }
 }
 
-/// One question for a person.
+/// Renders a question for a person.
 pub(super) fn line(question: &OpenQuestion, now: DateTime<Utc>) -> String {
     let OpenQuestion { id, what, risk, .. } = question;
     let risk = Risk::named(risk).told();

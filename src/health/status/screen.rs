@@ -1,4 +1,4 @@
-//! The screen of `health status`, made of what was gathered.
+//! Renders the screen of `health status`.
 
 use chrono::{DateTime, Utc};
 
@@ -14,15 +14,15 @@ use reveille_store::{Cap, Prospect, Undelivered};
 
 use super::{HealthStatus, files, questions};
 
-/// Files that are late and are shown; the rest is counted.
+/// Maximum listed late files; the rest is counted.
 const MAX_SHOWN: usize = 5;
-/// Undelivered messages that are shown, each with its reason; the rest is counted.
+/// Maximum listed undelivered messages with their errors; the rest is counted.
 const MAX_UNDELIVERED: usize = 100;
-/// How much of a text is shown, in characters.
+/// Maximum characters of a text.
 const MAX_TEXT_CHARS: usize = 80;
 
 impl HealthStatus {
-    /// The screen.
+    /// Renders the screen.
     pub fn render(&self, tz: Tz) -> String {
         let mut lines = vec![
             ("workspace", self.workspace.clone()),
@@ -62,7 +62,7 @@ impl HealthStatus {
         let when = wake.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| ago(at, self.at));
         let why = short(&wake.reasons.join("; "));
         let error = wake.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
-        // Only what was committed can be shown.
+        // Only committed wakes can be shown.
         let show = wake.commit.as_ref().map(|_| format!("; wake show {}", wake.cycle_id)).unwrap_or_default();
         format!("{when}, {}{error} ({why}){show}", wake.state)
     }
@@ -218,7 +218,7 @@ fn undelivered_line(message: &Undelivered, now: DateTime<Utc>) -> String {
     format!("{} to {to}: {state}{why}{next}", message.id)
 }
 
-/// One line of a text, cut off.
+/// Shortens a text to one line.
 pub(super) fn short(text: &str) -> String {
     shortened(&one_line(text), MAX_TEXT_CHARS)
 }

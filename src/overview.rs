@@ -90,7 +90,7 @@ impl Overview {
     /// Reads all of it without writing; within [`Store::reading`], as of one moment.
     ///
     /// # Errors
-    /// The store's.
+    /// If the store fails.
     pub fn look(store: &Store, config: &Config, now: DateTime<Utc>, viewer: Viewer) -> Result<Self, StoreError> {
         let state = cycle::model_state(store, &in_force(config, store)?, now)?;
         let messages = store.queued()?;

@@ -1,8 +1,8 @@
-//! The file itself: a plain tar (ustar) that any `tar` lists and unpacks, in the one form that we write.
+//! The backup file: a plain tar (ustar) in a single fixed form, which any `tar` lists and unpacks.
 //!
-//! A reader that knows which members come next knows each byte between their contents, too. So nothing is parsed but the first
-//! member's size and time; all else is held against what we would have written. Links, devices, long names, gaps and what comes
-//! after the end are then simply not what was expected.
+//! A reader that knows the next member also knows every byte between the contents. So only the first member's size and
+//! time are parsed; everything else is compared with the expected bytes. Links, devices, long names, gaps and trailing
+//! data are then simply unexpected.
 
 use std::io::{self, Read, Write};
 
@@ -12,19 +12,19 @@ use reveille_base::random::hex;
 
 use super::BackupError;
 
-/// A tar file is made of blocks of so many bytes.
+/// The size of a tar block.
 const BLOCK: usize = 512;
-/// How long a member's name may be in its header, in bytes.
+/// Maximum bytes of a member's name in its header.
 pub(super) const NAME_BYTES_MAX: usize = 100;
-/// The largest member that a header's eleven octal digits can tell, in bytes.
+/// Maximum bytes of a member, by the eleven octal digits of a header.
 pub(super) const MEMBER_BYTES_MAX: u64 = (1 << 33) - 1;
-/// Where the first header says its size and its time.
+/// Positions of the size and the time in the first header.
 const SIZE_AT: std::ops::Range<usize> = 124..135;
 const TIME_AT: std::ops::Range<usize> = 136..147;
-/// How much is copied at once, in bytes.
+/// Bytes copied at once.
 const CHUNK: usize = 64 << 10;
 
-/// The header of a file: its owner may read and write it.
+/// Builds the header of a file that its owner may read and write.
 fn header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
     let with = |sum: &[u8]| {
         let mut block = Vec::with_capacity(BLOCK);
@@ -60,19 +60,19 @@ fn padding(bytes: u64) -> usize {
     (BLOCK - over) % BLOCK
 }
 
-/// Writes members one after another.
+/// Writes members in sequence.
 pub(super) struct Packer<W> {
     to: W,
     time: u64,
 }
 
 impl<W: Write> Packer<W> {
-    /// `time`: when it was made, in seconds since 1970.
+    /// Creates a packer. `time` is the time of the backup, in seconds since 1970.
     pub(super) fn new(to: W, time: u64) -> Self {
         Self { to, time }
     }
 
-    /// Copies a member of so many bytes. Returns its SHA-256.
+    /// Copies a member of this size, and returns its SHA-256.
     pub(super) fn add(&mut self, name: &str, bytes: u64, from: &mut dyn Read) -> io::Result<String> {
         self.to.write_all(&header(name, bytes, self.time))?;
         let digest = copy(from, bytes, &mut self.to)?;
@@ -80,7 +80,7 @@ impl<W: Write> Packer<W> {
         Ok(digest)
     }
 
-    /// Ends the file.
+    /// Writes the end of the file.
     pub(super) fn end(mut self) -> io::Result<W> {
         self.to.write_all(&[0; 2 * BLOCK])?;
         Ok(self.to)
@@ -94,7 +94,7 @@ pub(super) struct Unpacker<R> {
 }
 
 impl<R: Read> Unpacker<R> {
-    /// Begins with a first member of this name and at most so many bytes, and returns what is in it.
+    /// Starts with a first member of this name and at most this size, and returns its contents.
     pub(super) fn begin(mut from: R, name: &str, bytes_max: u64) -> Result<(Self, Vec<u8>), BackupError> {
         let mut first = [0; BLOCK];
         let is_there = fill(&mut from, &mut first)?;
@@ -114,13 +114,13 @@ impl<R: Read> Unpacker<R> {
         Ok((unpacker, content))
     }
 
-    /// The next member, which must be this one. Returns its SHA-256.
+    /// Reads the next member, which must be this one, and returns its SHA-256.
     pub(super) fn next(&mut self, name: &str, bytes: u64, to: &mut dyn Write) -> Result<String, BackupError> {
         self.expect(&header(name, bytes, self.time), name)?;
         self.content(name, bytes, to)
     }
 
-    /// Nothing may follow.
+    /// Checks that nothing follows.
     pub(super) fn end(mut self) -> Result<(), BackupError> {
         self.expect(&[0; 2 * BLOCK], "its end")?;
         match fill(&mut self.from, &mut [0])? {
@@ -147,7 +147,7 @@ impl<R: Read> Unpacker<R> {
     }
 }
 
-/// Says whether there was enough.
+/// Fills the buffer. Returns `false` if the data ends before.
 fn fill(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, BackupError> {
     match from.read_exact(bytes) {
         Ok(()) => Ok(true),
@@ -156,7 +156,7 @@ fn fill(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, BackupError> {
     }
 }
 
-/// Copies exactly so many bytes, and returns their SHA-256.
+/// Copies exactly this many bytes, and returns their SHA-256.
 fn copy(from: &mut dyn Read, bytes: u64, to: &mut dyn Write) -> io::Result<String> {
     let mut digest = Context::new(&SHA256);
     let mut chunk = vec![0; CHUNK];
@@ -172,7 +172,7 @@ fn copy(from: &mut dyn Read, bytes: u64, to: &mut dyn Write) -> io::Result<Strin
     Ok(hex(digest.finish().as_ref()))
 }
 
-/// The size and the SHA-256 of what can be read.
+/// Returns the size and the SHA-256 of a stream.
 pub(super) fn measure(from: &mut dyn Read) -> io::Result<(u64, String)> {
     let mut digest = Context::new(&SHA256);
     let mut chunk = vec![0; CHUNK];

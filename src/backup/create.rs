@@ -1,4 +1,4 @@
-//! Making a backup while a wake and the bot run.
+//! Creates a backup while a wake and the bot run.
 
 use std::{
     fs,
@@ -23,20 +23,20 @@ use super::{
     restore, sync_folder,
 };
 
-/// What a backup is called until it is whole.
+/// The name of an incomplete backup.
 const PARTIAL: &str = "backup.tar";
-/// The end of a file's name that is still being fetched.
+/// Name ending of a file that is still being fetched.
 pub(super) const FETCHED_PART: &str = ".part";
-/// How often files are looked at anew that change while they are copied.
+/// How often to start again if files change while they are copied.
 const TRIES: usize = 3;
-/// What of a workspace a person may miss, and why it isn't in a backup.
+/// Parts of a workspace that a person may miss, with the reasons why they are left out.
 const MISSED: [(&str, &str); 4] = [
     ("copies", "undoing changes in your folders works on this machine alone"),
     ("scratch", "it is for the moment"),
     ("logs", "they tell of this machine"),
     ("models", "they can be fetched again"),
 ];
-/// What is made anew, or is of this machine and this moment.
+/// Parts that are recreated, or belong to this machine and moment.
 const MADE_ANEW: [&str; 14] = [
     SETTINGS,
     ".ballast",
@@ -53,31 +53,31 @@ const MADE_ANEW: [&str; 14] = [
     "claude-code",
     "mcp",
 ];
-/// How the names of more of that begin: databases with their logs, and plans of wakes.
+/// Name prefixes of further such parts: databases with their logs, and plans of wakes.
 const MADE_ANEW_BEGIN: [&str; 3] = ["index.db", "messages.db", "plan-2"];
 
-/// A backup that was made, and restored once to see that it can be.
+/// A created backup, verified by restoring it once.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct BackupMade {
     /// The file.
     pub file: PathBuf,
-    /// Its size.
+    /// The size.
     pub bytes: u64,
-    /// What is in it.
+    /// The contents.
     pub manifest: BackupManifest,
 }
 
-/// A member, and where its bytes are.
+/// A member and the file that holds its bytes.
 struct Source {
     member: BackupMember,
     file: PathBuf,
 }
 
-/// Writes all that can't be made anew into `file`, which must not be there. The settings, with their secrets, only where that is asked
-/// for. The file has its name once it was restored for a try.
+/// Writes everything that can't be recreated into `file`, which must not exist. Includes the settings with their
+/// secrets only on request. The file gets its name after a trial restore.
 ///
 /// # Errors
-/// What keeps it from being made; then no such file is there.
+/// If the backup can't be created; then no such file is left.
 pub fn create(
     config: &Config,
     store: &Store,
@@ -93,7 +93,7 @@ pub fn create(
     let partial = scratch.path().join(PARTIAL);
     let manifest = gather_and_write(config, store, &partial, with_secrets, now)?;
     restore::verify(&partial, now)?;
-    // Unlike renaming, it never takes another file's place.
+    // Unlike a rename, a hard link never replaces another file.
     fs::hard_link(&partial, &file).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => BackupError::Exists(file.clone()),
         _ => BackupError::io("naming", file.display())(error),
@@ -127,10 +127,10 @@ fn gather_and_write(
     Ok(manifest)
 }
 
-/// The database first, then the memory, then files. A wake may work between these moments, and then commits what the database of the
-/// moment before doesn't know of yet: that is how a crash right after the commit looks, and the next wake settles it by the
-/// commit's trailer. The other way round the database would say that something was committed which isn't there. Likewise a file
-/// stands in its place before the database says so.
+/// Gathers the database first, then the memory, then files. A wake may commit between these moments, and the older
+/// database doesn't know that commit yet. This looks like a crash right after the commit, which the next wake settles
+/// by the commit's trailer. In the opposite order the database would claim a commit that the backup lacks. Likewise a
+/// file exists before the database mentions it.
 fn gather(
     config: &Config,
     store: &Store,
@@ -222,7 +222,7 @@ fn take_uncommitted(
     Ok(())
 }
 
-/// What else is in the workspace: named, so that nothing a person put there is lost in silence.
+/// Lists the rest of the workspace, so that nothing of the person's is left out silently.
 fn rest_of(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     let mut rest = Vec::new();
     for (name, ..) in entries(&config.workspace_dir)? {
@@ -244,7 +244,7 @@ fn rest_of(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     Ok(rest)
 }
 
-/// The entries of a folder that may be missing, by name: their names, paths, and whether they are files.
+/// Lists the entries of a folder, sorted by name: names, paths, and `true` for files. Empty if the folder is missing.
 fn entries(dir: &Path) -> Result<Vec<(String, PathBuf, bool)>, BackupError> {
     let read = match fs::read_dir(dir) {
         Ok(read) => read,
@@ -262,7 +262,7 @@ fn entries(dir: &Path) -> Result<Vec<(String, PathBuf, bool)>, BackupError> {
     Ok(found)
 }
 
-/// A file as a member; none where there is none.
+/// Describes a file as a member. `None` if it doesn't exist.
 fn source(path: &str, file: PathBuf) -> Result<Option<Source>, BackupError> {
     let mut open = match fs::File::open(&file) {
         Ok(open) => open,
@@ -293,7 +293,7 @@ fn write(to: &fs::File, manifest: &BackupManifest, sources: &[Source], now: Date
             std::io::ErrorKind::UnexpectedEof => changing(),
             _ => io(error),
         })?;
-        // Longer than it was is another file, too.
+        // A file that has grown has changed too.
         if sum != member.sha256 || from.read(&mut [0]).map_err(io)? > 0 {
             return Err(changing());
         }

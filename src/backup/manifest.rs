@@ -1,4 +1,5 @@
-//! What a backup says of itself, and where its members may go: the list is ours, never the file's.
+//! The manifest of a backup, and the places where members may go. The list of places is fixed here, never read from the
+//! file.
 
 use std::collections::BTreeSet;
 
@@ -10,92 +11,92 @@ use super::{
     container::{MEMBER_BYTES_MAX, NAME_BYTES_MAX},
 };
 
-/// The form that this program writes and reads.
+/// The format that this program writes and reads.
 pub(super) const FORMAT: u32 = 1;
-/// What the database is called in it.
+/// The member with the database.
 pub(super) const DATABASE: &str = "messages.db";
-/// What the memory's history is called in it.
+/// The member with the memory's history.
 pub(super) const BUNDLE: &str = "memory.bundle";
-/// The settings.
+/// The member with the settings.
 pub(super) const SETTINGS: &str = ".env";
-/// Files of the workspace itself that come along; [`SETTINGS`] only when that is asked for.
+/// Included files of the workspace; [`SETTINGS`] only on request.
 pub(super) const TOP: [&str; 4] = ["policy.toml", "mcp.toml", "chat-history", SETTINGS];
-/// Folders of the workspace whose files come along.
+/// Folders of the workspace whose files are included.
 pub(super) const FOLDERS: [&str; 3] = ["files", "voice", "mcp-pins"];
-/// Those with the files of messages, which stand where `MEDIA_DIR` says.
+/// Those with the files of messages, which are in `MEDIA_DIR`.
 pub(super) const MEDIA: [&str; 2] = ["files", "voice"];
-/// Before the path of what a person hasn't committed.
+/// Path prefix for a person's uncommitted changes.
 pub(super) const EDITS: &str = "edits/";
-/// The longest name of a file, in bytes.
+/// Maximum bytes of a file name.
 const FILE_NAME_BYTES_MAX: usize = 255;
-/// The most members.
+/// Maximum number of members.
 pub(super) const MEMBERS_MAX: usize = 200_000;
 
-/// What is in a backup.
+/// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BackupManifest {
-    /// The form of the file.
+    /// The format's number.
     pub format: u32,
-    /// When it was made, RFC 3339.
+    /// Time of the backup, RFC 3339.
     pub created_at: String,
-    /// The program that made it.
+    /// The program that created it.
     pub program: String,
     /// The database's schema.
     pub schema: i64,
-    /// How much the database holds.
+    /// The numbers of rows in the database.
     pub holds: StoreSize,
     /// The name of the memory's folder in the workspace.
     pub repo_name: String,
-    /// Where the memory stood; none: there was no memory yet.
+    /// The memory's state. `None` if there was no memory yet.
     pub memory: Option<BundledMemory>,
-    /// What it is made of, in order.
+    /// The members, in order.
     pub members: Vec<BackupMember>,
-    /// Files of the memory that a person had deleted, and not committed that.
+    /// Files of the memory that a person had deleted without committing that.
     pub deleted: Vec<String>,
-    /// Settings that were set and aren't in it.
+    /// Settings that were set and aren't included.
     pub settings: Vec<String>,
-    /// What else isn't in it, and why.
+    /// Other parts that aren't included, with the reasons.
     pub left_out: Vec<LeftOut>,
 }
 
 /// A file in a backup.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BackupMember {
-    /// What it is, and where it goes.
+    /// The path, which decides the destination.
     pub path: String,
-    /// Its size.
+    /// The size.
     pub bytes: u64,
     /// Its SHA-256, in hexadecimal digits.
     pub sha256: String,
-    /// Whether it can be run; of what a person hasn't committed alone.
+    /// `true` for an executable; only used for uncommitted files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_executable: bool,
 }
 
-/// Something that a backup doesn't hold.
+/// A part that a backup leaves out.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeftOut {
-    /// What.
+    /// The name.
     pub what: String,
-    /// Why, to follow on "it".
+    /// The reason, worded to follow "it".
     pub why: String,
 }
 
-/// Where a member goes.
+/// The destination of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemberPlace<'a> {
     Database,
     Bundle,
-    /// A file of the workspace itself.
+    /// A file in the workspace itself.
     Top(&'a str),
-    /// A file in one of its folders.
+    /// A file in one of the workspace's folders.
     In(&'a str, &'a str),
-    /// A file in the memory's work tree. Git's own rules say whether that may be.
+    /// A file in the memory's work tree, subject to git's own path rules.
     Edit(&'a str),
 }
 
 impl<'a> MemberPlace<'a> {
-    /// The place of a member of this name; none where we write none.
+    /// Returns the destination of a member. `None` for paths that this program never writes.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         if path == DATABASE {
             return Some(Self::Database);
@@ -114,13 +115,13 @@ impl<'a> MemberPlace<'a> {
     }
 }
 
-/// Whether it names a file, hidden from nobody and in no other folder.
+/// Returns `true` for a plain file name: visible and without a folder.
 pub(super) fn is_plain(name: &str) -> bool {
     let is_fine = |c: char| c != '/' && !c.is_control();
     !name.is_empty() && name.len() <= FILE_NAME_BYTES_MAX && !name.starts_with('.') && name.chars().all(is_fine)
 }
 
-/// What the `at`th member is called in the file.
+/// Returns the member's name in the tar file.
 pub(super) fn name_in_file(at: usize, path: &str) -> String {
     match path.len() < NAME_BYTES_MAX {
         true => path.to_owned(),
@@ -129,10 +130,10 @@ pub(super) fn name_in_file(at: usize, path: &str) -> String {
 }
 
 impl BackupManifest {
-    /// Reads what may come from anywhere, and holds it against what we write.
+    /// Parses and validates a manifest from an untrusted source.
     ///
     /// # Errors
-    /// [`BackupError::TooNew`] for another form; [`BackupError::Damaged`] with what is wrong.
+    /// [`BackupError::TooNew`] for a newer format; [`BackupError::Damaged`] for invalid contents.
     pub(super) fn parse(text: &[u8]) -> Result<Self, BackupError> {
         let damaged = |why: String| BackupError::Damaged(format!("its list {why}"));
         let value: serde_json::Value =
@@ -172,12 +173,12 @@ impl BackupManifest {
         Ok(manifest)
     }
 
-    /// How many bytes its files are.
+    /// Returns the total size of the members.
     pub fn bytes(&self) -> u64 {
         self.members.iter().fold(0, |sum, member| sum.saturating_add(member.bytes))
     }
 
-    /// The files that a person hasn't committed, and those that they deleted.
+    /// Lists the uncommitted and the deleted files of the person.
     pub fn uncommitted(&self) -> impl Iterator<Item = &str> {
         let edits = self.members.iter().filter_map(|member| member.path.strip_prefix(EDITS));
         edits.chain(self.deleted.iter().map(String::as_str))

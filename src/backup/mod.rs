@@ -1,7 +1,7 @@
-//! All that can't be made anew, in one file; and back from it, on this machine or another.
+//! Saves everything that can't be recreated in one file, and restores it on this machine or another.
 //!
-//! `container` is the file, `manifest` what it says of itself, `create` makes one while everything runs, `restore` reads one that
-//! may come from anywhere. What is made is verified by restoring it before it gets its name.
+//! `container` is the file format, `manifest` the table of contents, `create` makes a backup while everything runs, and
+//! `restore` reads one from any source. A new backup gets its name after a trial restore.
 
 mod container;
 mod create;
@@ -25,46 +25,46 @@ pub use create::{BackupMade, create};
 pub use manifest::{BackupManifest, BackupMember, LeftOut};
 pub use restore::{RestoredBackup, restore, verify};
 
-/// The list, first in the file.
+/// The manifest, first in the file.
 const MANIFEST: &str = "manifest.json";
-/// The list's own SHA-256, next to it, as `sha256sum` writes it.
+/// The manifest's SHA-256 next to it, in the format of `sha256sum`.
 const MANIFEST_SUM: &str = "manifest.json.sha256";
-/// The longest list, in bytes.
+/// Maximum bytes of the manifest.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
-/// Why there is no backup, or nothing was restored. Unless it says so, nothing was changed.
+/// The reason why a backup wasn't created or restored. Unless the message says otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// There is a file of this name.
+    /// A file of this name exists.
     #[error("{} is there already, and stays as it is: choose another name", .0.display())]
     Exists(PathBuf),
-    /// It isn't a backup of ours, or its very beginning is damaged.
+    /// The file isn't a backup of this program, or its beginning is damaged.
     #[error("it isn't a backup of Reveille's, or it is damaged at its beginning. Nothing was written")]
     NotOurs,
-    /// It isn't as it was written.
+    /// The contents differ from the manifest.
     #[error("the backup is damaged: {0}. Nothing was written")]
     Damaged(String),
-    /// A newer program made it.
+    /// A newer program created it.
     #[error("a newer version of Reveille made this backup: update this one first. Nothing was written")]
     TooNew,
-    /// There is something where it would be restored to.
+    /// The destination isn't empty.
     #[error("{} isn't empty ({what} is there), so nothing was restored: give another folder with --to", dir.display())]
     NotEmpty {
         /// The workspace.
         dir: PathBuf,
-        /// What is there.
+        /// An existing entry.
         what: String,
     },
-    /// Where files of messages go stands another one, of another database.
+    /// The destination for files of messages holds another database's file of the same name.
     #[error("{} is there, and it isn't this backup's file, so nothing was restored: let MEDIA_DIR name another folder", .0.display())]
     OthersMedia(PathBuf),
-    /// A wake or the bot runs there.
+    /// A wake or the bot is running there.
     #[error("{0} Nothing was restored: stop it first")]
     AtWork(String),
-    /// It doesn't fit.
+    /// The disk has too little room.
     #[error("there is too little room: {} needed in {}, {} free. Nothing was written", disk::size(*needed), dir.display(), disk::size(*free))]
     NoRoom {
-        /// Where.
+        /// The folder.
         dir: PathBuf,
         /// In bytes.
         needed: u64,
@@ -74,46 +74,46 @@ pub enum BackupError {
     /// A file is larger than the format allows.
     #[error("{0} is larger than 8 GiB, which a backup can't hold")]
     TooLarge(String),
-    /// Files changed whenever they were read.
+    /// A file changed during every try to copy it.
     #[error("{0} changed while it was copied, time and again. Try again")]
     Changing(String),
-    /// A wake that was killed left a commit half done, or others commit all the time.
+    /// A killed wake left a commit unfinished, or someone keeps committing.
     #[error("the memory wouldn't stand still, or a commit is half done: let a wake run (`wake --once`), and try again")]
     Restless,
     /// The lock file can't be used.
     #[error("{0}")]
     Lock(#[from] LockError),
-    /// The database.
+    /// The database failed.
     #[error("{0}")]
     Store(#[from] StoreError),
-    /// The memory.
+    /// The memory's repository failed.
     #[error("{0}")]
     Repo(#[from] RepoError),
-    /// The file system.
+    /// The file system failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted action.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl BackupError {
-    /// For `map_err`: names what was tried on what.
+    /// Builds the error for `map_err`, with the attempted action and its object.
     fn io(what: &str, on: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Self {
         let what = format!("{what} {on}");
         move |source| Self::Io { what, source }
     }
 }
 
-/// How the names of private folders begin.
+/// Name prefix of private folders.
 const SCRATCH: &str = ".backup-";
 
-/// A private folder that is gone when this is dropped. It is locked as long as whoever made it lives.
+/// A private temporary folder, removed on drop and locked while its creator lives.
 struct Scratch {
     path: PathBuf,
-    /// Keeps the lock.
+    /// Holds the lock.
     _open: fs::File,
 }
 
@@ -129,7 +129,8 @@ impl Scratch {
         Ok(Self { path, _open: open })
     }
 
-    /// Removes what killed ones left: they hold all of somebody's messages. What can't be removed is another's.
+    /// Removes folders of killed processes, since they contain private messages. Folders that can't be removed belong
+    /// to someone else.
     fn sweep(dir: &Path) {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             let name = entry.file_name();

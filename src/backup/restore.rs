@@ -1,4 +1,4 @@
-//! Reading a backup, which may come from anywhere: to a folder for the moment first, and in its place once all of it is sound.
+//! Reads a backup from any source: first into a temporary folder, and to its destination once everything is verified.
 
 use std::{
     ffi::OsStr,
@@ -28,7 +28,7 @@ use super::{
     sync_folder,
 };
 
-/// What a workspace may hold that something is restored into.
+/// Entries that a workspace may contain before a restore.
 const MAY_BE_THERE: [&str; 9] = [
     SETTINGS,
     "logs",
@@ -41,25 +41,25 @@ const MAY_BE_THERE: [&str; 9] = [
     ".voice-lock",
 ];
 
-/// What was restored.
+/// A restored backup.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct RestoredBackup {
     /// The workspace.
     pub workspace: PathBuf,
-    /// What doesn't go on as if nothing had happened since.
+    /// Items that don't simply continue after the restore.
     pub set_aside: SetAside,
-    /// Whether the settings that were there stand, and those of the backup were left out.
+    /// `true` if existing settings were kept and the backup's were left out.
     pub kept_settings: bool,
-    /// What was in it.
+    /// The contents of the backup.
     pub manifest: BackupManifest,
 }
 
-/// Restores a backup to a folder for the moment beside it, and says what is in it.
+/// Restores a backup into a temporary folder beside it, and returns its contents.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If the backup is damaged or can't be restored.
 pub fn verify(file: &Path, now: DateTime<Utc>) -> Result<(BackupManifest, SetAside), BackupError> {
-    // Git works in another folder.
+    // Git runs in another directory, so the path must be absolute.
     let file = &std::path::absolute(file).map_err(BackupError::io("finding", file.display()))?;
     let scratch = Scratch::beneath(directory_of(file))?;
     let manifest = unpack(file, scratch.path())?;
@@ -67,18 +67,18 @@ pub fn verify(file: &Path, now: DateTime<Utc>) -> Result<(BackupManifest, SetAsi
     Ok((manifest, set_aside))
 }
 
-/// Restores a backup into the workspace of `config`, which must be empty but for settings and logs. All work is stopped there until a
-/// person resumes it.
+/// Restores a backup into the workspace of `config`, which must be empty except for settings and logs. All work is
+/// stopped there until a person resumes it.
 ///
 /// # Errors
-/// What is in the way, or wrong with it.
+/// If something is in the way, or the backup is damaged.
 pub fn restore(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<RestoredBackup, BackupError> {
     let dir = &config.workspace_dir;
     let was_there = dir.is_dir();
     create_private_dirs(dir).map_err(BackupError::io("making", dir.display()))?;
     let restored = restore_into(config, file, now);
     if restored.is_err() && !was_there {
-        // Locks are all that can be left in it.
+        // At most lock files are left in it.
         for path in [config.lock_path(), config.bot_lock_path()] {
             fs::remove_file(path).ok();
         }
@@ -89,7 +89,7 @@ pub fn restore(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Resto
 
 fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<RestoredBackup, BackupError> {
     let dir = &config.workspace_dir;
-    // Nobody begins to work in it meanwhile.
+    // The locks keep wakes and the bot out meanwhile.
     let _wake = lock(&config.lock_path(), "A wake is working there.")?;
     let _bot = lock(&config.bot_lock_path(), "The bot is running there.")?;
     Scratch::sweep(dir);
@@ -108,8 +108,8 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
     let mut names: Vec<_> = fs::read_dir(&ready)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<_, _>>())
         .map_err(BackupError::io("reading", ready.display()))?;
-    // Files of messages first: what stands where they go may be in the way. The database last: without it, and with a memory, nothing
-    // begins to work.
+    // Files of messages move first, since existing files may be in the way. The database moves last: a workspace with a
+    // memory but without a database starts no work.
     let is_elsewhere = |name: &OsStr| config.media_dir != *dir && MEDIA.iter().any(|folder| name == *folder);
     names.sort_by_key(|name| (name == DATABASE, !is_elsewhere(name), name.clone()));
     for name in names.iter().filter(|name| is_elsewhere(name)) {
@@ -132,7 +132,8 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
     Ok(RestoredBackup { workspace: dir.clone(), set_aside, kept_settings, manifest })
 }
 
-/// Refuses where another file stands under the name of one of these: it is another database's. Nothing is copied before.
+/// Fails if a different file exists under one of these names, since it belongs to another database. Runs before
+/// anything is copied.
 fn refuse_others(from: &Path, to: &Path) -> Result<(), BackupError> {
     for entry in fs::read_dir(from).map_err(BackupError::io("reading", from.display()))? {
         let entry = entry.map_err(BackupError::io("reading", from.display()))?;
@@ -141,7 +142,7 @@ fn refuse_others(from: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Whether a file stands there already. Another one under its name is in the way.
+/// Returns `true` if the same file exists already. Fails if a different file has its name.
 fn stands_there(file: &Path, place: &Path) -> Result<bool, BackupError> {
     if !place.exists() {
         return Ok(false);
@@ -150,7 +151,7 @@ fn stands_there(file: &Path, place: &Path) -> Result<bool, BackupError> {
     if read(place)? == read(file)? { Ok(true) } else { Err(BackupError::OthersMedia(place.to_owned())) }
 }
 
-/// Copies files of messages to where all machines see them. Those that are there stay: others may read them.
+/// Copies files of messages to the folder shared by all machines. Existing files stay, since others may read them.
 fn bring(from: &Path, to: &Path) -> Result<(), BackupError> {
     let copying = || BackupError::io("copying", to.display());
     create_private_dirs(to).map_err(copying())?;
@@ -175,7 +176,7 @@ fn lock(path: &Path, who: &str) -> Result<WakeLock, BackupError> {
     })
 }
 
-/// Where the members are, each under its number: no name out of the file is a path here.
+/// Returns the path of an unpacked member, by its number, so that no name from the file is used as a path.
 fn unpacked(scratch: &Path, at: usize) -> PathBuf {
     scratch.join(format!("member-{at}"))
 }
@@ -184,7 +185,7 @@ fn workspace_in(scratch: &Path) -> PathBuf {
     scratch.join("workspace")
 }
 
-/// Checks the whole file, and writes its members into an empty folder.
+/// Verifies the whole file, and writes its members into an empty folder.
 fn unpack(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupError> {
     let io = |error| BackupError::io("reading", file.display())(error);
     let open = fs::File::open(file).map_err(io)?;
@@ -201,11 +202,11 @@ fn unpack(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupError> {
         return Err(BackupError::Damaged("its list isn't as it was written".to_owned()));
     }
     let manifest = BackupManifest::parse(&list)?;
-    // Nothing is compressed: what says that it holds more than the file has is damaged, or lies.
+    // Nothing is compressed, so a manifest with more bytes than the file is damaged or lying.
     if manifest.bytes() > there.len() {
         return Err(BackupError::Damaged("it says that it holds more than it does".to_owned()));
     }
-    // The members, and the memory's history and files once more.
+    // Space for the members, and again for the memory's history and files.
     let needed = manifest.bytes().saturating_mul(2);
     let free = disk::free_bytes(scratch).map_err(BackupError::io("asking for room in", scratch.display()))?;
     if needed > free {
@@ -224,7 +225,7 @@ fn unpack(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupError> {
     Ok(manifest)
 }
 
-/// Makes a workspace of the members, as it will be used.
+/// Builds a usable workspace from the members.
 fn prepare(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Result<SetAside, BackupError> {
     let workspace = workspace_in(scratch);
     make_folder(&workspace)?;

@@ -1,4 +1,4 @@
-//! `bot`: listens on Telegram and stores what comes. `wake` does it under this name; see `src/cli/bot.rs`.
+//! `bot`: listens on Telegram and stores updates. `wake` does the work under this name; see `src/cli/bot.rs`.
 
 mod launcher;
 

@@ -1,4 +1,4 @@
-//! `health`: finds and repairs what crashed. `wake` does it under this name; see `src/cli/health.rs`.
+//! `health`: finds and repairs the traces of crashes. `wake` does the work under this name; see `src/cli/health.rs`.
 
 mod launcher;
 

@@ -1,5 +1,5 @@
-//! `reveille-embedder`: what makes vectors of texts on this machine, for the memory's search. It is a program of its own so that nothing
-//! of it is in those that are started every few minutes, and so that its memory is given back by its end.
+//! `reveille-embedder`: embeds texts on this machine, for the memory's search. A separate program keeps its code out of
+//! the frequently started ones, and its memory is freed at its end.
 
 use std::{
     io::{BufRead as _, Write as _},
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn work(folder: &Path) -> std::io::Result<()> {
-    // What is wrong with the folder is an answer: whoever asks has to know it from a child that was killed.
+    // A broken folder is reported as an answer, so that the caller can tell it from a killed child.
     let encoder = Encoder::open(folder);
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {

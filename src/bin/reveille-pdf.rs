@@ -1,4 +1,4 @@
-//! `reveille-pdf`: the text of a PDF, for `wake`. It is a program of its own, of this crate alone, so that a file that kills it kills
+//! `reveille-pdf`: extracts the text of a PDF, for `wake`. A separate small program, so that a malicious file can crash
 //! nothing else.
 
 use std::{io::Write as _, path::PathBuf, process::ExitCode};
@@ -20,7 +20,7 @@ struct Arguments {
 #[expect(clippy::print_stderr, reason = "it has nothing of the library")]
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // Some systems know no such bound; the time is bounded all the same.
+    // Some systems lack this limit; the caller's time limit applies in any case.
     let bound = Rlimit { current: Some(MAX_MEMORY_BYTES), maximum: getrlimit(Resource::As).maximum };
     setrlimit(Resource::As, bound).ok();
     match answer(&arguments) {

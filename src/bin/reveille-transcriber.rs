@@ -1,5 +1,5 @@
-//! `reveille-transcriber`: understands speech, for `bot`. It is a program of its own, of this crate alone, so that nothing of a speech
-//! engine is in those that stay, and so that its memory is given back by its end.
+//! `reveille-transcriber`: recognises speech, for `bot`. A separate small program keeps the speech engine out of the
+//! long-running ones, and its memory is freed at its end.
 
 use std::{
     io::{self, BufRead as _, Write as _},

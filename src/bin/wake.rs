@@ -1,4 +1,4 @@
-//! `wake`, which is also `bot` and `health` when it is called so; see [`reveille::cli::main`].
+//! `wake`, which also acts as `bot` and `health` under those names; see [`reveille::cli::main`].
 
 fn main() -> std::process::ExitCode {
     reveille::cli::main()

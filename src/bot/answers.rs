@@ -1,6 +1,5 @@
 //! Sends the bot's messages, mostly answers to commands. Runs beside the polling, so that a slow send doesn't delay
-//! incoming
-//! messages, and takes the chats in turn, so that a flood of commands in one chat doesn't delay the others.
+//! incoming messages, and takes the chats in turn, so that a flood of commands in one chat doesn't delay the others.
 
 use tokio::sync::{mpsc, watch};
 
@@ -15,8 +14,8 @@ pub(super) const MAX_WAITING: usize = 64;
 /// Maximum messages among which the next is chosen. Further batches stay in the channel.
 const MAX_DUE: usize = 1_000;
 
-/// Sends the answers. Ends with the sender of `to_send`, or shortly after that of `is_running`. The next wake
-/// delivers unsent ones.
+/// Sends the answers. Ends with the sender of `to_send`, or shortly after that of `is_running`. The next wake delivers
+/// unsent ones.
 pub(super) async fn send(
     outside: BotContext<'_>,
     outbox: Store,

@@ -48,8 +48,8 @@ impl Asked {
     }
 }
 
-/// Reads a batch. The next offset is the last id + 1 rather than the highest, since ids can restart lower. `None` if
-/// it is empty.
+/// Reads a batch. The next offset is the last id + 1 rather than the highest, since ids can restart lower. `None` if it
+/// is empty.
 pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redactor: &Redactor) -> Option<Reading> {
     let mut reading = Reading {
         batch: Batch { bot_id, next_offset: updates.last()?.update_id.saturating_add(1), ..Batch::default() },

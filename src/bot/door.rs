@@ -1,6 +1,5 @@
 //! Tracks who may speak while the bot runs. Changes by pairing and unpairing take effect with the next batch. As long
-//! as nobody may
-//! speak, a code in the terminal invites.
+//! as nobody may speak, a code in the terminal invites.
 
 use std::{io::Write as _, time::Duration};
 
@@ -88,8 +87,7 @@ pub(super) fn offer(
 }
 
 /// Prints for the person at the terminal, or for those who may read the log in stderr. It ignores the log level:
-/// without the code,
-/// nobody can start.
+/// without the code, nobody can start.
 fn show(text: &str) {
     writeln!(std::io::stderr().lock(), "\n{text}\n").ok();
 }

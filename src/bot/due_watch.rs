@@ -34,8 +34,8 @@ pub struct DueWatch {
 }
 
 impl DueWatch {
-    /// Creates a watch that hasn't looked yet. `shown_as` is the program to announce; of several such watches, only
-    /// one is active.
+    /// Creates a watch that hasn't looked yet. `shown_as` is the program to announce; of several such watches, only one
+    /// is active.
     pub fn new(reason: &'static str, shown_as: Option<Starting>) -> Self {
         Self {
             reason,

@@ -8,8 +8,8 @@ use reveille_base::{types::ChatRef, words::local_day_and_time};
 use reveille_config::Config;
 use reveille_store::{KEPT_BY_CHANNEL, NewOutgoing};
 
-/// Builds the notices: one for the owner, and one for each allowed private chat in `heard`. Their messages may be
-/// lost as well.
+/// Builds the notices: one for the owner, and one for each allowed private chat in `heard`. Their messages may be lost
+/// as well.
 pub(super) fn notices(
     config: &Config,
     bot_id: i64,

@@ -148,10 +148,8 @@ pub enum BotEnd {
 }
 
 /// Runs until `stop` becomes `true` or the owner asks for a restart; [`BotMode::Turn`] ends by itself. `wake` is the
-/// program to
-/// start when something is due, by default the sibling of this executable. `transcriber` is a program that replaces
-/// the built-in
-/// speech model.
+/// program to start when something is due, by default the sibling of this executable. `transcriber` is a program that
+/// replaces the built-in speech model.
 ///
 /// # Errors
 /// Only failures that a retry can't mend. All others are retried for ever and reported once.
@@ -227,9 +225,8 @@ pub fn cannot_restart(config: &Config, clock: &dyn Clock, why: &str) {
 }
 
 /// Takes the lock and opens the store. A polling bot retries for ever if the database can't be used, and tells the
-/// owner without the
-/// database: a service manager would restart an exiting bot a few times and then give up silently. `None` if asked to
-/// end meanwhile.
+/// owner without the database: a service manager would restart an exiting bot a few times and then give up silently.
+/// `None` if asked to end meanwhile.
 async fn open_patiently(
     outside: BotContext<'_>,
     stop: &mut watch::Receiver<bool>,

@@ -1,6 +1,5 @@
-//! Decides when to start a wake: a synchronous, total function of events. It knows no store, process or clock. The
-//! loop in `run`
-//! passes in the events with the time, and carries out the decisions.
+//! Decides when to start a wake: a synchronous, total function of events. It knows no store, process or clock. The loop
+//! in `run` passes in the events with the time, and carries out the decisions.
 //!
 //! Times are durations since the start of the bot, on a monotonic clock.
 
@@ -10,8 +9,8 @@ use std::{collections::BTreeSet, time::Duration};
 const BURST_GAP: Duration = Duration::from_millis(400);
 /// Maximum wait of a message for the rest of its burst.
 const BURST_MAX: Duration = Duration::from_secs(1);
-/// How often to look at the store without another reason. Messages and reminders also come from elsewhere, and the
-/// wall clock can jump.
+/// How often to look at the store without another reason. Messages and reminders also come from elsewhere, and the wall
+/// clock can jump.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// How often to look while a wake of another starter runs.
 const LOOK_WHILE_HELD: Duration = Duration::from_secs(3);

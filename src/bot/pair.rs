@@ -1,6 +1,5 @@
-//! `bot pair`: offers a code from another terminal for the running bot. Both share only the store: this process
-//! stores the code's
-//! hash and waits for someone to use it.
+//! `bot pair`: offers a code from another terminal for the running bot. Both share only the store: this process stores
+//! the code's hash and waits for someone to use it.
 
 use std::time::Duration;
 

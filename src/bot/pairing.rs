@@ -1,6 +1,5 @@
 //! Pairing: whoever sends the bot the one-time code from its terminal may speak from then on. Until someone may, the
-//! bot hears nobody.
-//! A wrong code gets the same silence as any stranger.
+//! bot hears nobody. A wrong code gets the same silence as any stranger.
 //!
 //! A code has forty random bits, lives for ten minutes and allows a few wrong guesses. Only its hash is stored.
 
@@ -58,8 +57,8 @@ impl Code {
         signs.collect::<Option<Vec<u8>>>()?.try_into().ok().map(Self)
     }
 
-    /// Returns the hash to store. Codes are compared by hash, so that timing reveals nothing, and each bot has its
-    /// own hashes.
+    /// Returns the hash to store. Codes are compared by hash, so that timing reveals nothing, and each bot has its own
+    /// hashes.
     pub fn hash(&self, bot_id: i64) -> String {
         let text = format!("reveille pairing {bot_id} {self}");
         hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
@@ -82,8 +81,8 @@ impl fmt::Display for Code {
 /// The effect of a batch on pairing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tries {
-    /// Number of the batch's updates to take now, up to the one that pairs. Later messages of its sender come again
-    /// and are heard.
+    /// Number of the batch's updates to take now, up to the one that pairs. Later messages of its sender come again and
+    /// are heard.
     pub(super) taken: usize,
     /// The person who paired.
     pub(super) pairs: Option<NewPaired>,

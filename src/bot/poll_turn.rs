@@ -1,9 +1,8 @@
 //! Decides whose bot polls if several machines share a memory: the holder of the bot's lease, so that Telegram never
 //! sees two.
 //!
-//! A thread beside the loop keeps the lease. The loop polls during its term and abandons a poll at the end of the
-//! term. Results that
-//! arrive later are ignored: they are unconfirmed, so the next poller gets them.
+//! A thread beside the loop keeps the lease. The loop polls during its term and abandons a poll at the end of the term.
+//! Results that arrive later are ignored: they are unconfirmed, so the next poller gets them.
 
 use std::{sync::Arc, time::Duration};
 

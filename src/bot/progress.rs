@@ -2,10 +2,8 @@
 //! is there.
 //!
 //! The text is derived from the cycle's journal, by comparing the plan with the finished calls. [`Pace`] decides when
-//! to send it.
-//! The line is no answer: it is silent, never sent twice, and nothing depends on it. Others may have influenced the
-//! plan, so the
-//! line contains no links.
+//! to send it. The line is no answer: it is silent, never sent twice, and nothing depends on it. Others may have
+//! influenced the plan, so the line contains no links.
 
 use std::{cell::RefCell, path::Path, time::Duration};
 
@@ -257,8 +255,7 @@ fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>, StoreError> {
 }
 
 /// Deletes all lines except that of the running cycle. The next wake retries failed deletions. If Telegram asks for a
-/// pause, its end
-/// is stored in `not_before` and nothing is deleted until then.
+/// pause, its end is stored in `not_before` and nothing is deleted until then.
 async fn take_away(
     channel: &dyn Presence,
     store: &RefCell<Store>,

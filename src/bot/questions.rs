@@ -2,8 +2,7 @@
 //! decided it.
 //!
 //! The decision was made in the transaction that stored the press. Showing it is a courtesy: it is retried as long as
-//! it may succeed, and
-//! nothing depends on it. While Telegram asks for a pause, nothing is shown.
+//! it may succeed, and nothing depends on it. While Telegram asks for a pause, nothing is shown.
 
 use std::cell::RefCell;
 
@@ -63,8 +62,7 @@ pub(super) async fn show(
             }
         };
         // The end of a wake may have decided something too, such as expired questions. Presses come first, so that a
-        // waiting press is still
-        // answered when the bot ends.
+        // waiting press is still answered when the bot ends.
         tokio::select! {
             biased;
             tap = taps.recv() => match tap {

@@ -24,8 +24,7 @@ pub(super) struct Acknowledgement {
 }
 
 /// Returns the last message to the assistant of each chat. Messages between people in a group don't count, and a
-/// command gets an
-/// answer instead.
+/// command gets an answer instead.
 pub(super) fn of(messages: &[NewIncoming]) -> Vec<Acknowledgement> {
     let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
     let last: BTreeMap<ChatRef, i64> =

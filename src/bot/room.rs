@@ -1,6 +1,5 @@
-//! Watches the free disk space. Below the reserve the bot stops fetching and tells the owner once; it still answers
-//! and delivers stored
-//! messages. Telegram keeps new messages for a day.
+//! Watches the free disk space. Below the reserve the bot stops fetching and tells the owner once; it still answers and
+//! delivers stored messages. Telegram keeps new messages for a day.
 
 use std::time::Duration;
 
@@ -117,8 +116,8 @@ fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateT
     )
 }
 
-/// The notice that the disk has room again. `gap` reports lost messages with the first poll, if the shortage took
-/// that long.
+/// The notice that the disk has room again. `gap` reports lost messages with the first poll, if the shortage took that
+/// long.
 fn plenty(free_bytes: u64) -> String {
     let free = size(free_bytes);
     format!("My disk has room again ({free}), so I'm fetching messages again, oldest first.")

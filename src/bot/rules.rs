@@ -1,6 +1,5 @@
-//! Adds and removes rules as ordered by a button or a command. This follows the transaction that stored the order,
-//! and repeats until it
-//! succeeds.
+//! Adds and removes rules as ordered by a button or a command. This follows the transaction that stored the order, and
+//! repeats until it succeeds.
 
 use chrono::{DateTime, Utc};
 
@@ -10,8 +9,8 @@ use reveille_cycle::standing;
 use reveille_policy::amend::TIME;
 use reveille_store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap};
 
-/// Builds the message that shows a rule after a press on "Always allow this", keyed by the question's nonce. `None`
-/// for other buttons.
+/// Builds the message that shows a rule after a press on "Always allow this", keyed by the question's nonce. `None` for
+/// other buttons.
 pub(super) fn shown(
     store: &Store,
     tap: &Tap,

@@ -256,8 +256,7 @@ impl<'a> Bot<'a> {
     }
 
     /// Confirms all kept updates, so that the next machine's poll doesn't get them again. Updates in the answer are
-    /// ignored and stay
-    /// unconfirmed.
+    /// ignored and stay unconfirmed.
     async fn confirm(&self) {
         if let Some(offset) = self.offset.filter(|_| self.source.turn.is_shared() && self.source.turn.is_ours()) {
             let confirming = self.outside.telegram.get_updates(Some(offset), 1, 0);
@@ -265,9 +264,8 @@ impl<'a> Bot<'a> {
         }
     }
 
-    /// Handles a database file that was moved or replaced: saves the open contents, tells the owner directly, and
-    /// ends the bot. If saving
-    /// fails for a temporary reason, the bot stays and confirms nothing.
+    /// Handles a database file that was moved or replaced: saves the open contents, tells the owner directly, and ends
+    /// the bot. If saving fails for a temporary reason, the bot stays and confirms nothing.
     async fn leave(&mut self, how: Displaced) -> Result<PollRequest, BotError> {
         let path = workspace::saved_at(self.store.path(), self.outside.clock.now());
         let saved = match self.store.save_to(&path) {

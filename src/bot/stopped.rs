@@ -1,9 +1,8 @@
-//! Tells a chat that its messages wait because all work or that chat was stopped. Otherwise a forgotten stop looks
-//! like a dead bot.
+//! Tells a chat that its messages wait because all work or that chat was stopped. Otherwise a forgotten stop looks like
+//! a dead bot.
 //!
-//! The bot adds the answer in the transaction that stores the messages: at the first message after the stop, and at
-//! the first of each
-//! day.
+//! The bot adds the answer in the transaction that stores the messages: at the first message after the stop, and at the
+//! first of each day.
 
 use std::collections::BTreeMap;
 

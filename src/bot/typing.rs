@@ -10,8 +10,8 @@ use reveille_store::wake_lock;
 
 /// Telegram shows the indicator for up to five seconds.
 const SHOW_EVERY: Duration = Duration::from_secs(4);
-/// How often the lock file is read while a wake runs. It names a chat some time after the start, and changes with
-/// each cycle.
+/// How often the lock file is read while a wake runs. It names a chat some time after the start, and changes with each
+/// cycle.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Shows the indicator until the sender of `is_running` is dropped.

@@ -189,8 +189,7 @@ pub(super) fn rule(config: &Config, approval: &Approval) -> Option<String> {
 }
 
 /// Adds the rule of a question and allows its action. `Ok(false)` if someone else has decided it; then nothing is
-/// added. The inner error is a
-/// message for the person.
+/// added. The inner error is a message for the person.
 pub(super) fn add_rule(
     config: &Config,
     store: &mut Store,

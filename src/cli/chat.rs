@@ -1,10 +1,8 @@
-//! `wake chat`: a conversation in a terminal. Messages enter the queue like any others. The answering wake runs in
-//! this process, or the
-//! chat waits for another process's wake.
+//! `wake chat`: a conversation in a terminal. Messages enter the queue like any others. The answering wake runs in this
+//! process, or the chat waits for another process's wake.
 //!
 //! `editor` reads lines, `files` finds paths in them, `steps` shows a cycle's actions, `pause` handles Ctrl-C. From a
-//! pipe, each line is
-//! a message: no path is opened, nothing is asked, and answers are printed unchanged.
+//! pipe, each line is a message: no path is opened, nothing is asked, and answers are printed unchanged.
 
 mod editor;
 mod files;

@@ -229,8 +229,7 @@ fn keep(context: Context<'_>, run: &KeptRun, total: &mut Total) -> bool {
 }
 
 /// Reports a model's possible cost, and returns the maximum cost of one request without its prompt, in US dollars.
-/// Returns an exit code if
-/// the model can't be used.
+/// Returns an exit code if the model can't be used.
 fn least_usd(context: Context<'_>, name: &str, cases: usize) -> Result<f64, ExitCode> {
     if is_free(name) {
         return Ok(0.0);

@@ -1,5 +1,5 @@
-//! Many assistants: manages them (`wake fleet`), runs their turns (`wake --fleet`), and receives their Telegram
-//! updates (`bot --webhook`).
+//! Many assistants: manages them (`wake fleet`), runs their turns (`wake --fleet`), and receives their Telegram updates
+//! (`bot --webhook`).
 
 use std::{
     num::NonZeroU32,

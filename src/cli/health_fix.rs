@@ -1,6 +1,5 @@
 //! `health check --fix`: applies the remedies that the checks propose. Safe ones run at once. The others need a yes
-//! from someone at a
-//! terminal; elsewhere they are only listed with their commands.
+//! from someone at a terminal; elsewhere they are only listed with their commands.
 
 use std::{
     fs::{self, Permissions},

@@ -1,6 +1,5 @@
 //! `wake init`: asks for settings, checks each answer at once, and writes all settings at the end. Then it pairs, and
-//! starts a first
-//! conversation. `setup` defines the questions and checks; this module is the terminal side.
+//! starts a first conversation. `setup` defines the questions and checks; this module is the terminal side.
 
 mod after;
 mod ask;
@@ -252,8 +251,8 @@ impl Wizard {
         self.after(is_new, has_new_names).await
     }
 
-    /// Writes after a yes, and returns `true` if there was one. A failure is asked again, so that a full disk loses
-    /// no answers.
+    /// Writes after a yes, and returns `true` if there was one. A failure is asked again, so that a full disk loses no
+    /// answers.
     async fn write_when_told(&mut self) -> Result<bool, Ended> {
         let mut question = "Write this? [Y/n] ";
         loop {

@@ -1,6 +1,5 @@
 //! `wake install`: has the system start the programs, tries them, and uninstalls them again. Run by a newer build, it
-//! upgrades, and
-//! falls back to the previous build if the new one fails (`setup/install/versions`, `trial`).
+//! upgrades, and falls back to the previous build if the new one fails (`setup/install/versions`, `trial`).
 
 mod trial;
 

@@ -2,8 +2,7 @@
 //! masked on output.
 //!
 //! Known secrets are redacted where they are logged. This mask covers the rest, such as library errors and output of
-//! child processes.
-//! Files are opened only for a first line, so an idle wake pays nothing.
+//! child processes. Files are opened only for a first line, so an idle wake pays nothing.
 
 use std::{
     fmt,
@@ -137,8 +136,8 @@ impl FormatTime for At {
     }
 }
 
-/// Formats a span's fields for files. A separate type, since the formatted fields of a terminal are cached by type
-/// and contain colours.
+/// Formats a span's fields for files. A separate type, since the formatted fields of a terminal are cached by type and
+/// contain colours.
 struct Plainly(DefaultFields);
 
 impl<'w> FormatFields<'w> for Plainly {

@@ -1,6 +1,5 @@
 //! Entry points of the programs: parse arguments, connect the parts, return an exit code. The work is done elsewhere.
-//! `wake`, `bot` and
-//! `health` are one file: [`main`] runs the program whose name it was called by.
+//! `wake`, `bot` and `health` are one file: [`main`] runs the program whose name it was called by.
 //!
 //! stdout is for data, stderr for people and logs. With `--json`, stdout is one document, or one per line for lists.
 
@@ -188,8 +187,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 }
 
 /// Becomes `true` when SIGTERM or SIGINT asks the process to end. A separate thread listens, because the main thread
-/// may be blocked by
-/// git or a sync.
+/// may be blocked by git or a sync.
 fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
     let (sender, receiver) = watch::channel(false);
     hear(sender)?;

@@ -1,6 +1,5 @@
 //! The only module that writes to standard output and standard error. So a temporary line never gets between other
-//! lines, and write errors
-//! are reported once, at the end.
+//! lines, and write errors are reported once, at the end.
 
 use std::{
     io::{self, ErrorKind, IsTerminal as _, Write},

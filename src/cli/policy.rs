@@ -1,6 +1,5 @@
-//! `wake policy`: shows the policy in force, and judges shell commands for this machine without running them. It
-//! writes nothing and reads
-//! an existing database only. It finds out if there is a sandbox as a wake does.
+//! `wake policy`: shows the policy in force, and judges shell commands for this machine without running them. It writes
+//! nothing and reads an existing database only. It finds out if there is a sandbox as a wake does.
 
 use std::{
     io::{BufRead, Read as _},
@@ -324,8 +323,8 @@ fn no_sandbox(shelter: &Shelter) -> Option<String> {
     }
 }
 
-/// Returns the folders that tainted cycles have written to. Without a database there are none, and this command
-/// creates none.
+/// Returns the folders that tainted cycles have written to. Without a database there are none, and this command creates
+/// none.
 fn tainted_writes(config: &Config) -> Vec<(PathBuf, DateTime<Utc>)> {
     let has_store = config.db_path().exists();
     let store = has_store.then(|| cycle::open_store(config).ok()).flatten();

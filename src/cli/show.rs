@@ -1,6 +1,5 @@
 //! Shows the results of a wake: rendered on a terminal, unchanged elsewhere, or as JSON. Unseen texts wait, and a
-//! desktop notification
-//! hints at them.
+//! desktop notification hints at them.
 
 use std::process::ExitCode;
 
@@ -182,9 +181,8 @@ pub(super) fn print_page(config: &Config, text: &str) {
     out::print_exactly(&format!("{}\n", on_page(config, text.trim_end())));
 }
 
-/// Sends desktop notifications about texts that wait in the terminal, and about reminders and questions in the
-/// owner's chat. Failures
-/// are ignored; the texts still wait.
+/// Sends desktop notifications about texts that wait in the terminal, and about reminders and questions in the owner's
+/// chat. Failures are ignored; the texts still wait.
 pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), StoreError> {
     if !context.config.has_desktop {
         return Ok(());

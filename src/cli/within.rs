@@ -1,6 +1,5 @@
 //! `wake` as a helper inside a sandbox, without settings: the launcher that applies the sandbox rules a second time,
-//! the forwarder to the
-//! proxy, and the launcher of an assistant's box.
+//! the forwarder to the proxy, and the launcher of an assistant's box.
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 

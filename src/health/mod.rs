@@ -1,10 +1,8 @@
 //! Finds problems, and repairs those that can be repaired safely.
 //!
-//! Each check in `checks` has two steps: looking gathers facts, and judging is a pure function of them. All checks
-//! run, and a failing one
-//! stops no other. Looking writes nothing. Repairs follow under the wake lock, so never beside a wake. Each looks
-//! again before it acts, and
-//! leaves a note that the next wake writes into the memory.
+//! Each check in `checks` has two steps: looking gathers facts, and judging is a pure function of them. All checks run,
+//! and a failing one stops no other. Looking writes nothing. Repairs follow under the wake lock, so never beside a
+//! wake. Each looks again before it acts, and leaves a note that the next wake writes into the memory.
 
 mod about;
 pub mod bundle;
@@ -132,8 +130,8 @@ pub fn glance(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Healt
     run(config, redactor, now, (CheckMode::Glance, false))
 }
 
-/// Repairs the problems that a [`glance`] finds. It takes the wake lock, so a running wake is left alone. A bot may
-/// run at the same time.
+/// Repairs the problems that a [`glance`] finds. It takes the wake lock, so a running wake is left alone. A bot may run
+/// at the same time.
 pub fn repair(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
     run(config, redactor, now, (CheckMode::Repair, false))
 }

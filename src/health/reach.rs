@@ -1,8 +1,6 @@
-//! Asks other servers: if Telegram accepts the token and delivers messages to us, and if the model can be reached.
-//! Only configured servers
-//! are asked, in parallel, each with a short time limit. Asking is free and changes nothing. An unknown answer is no
-//! problem: a network that
-//! is down doesn't mean wrong settings.
+//! Asks other servers: if Telegram accepts the token and delivers messages to us, and if the model can be reached. Only
+//! configured servers are asked, in parallel, each with a short time limit. Asking is free and changes nothing. An
+//! unknown answer is no problem: a network that is down doesn't mean wrong settings.
 
 use std::time::{Duration, Instant};
 

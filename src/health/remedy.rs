@@ -1,6 +1,5 @@
 //! Actions of `health check --fix` besides the built-in repairs. Safe ones run at once; a person is asked for the
-//! others. The program carries
-//! them out (`cli/health_fix`).
+//! others. The program carries them out (`cli/health_fix`).
 
 use std::path::{Path, PathBuf};
 

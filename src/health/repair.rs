@@ -1,5 +1,5 @@
-//! Repairs under the wake lock and its fence. Each repair looks again before it acts, since a problem seen without
-//! the lock may be gone.
+//! Repairs under the wake lock and its fence. Each repair looks again before it acts, since a problem seen without the
+//! lock may be gone.
 
 use reveille_base::{clock::FixedClock, process::Identity};
 use reveille_cycle as cycle;
@@ -95,9 +95,8 @@ impl RepairTools<'_> {
         Some(FencedStore::new(store, *fence, &self.clock))
     }
 
-    /// Opens the database for writing and takes the fence; never creates a database. Records a killed wake's cycle
-    /// from the lock file before
-    /// the line is overwritten.
+    /// Opens the database for writing and takes the fence; never creates a database. Records a killed wake's cycle from
+    /// the lock file before the line is overwritten.
     fn claim(&mut self, me: &Identity, lock: &mut WakeLock) -> Result<(), Trouble> {
         if matches!(self.scene.store(), Ok(Some(_))) {
             let mut store = database::open(self.scene.config)?;

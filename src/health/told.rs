@@ -1,6 +1,6 @@
 //! Remembers the findings that `health check --quiet` has reported. cron mails all output, and nobody reads the same
-//! trouble every quarter of
-//! an hour. A finding is reported when it appears, and again if it has been gone or has become worse.
+//! trouble every quarter of an hour. A finding is reported when it appears, and again if it has been gone or has become
+//! worse.
 
 use std::{collections::BTreeSet, io, path::Path};
 

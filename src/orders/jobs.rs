@@ -1,4 +1,4 @@
-//! Standing jobs by a person's own order: what there is, a run now, and rest.
+//! Orders about standing jobs without a model: list them, run one now, pause and resume.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
@@ -18,56 +18,56 @@ use reveille_tools::Documents;
 
 use super::OrderError;
 
-/// How much of an output is listed, in characters.
+/// Maximum listed characters of an output.
 const MAX_OUTPUT_CHARS: usize = 160;
 
-/// A job as it is listed. The names are relied on.
+/// A listed job. Scripts rely on the JSON names.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ListedJob {
-    /// Its name.
+    /// The job's name.
     pub name: String,
-    /// `active`, `paused`, `over` (its one time has been) or `damaged`.
+    /// `active`, `paused`, `over` (its only time has passed) or `damaged`.
     pub state: &'static str,
-    /// When it runs, as its file says.
+    /// The times, as written in the file.
     pub when: Option<String>,
-    /// When it runs next.
+    /// Time of the next run.
     pub next_at: Option<DateTime<Utc>>,
-    /// What it looks at, as its file says.
+    /// The gate, as written in the file.
     pub gate: Option<String>,
-    /// Whether a model works on it.
+    /// `true` if a model works on it.
     pub has_model: bool,
-    /// Runs that failed in a row.
+    /// Number of failed runs in a row.
     pub failures: u32,
-    /// Why it isn't run, or why its last run failed.
+    /// The reason why it isn't run, or why its last run failed.
     pub problem: Option<String>,
 }
 
-/// A run as it is listed. The names are relied on.
+/// A listed run. Scripts rely on the JSON names.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ListedRun {
-    /// Its number.
+    /// The run's number.
     pub id: i64,
-    /// The job.
+    /// The job's name.
     pub job: String,
-    /// When it began.
+    /// Time of the start.
     pub started_at: Option<DateTime<Utc>>,
-    /// The time that it was due, on the wall clock; none: it was asked for.
+    /// The planned wall time. `None` if a person asked for the run.
     pub slot: Option<NaiveDateTime>,
-    /// How it stands.
+    /// The state.
     pub state: JobState,
-    /// The wake that did it.
+    /// The wake that ran it.
     pub wake: Option<String>,
-    /// What it came to.
+    /// The result.
     pub output: Option<String>,
 }
 
-/// The jobs as their files say now.
+/// Reads the jobs from their files.
 pub fn read(documents: &Documents, now: DateTime<Tz>) -> Jobs {
     let paths: Vec<String> = documents.list().into_iter().filter(|path| is_job(path)).collect();
     Jobs::collect(&paths, |path| documents.text(path), now)
 }
 
-/// All jobs, by name; those that aren't understood last.
+/// Lists all jobs by name, with the damaged ones last.
 pub fn listed(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob> {
     let one = |job: &Job| {
         let row = rows.iter().find(|row| row.name == job.name);
@@ -101,7 +101,7 @@ pub fn listed(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob>
     jobs.usable.iter().map(one).chain(damaged).collect()
 }
 
-/// As Markdown.
+/// Renders the jobs as Markdown.
 pub fn text(listed: &[ListedJob], tz: Tz) -> String {
     let line = |job: &ListedJob| {
         let mut parts = Vec::new();
@@ -125,7 +125,7 @@ pub fn text(listed: &[ListedJob], tz: Tz) -> String {
     }
 }
 
-/// Its runs, for JSON. `rows` are the jobs that there are now.
+/// Lists runs for JSON. `rows` are the current jobs.
 pub fn runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
     let one = |run: JobRun| ListedRun {
         id: run.id,
@@ -142,8 +142,8 @@ pub fn runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
     runs.into_iter().map(one).collect()
 }
 
-/// The wall time of a run's slot, of which only the key is kept: UTC for an interval, else the wall time itself. The job may be
-/// gone or have another rule by now, so a reading by which the run would have begun before it was due gives way.
+/// Reconstructs the wall time of a run's slot from its key, which is UTC for an interval and else the wall time. The
+/// job may be gone or changed by now, so a reading is rejected if the run would have started before it was due.
 fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTime<Utc>>, tz: Tz) -> NaiveDateTime {
     let tz = row.map_or(tz, |row| row.zone(tz));
     let (civil, counted) = (schedule::resolve(key, tz), Slot::of_instant(key.and_utc(), tz));
@@ -151,7 +151,7 @@ fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTi
     let readings = match row.map(is_interval) {
         Some(true) => [counted, civil],
         Some(false) => [civil, counted],
-        // A run begins soon after it was due.
+        // A run starts soon after its due time.
         None if counted.at > civil.at => [counted, civil],
         None => [civil, counted],
     };
@@ -159,7 +159,7 @@ fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTi
     readings.iter().find(has_come).or(readings.first()).map_or(key, |slot| slot.civil)
 }
 
-/// The same as Markdown.
+/// Renders the runs as Markdown.
 pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
     let line = |run: &ListedRun| {
         let at = run.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| local(at, tz));
@@ -179,20 +179,20 @@ pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
     if runs.is_empty() { "No runs yet.".to_owned() } else { runs.iter().map(line).collect::<Vec<_>>().join("\n") }
 }
 
-/// Has a job run with the next wake, whatever is planned.
+/// Orders a run of the job with the next wake, independent of its plan.
 ///
 /// # Errors
-/// There is no such job, or it isn't understood.
+/// If the job doesn't exist or is damaged.
 pub fn ask(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>) -> Result<String, OrderError> {
     known(jobs, name)?;
     store.ask_for_job(name, now)?;
     Ok(format!("The job {name} runs with the next wake: `wake --once` starts one."))
 }
 
-/// Lets a job rest, or takes it up again. That is a commit of the person's own.
+/// Pauses or resumes a job, as a commit of the person.
 ///
 /// # Errors
-/// There is no such job, or its file can't be written.
+/// If the job doesn't exist, or its file can't be written.
 pub fn pause(hand: &mut Hand<'_>, now: DateTime<Tz>, name: &str, is_paused: bool) -> Result<String, OrderError> {
     let edits = hand.commit_edits()?;
     let documents = Documents::new(hand.repo.root(), Vec::new());
@@ -217,7 +217,7 @@ pub fn pause(hand: &mut Hand<'_>, now: DateTime<Tz>, name: &str, is_paused: bool
     })
 }
 
-/// The job of this name.
+/// Finds the job of this name.
 fn known(jobs: &Jobs, name: &str) -> Result<Job, OrderError> {
     if let Some(job) = jobs.get(name) {
         return Ok(job.clone());

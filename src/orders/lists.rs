@@ -1,4 +1,4 @@
-//! The lists of tasks as people read them: what is in hand and what waits, with the numbers that name them. Pure.
+//! Renders the task lists for people: active and waiting tasks, with the numbers that name them. Pure.
 
 use chrono::NaiveDate;
 
@@ -14,56 +14,56 @@ use reveille_memory::{
 use reveille_store::ShownTask;
 use reveille_tools::also_written;
 
-/// From so many days on it is said that a task was left alone.
+/// Days without work after which a task is marked as untouched.
 const QUIET_DAYS: i64 = 2;
-/// How much of a title or a next step is shown, in characters.
+/// Maximum displayed characters of a title or a next step.
 const MAX_CHARS: usize = 100;
 
-/// How the lists are shown.
+/// Display options of the lists.
 #[derive(Debug, Clone, Copy)]
 pub struct ListLooks<'a> {
-    /// Tasks that each list shows at most.
+    /// Maximum tasks per list.
     pub most: usize,
-    /// What stands where there is none.
+    /// Text for empty lists.
     pub none: &'a str,
 }
 
-/// A task of a list. As JSON the names are relied on.
+/// A listed task. Scripts rely on the JSON names.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ListedTask {
-    /// Its number in the list that is shown.
+    /// The number in the displayed list.
     pub number: usize,
     /// `active` or `backlog`.
     pub list: &'static str,
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// Its status, as written.
+    /// The status, as written.
     pub status: Option<String>,
-    /// When it was last worked on.
+    /// Day of the last work on it.
     pub touched: Option<NaiveDate>,
-    /// Days since.
+    /// Days since that day.
     pub quiet_days: Option<i64>,
     /// The next step.
     pub next: Option<String>,
-    /// When the next step is the assistant's own.
+    /// Time when the assistant takes the next step itself.
     pub at: Option<String>,
-    /// Until when a person wants it done.
+    /// The person's deadline.
     pub due: Option<String>,
-    /// The same as people say it, where it is a day: "due tomorrow".
+    /// The deadline in words such as "due tomorrow", if it is a day.
     #[serde(skip)]
     pub due_words: Option<String>,
-    /// Whether it is to be done today, or should have been.
+    /// `true` if it is due today or overdue.
     pub is_due: bool,
-    /// How much it matters.
+    /// The priority, as written.
     pub priority: Option<String>,
-    /// The project that it is a part of.
+    /// The project.
     pub project: Option<String>,
-    /// The chat that it belongs to, if not the owner.
+    /// The owning chat, if it isn't the owner's.
     #[serde(rename = "chat_id")]
     pub chat: Option<ChatRef>,
 }
 
-/// The open tasks of both lists, numbered as [`text`] numbers them when all are shown.
+/// Lists the open tasks of both lists, with the numbers of [`text`] when nothing is cut.
 pub fn listed(active: &TaskList, backlog: &TaskList, today: NaiveDate) -> Vec<ListedTask> {
     let own = |task: &Task, key: &str| task.get(key).map(str::to_owned);
     let lists = [("active", active), ("backlog", backlog)];
@@ -91,7 +91,7 @@ fn open(list: &TaskList) -> Vec<Task> {
     list.tasks().iter().filter(|task| !task.is_done()).cloned().collect()
 }
 
-/// The lists as Markdown, and which task each number of it stands for.
+/// Renders the lists as Markdown, and returns the task behind each number.
 pub fn text(active: &TaskList, backlog: &TaskList, today: NaiveDate, looks: ListLooks<'_>) -> (String, Vec<ShownTask>) {
     let lists = [(memory::ACTIVE, active), (memory::BACKLOG, backlog)];
     let also: String = lists.iter().filter_map(|(path, list)| also_written(path, &list.prose())).collect();
@@ -111,7 +111,7 @@ pub fn text(active: &TaskList, backlog: &TaskList, today: NaiveDate, looks: List
             more => format!("{}\n\nand {more} more", lines.join("\n")),
         }
     };
-    // The owner sees those of other chats, too, each of which has room for as many.
+    // The owner also sees other chats' tasks, and each chat has its own limit.
     let of = if active.len() > MAX_ACTIVE_TASKS { String::new() } else { format!(" of {MAX_ACTIVE_TASKS}") };
     let in_hand = (!active.is_empty())
         .then(|| format!("**In hand** ({}{of}):\n{}", active.len(), lines(memory::ACTIVE, &active)));
@@ -122,7 +122,7 @@ pub fn text(active: &TaskList, backlog: &TaskList, today: NaiveDate, looks: List
     (text.trim_end().to_owned(), shown)
 }
 
-/// A task on one line.
+/// Renders a task on one line.
 pub fn line(task: &Task, today: NaiveDate) -> String {
     let brief = |text: &str| shortened(&one_line(text), MAX_CHARS);
     let mut line = brief(&task.title);

@@ -1,7 +1,7 @@
-//! What a person orders at once and without a model: tasks, reminders, what today holds, and what is remembered.
+//! Orders of a person that run at once and without a model: tasks, reminders, the day's overview and memory search.
 //!
-//! Tasks stand in the memory: what changes them is a commit of the person's own, under the wake lock ([`tasks`]). Reminders are rows
-//! ([`reminders`]). Both go through the tools that a model has, so that the same is checked and the same is written.
+//! Tasks are in the memory, so a change is a commit of the person under the wake lock ([`tasks`]). Reminders are rows
+//! ([`reminders`]). Both use the model's tools, so that the same checks and formats apply.
 
 pub mod jobs;
 pub mod lists;
@@ -18,10 +18,10 @@ use reveille_tools::Refusal;
 
 pub use world::world;
 
-/// Why an order wasn't carried out. Nothing was changed.
+/// The reason why an order wasn't carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
-    /// It can't be done as things are, or wasn't understood; in words for the person.
+    /// The order is impossible or wasn't understood; the text is for the person.
     #[error("{0}")]
     Refused(String),
     /// The memory couldn't be written.
@@ -32,7 +32,7 @@ pub enum OrderError {
     Store(#[from] StoreError),
 }
 
-/// How a tool's words that name other tools read at a terminal.
+/// Replacements for tool names in a tool's message, as fits a terminal.
 const COMMANDS: [(&str, &str); 4] = [
     ("`task_move`", "`wake task move`"),
     ("`task_list` shows them", "`wake task list` shows them"),

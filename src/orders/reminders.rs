@@ -1,4 +1,4 @@
-//! Reminders by a person's own order: set, ended, put off. They are rows, so no wake stands in the way.
+//! Orders about reminders without a model: set, end and snooze them. They are rows, so a running wake is no obstacle.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -14,52 +14,52 @@ use reveille_tools::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry};
 
 use super::{OrderError, world};
 
-/// What is ordered.
+/// An order about reminders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReminderOrder<'a> {
-    /// A reminder is set, at the terminal.
+    /// Set a reminder for the terminal.
     Set {
-        /// What of; without `at` also when, in one sentence.
+        /// The text; without `at` it contains the time too.
         text: &'a str,
-        /// When.
+        /// The time.
         at: Option<&'a str>,
     },
-    /// One is ended.
+    /// End a reminder.
     End {
-        /// Its number, or words that only it has.
+        /// The number, or words that only this reminder contains.
         which: &'a str,
     },
-    /// Those that keep the time of another zone come at the same hour here.
+    /// Move reminders in another time zone to the same hour here.
     Here,
-    /// One is put off; one that has just come is set anew.
+    /// Snooze a reminder; one that was just sent is set again.
     Snooze {
         /// See [`ReminderOrder::End`].
         which: &'a str,
-        /// Until when; or how long, counted from its time, or from now if that has passed.
+        /// The new time; or a duration, counted from its time or from now if that has passed.
         until: &'a str,
     },
 }
 
-/// A reminder as JSON. The names are relied on.
+/// A listed reminder. Scripts rely on the JSON names.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ListedReminder {
-    /// Its number.
+    /// The number.
     pub id: i64,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// When it comes next.
+    /// Time of the next occurrence.
     pub next_at: DateTime<Utc>,
-    /// The same on the person's wall.
+    /// The same as local time.
     pub local: String,
-    /// How it recurs, in words; none: once.
+    /// The recurrence in words. `None` if it occurs once.
     pub every: Option<String>,
-    /// Whom it reminds.
+    /// The chat to remind.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
 }
 
 impl ListedReminder {
-    /// Of a row.
+    /// Converts a row.
     pub fn of(reminder: &Reminder, tz: Tz) -> Self {
         let rule = reminder.what.rule.as_ref();
         let wall = reminder.next().wall_time(rule, reminder.zone(tz));
@@ -74,10 +74,10 @@ impl ListedReminder {
     }
 }
 
-/// Reads what and when of one sentence, as the arguments of the tool that sets a reminder.
+/// Reads text and time from a sentence, as arguments for the tool that sets a reminder.
 ///
 /// # Errors
-/// What to tell who said it.
+/// An explanation for the person.
 pub fn read_words(said: &str, now: DateTime<Tz>) -> Result<Value, String> {
     match grammar::parse(&format!("remind me {said}"), now) {
         ParsedMessage::Commands(commands) => match commands.as_slice() {
@@ -94,17 +94,17 @@ pub fn read_words(said: &str, now: DateTime<Tz>) -> Result<Value, String> {
     }
 }
 
-/// The chat of the person who sits here.
+/// The chat of the person at this terminal.
 const HERE: Chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
 
-/// All that are active, as they are listed at the terminal.
+/// Renders the active reminders for the terminal.
 pub fn list(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<String, OrderError> {
     let world = world(config, store, now, HERE)?;
     let done = Registry::offline().call("reminder_list", "{}", &world);
     Ok(done.map_err(|refusal| OrderError::refused(&refusal))?.content)
 }
 
-/// Carries it out; says what came of it.
+/// Carries out an order and returns the confirmation.
 pub fn carry_out(
     store: &mut Store,
     config: &Config,
@@ -118,7 +118,7 @@ pub fn carry_out(
     for change in done.changes {
         match change {
             Change::EndReminder { id } => orders.push(Order::EndReminder { id, to: None }),
-            // What is set right after one has ended is in its place.
+            // A reminder set right after an ended one replaces it.
             Change::AddReminder(reminder) => match orders.last_mut() {
                 Some(Order::EndReminder { to: to @ None, .. }) => *to = Some(fit(reminder)),
                 _ => orders.push(Order::Remind(fit(reminder))),
@@ -175,7 +175,7 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
     }
 }
 
-/// Tries a time as it is, and as a distance: "20min" is said for "in 20min".
+/// Tries a time as typed, and then as a duration, since people say "20min" for "in 20min".
 fn in_words(when: &str, act: impl Fn(String) -> Result<Done, OrderError>) -> Result<Done, OrderError> {
     match act(when.to_owned()) {
         Err(OrderError::Refused(why)) => act(format!("in {when}")).map_err(|_| OrderError::Refused(why)),
@@ -183,7 +183,7 @@ fn in_words(when: &str, act: impl Fn(String) -> Result<Done, OrderError>) -> Res
     }
 }
 
-/// The reminders that are active, for JSON.
+/// Lists the active reminders for JSON.
 pub fn listed(store: &Store, tz: Tz) -> Result<Vec<ListedReminder>, StoreError> {
     Ok(store.reminders()?.iter().map(|reminder| ListedReminder::of(reminder, tz)).collect())
 }

@@ -1,4 +1,4 @@
-//! Searching what is remembered and what was said, for a person: the terminal and the page ask the same, and get the same.
+//! Searches the memory and the conversations for a person. The terminal and the page share it, so their results agree.
 
 use std::cell::OnceCell;
 
@@ -15,57 +15,57 @@ use reveille_index::{
 };
 use reveille_store::database;
 
-/// What is told once.
+/// A note that is shown once.
 const BY_KEYWORDS: &str =
     "Searched by keywords alone, since EMBED_MODEL isn't set. With one, what means the same is found, too.";
 
-/// What a person looks for.
+/// A person's search.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryQuestion<'a> {
-    /// A question, or words.
+    /// A question or some words.
     pub text: &'a str,
-    /// Hits at most.
+    /// Maximum number of hits.
     pub limit: usize,
-    /// As it was known on that day, its evening included.
+    /// Search the knowledge of that day, up to its evening.
     pub as_of: Option<NaiveDate>,
-    /// Only in this file or folder; `messages` and `answers` are what was said.
+    /// Restriction to a file or folder; `messages` and `answers` are the conversations.
     pub within: Option<&'a str>,
-    /// Whether a note says that keywords alone serve, the first time that a search with this asks.
+    /// `true` to add a note about keyword search, the first time it happens.
     pub tells_of_keywords: bool,
 }
 
-/// How long a search waits for the index.
+/// The time to wait for the index.
 pub enum IndexWait<'a> {
-    /// Two seconds: what isn't indexed by then is found by a later search.
+    /// Two seconds; a later search finds the texts that aren't indexed by then.
     Briefly,
-    /// Until it is complete. It hears every two seconds what was written since.
+    /// Until the index is complete. The callback gets the progress every two seconds.
     ToTheEnd(&'a mut dyn FnMut(&Refreshed)),
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryFound {
-    /// The hits, the best first: those too that are only found for what stands around them.
+    /// Hits, best first, including those found only through the lines around them.
     pub hits: Vec<Recalled>,
-    /// What a person should know of how it was searched, a sentence or two each.
+    /// Notes for the person about the search, one or two sentences each.
     pub notes: Vec<String>,
 }
 
-/// Why nothing can be searched.
+/// The reason why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MemorySearchError {
-    /// The index.
+    /// The index can't be used.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// The memory's past.
+    /// The memory's history can't be read.
     #[error(transparent)]
     Repo(#[from] RepoError),
 }
 
-/// Searches.
+/// Searches the memory and the conversations.
 ///
 /// # Errors
-/// The index can't be used, or the memory's past can't be read.
+/// If the index can't be used, or the memory's history can't be read.
 pub fn search(
     config: &Config,
     redactor: &Redactor,
@@ -96,7 +96,7 @@ pub fn search(
         match &then {
             None => index.search(&query),
             Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
-            // The memory wasn't kept by then: what says that it is from then counts.
+            // The memory didn't exist then, so only texts dated by themselves count.
             Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
         }
     };
@@ -110,7 +110,7 @@ pub fn search(
     Ok(found)
 }
 
-/// What the question means; where that can't be told, keywords serve, and it is noted why.
+/// Embeds the question. `None` with a note if that isn't possible, so that keywords have to do.
 fn meant(
     config: &Config,
     redactor: &Redactor,
@@ -149,7 +149,7 @@ fn today(config: &Config) -> NaiveDate {
     config.clock().now().with_timezone(&config.timezone).date_naive()
 }
 
-/// When a day is over.
+/// Returns the end of a day.
 fn end_of(day: NaiveDate, config: &Config) -> DateTime<Utc> {
     let next = day.succ_opt().unwrap_or(day).and_time(NaiveTime::MIN);
     next.and_local_timezone(config.timezone).earliest().map_or_else(|| next.and_utc(), |at| at.to_utc())

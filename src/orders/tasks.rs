@@ -1,5 +1,5 @@
-//! Tasks by a person's own order. Each is one commit of theirs, under the wake lock: it wakes nobody, and what they had edited and
-//! not committed is a commit of its own before it.
+//! Orders about tasks without a model. Each is one commit of the person under the wake lock, and starts no cycle.
+//! Uncommitted edits become a separate commit before it.
 
 use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
@@ -18,97 +18,97 @@ use reveille_tools::{Chat, Documents, Refusal, Registry};
 
 use super::{OrderError, world};
 
-/// What is ordered. A task is named by its title, by words that only it has, or by its number in the list that was shown last.
+/// An order about tasks. A task is named by its title, by unique words of it, or by its number in the last displayed list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskOrder {
-    /// A new one.
+    /// Add a task.
     Add(NewTask),
-    /// It is finished.
+    /// Finish a task.
     Done {
-        /// Which.
+        /// The task.
         task: String,
     },
-    /// It is given up.
+    /// Give up a task.
     Drop {
-        /// Which.
+        /// The task.
         task: String,
     },
-    /// It was worked on today.
+    /// Mark a task as worked on today.
     Touch {
-        /// Which.
+        /// The task.
         task: String,
     },
-    /// One of its keys is set, or removed.
+    /// Set or remove a key of a task.
     Set {
-        /// Which.
+        /// The task.
         task: String,
         /// The key; `title` renames it.
         key: String,
-        /// The value; none removes the key.
+        /// The value. `None` removes the key.
         value: Option<String>,
     },
-    /// A long task takes no further step.
+    /// Pause a long task before its next step.
     Pause {
-        /// Which.
+        /// The task.
         task: String,
     },
-    /// A long task goes on, with the step that it stopped at.
+    /// Resume a long task with the step where it stopped.
     Resume {
-        /// Which.
+        /// The task.
         task: String,
-        /// Whether that step is left out.
+        /// `true` to skip that step.
         skip: bool,
-        /// What to know for it.
+        /// Advice for the step.
         advice: Option<String>,
     },
-    /// It goes to the other list.
+    /// Move a task to the other list.
     Move {
-        /// Which.
+        /// The task.
         task: String,
-        /// To the backlog, or among the active ones.
+        /// `true` moves it to the backlog, `false` to the active tasks.
         to_backlog: bool,
     },
 }
 
-/// A task to be added.
+/// A task to add.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewTask {
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// Whether it waits in the backlog.
+    /// `true` adds it to the backlog.
     pub in_backlog: bool,
     /// The next step.
     pub next: Option<String>,
-    /// When the assistant is to take that step by itself, in words.
+    /// Time when the assistant takes that step itself, in words.
     pub at: Option<String>,
-    /// Until which day it is to be done, in words.
+    /// The deadline's day, in words.
     pub due: Option<String>,
-    /// How much it matters: a word of one's own.
+    /// The priority, a word of the person's choice.
     pub priority: Option<String>,
     /// Why it matters.
     pub why: Option<String>,
-    /// The project that it is a part of.
+    /// The project.
     pub project: Option<String>,
 }
 
-/// What came of an order.
+/// The result of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskOrdered {
-    /// For the person.
+    /// The confirmation for the person.
     pub told: String,
-    /// Files with changes of theirs that couldn't be committed before it.
+    /// Files whose edits couldn't be committed before the order.
     pub left_alone: Vec<LeftAlone>,
-    /// The commit; none: it was so already.
+    /// The commit. `None` if nothing had to change.
     pub commit: Option<PersonsCommit>,
 }
 
-/// Carries it out.
+/// Carries out an order.
 ///
 /// # Errors
 /// [`OrderError::Refused`] with what to type instead; nothing was changed then.
 pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
     let now = tools.clock.now();
-    // First what they have edited: it is read, and stays theirs.
+    // The person's edits come first, so that they are seen and stay the person's.
     let edits = hand.commit_edits()?;
     let chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
     let mut world = world(tools.config, hand.rows(), now, chat)?;
@@ -170,7 +170,7 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     Ok(ordered)
 }
 
-/// The order as calls of the tools.
+/// Translates the order into tool calls.
 fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Value)>, OrderError> {
     let one = |tool, input| Ok(vec![(tool, input)]);
     match order {
@@ -187,7 +187,7 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
                 }
             }
             let further = [("priority", new.priority.clone())];
-            // In quotation marks it is the whole title.
+            // Quotation marks make it match the whole title.
             let set = |(key, value)| {
                 ("task_update", json!({"task": format!("“{}”", new.title.trim()), "key": key, "value": value}))
             };
@@ -217,7 +217,7 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
 
 const EXPECTED: &str = "Type one such as “tomorrow”, “friday 9:00” or 2026-11-23. Nothing was done.";
 
-/// A day in words, which may be today.
+/// Parses a day in words; today is allowed.
 fn day(text: &str, what: &str, now: DateTime<Tz>) -> Result<NaiveDate, OrderError> {
     match parse_only_day(text, now) {
         Some(Ok(day)) => Ok(day),
@@ -226,7 +226,7 @@ fn day(text: &str, what: &str, now: DateTime<Tz>) -> Result<NaiveDate, OrderErro
     }
 }
 
-/// One time in words, on the person's wall.
+/// Parses a single time in words, as local time.
 fn moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::NaiveDateTime, OrderError> {
     match parse_only_time(text, now) {
         Some(Ok(When::At(slot))) => Ok(slot.civil),
@@ -238,7 +238,7 @@ fn moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::NaiveDate
     }
 }
 
-/// Both lists, as they stand in the work tree.
+/// Reads both lists from the work tree.
 pub fn read(documents: &Documents) -> [TaskList; 2] {
     [memory::ACTIVE, memory::BACKLOG].map(|path| TaskList::parse(&documents.text(path)).0)
 }

@@ -1,4 +1,4 @@
-//! What today holds: the tasks in hand with their age, the reminders and slots that are still to come, and what waits.
+//! The day's overview: active tasks with their age, remaining reminders, and everything that waits.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -18,74 +18,74 @@ use super::{
 };
 use crate::overview::Overview;
 
-/// How much of a message is shown, in characters.
+/// Maximum displayed characters of a message.
 const MAX_CHARS: usize = 80;
 
-/// A person's day. As JSON the names are relied on.
+/// A person's day. Scripts rely on the JSON names.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Today {
-    /// The day.
+    /// The date.
     pub day: NaiveDate,
-    /// The tasks in hand, and those that are due.
+    /// Active tasks and due tasks.
     pub tasks: Vec<ListedTask>,
-    /// How many tasks wait in the backlog.
+    /// Number of other tasks in the backlog.
     pub waiting_tasks: usize,
-    /// Reminders that are still to come today, and those that are late.
+    /// Reminders that are late or still to come today.
     pub reminders: Vec<TodaySlot>,
     /// Messages that wait for an answer.
     pub messages: Vec<WaitingMessage>,
-    /// Questions that wait for a person's word.
+    /// Questions that wait for a person.
     pub questions: Vec<WaitingQuestion>,
-    /// Since when all work is stopped, if it is. The inner none: that isn't known.
+    /// The start of a stop of all work, if there is one. The inner `None` means an unknown time.
     pub stopped: Option<Option<DateTime<Utc>>>,
 }
 
 /// A reminder of today.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TodaySlot {
-    /// Its number.
+    /// The number.
     pub id: i64,
-    /// When, on the person's wall.
+    /// The local time.
     pub time: String,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Whether its time has passed, and nothing has sent it.
+    /// `true` if its time has passed without delivery.
     pub is_late: bool,
 }
 
-/// A message that waits.
+/// A waiting message.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct WaitingMessage {
-    /// Its number.
+    /// The number.
     pub id: i64,
-    /// Its chat.
+    /// The chat.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// When it came.
+    /// Time of arrival.
     pub at: Option<DateTime<Utc>>,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Whose words these are, if not its sender's own.
+    /// The source of the text, if it isn't the sender's own.
     pub taint: Option<String>,
 }
 
-/// A question that waits.
+/// A waiting question.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct WaitingQuestion {
-    /// Its number.
+    /// The number.
     pub id: i64,
-    /// The tool that asks.
+    /// The tool that wants to run.
     pub tool: String,
-    /// What would be done, in one sentence.
+    /// The action in one sentence.
     pub what: String,
-    /// Until when it can be answered.
+    /// Time until which it can be answered.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// Makes the day of an overview, with the tasks and reminders. `shown`: what texts go through before they are shown.
+/// Builds the day from an overview, the tasks and the reminders. `shown` transforms texts before display.
 ///
 /// # Errors
-/// The store's.
+/// If the store fails.
 pub fn today(
     overview: &Overview,
     store: &Store,
@@ -98,7 +98,7 @@ pub fn today(
     let documents = Documents::new(&config.repo_dir(), Vec::new());
     let [active, backlog] = tasks::read(&documents);
     let all = lists::listed(&active, &backlog, day);
-    // What waits and is due counts as today's.
+    // Waiting tasks that are due count as today's.
     let (tasks, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|task| task.list == "active" || task.is_due);
     let mut slots: Vec<_> = store
         .reminders()?
@@ -137,7 +137,7 @@ pub fn today(
 }
 
 impl Today {
-    /// As Markdown. Empty sections are left out.
+    /// Renders the day as Markdown, without empty sections.
     pub fn text(&self, now: DateTime<Utc>, tz: Tz) -> String {
         let mut parts = Vec::new();
         if let Some(at) = self.stopped {

@@ -1,4 +1,4 @@
-//! Asking for a step to be undone, as this machine's person. The next wake does it.
+//! Orders an undo for this machine's person. The next wake carries it out.
 
 use chrono::{DateTime, Utc};
 
@@ -7,16 +7,16 @@ use reveille_cycle::{Choice, undoable, what_it_did, what_they_did, which_change}
 use reveille_git::Committed;
 use reveille_store::{CycleRow, Order, PersonsStep, Proposal, Store, StoreError, UndoStep};
 
-/// What came of asking.
+/// The answer to a request for an undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoAsked {
-    /// It is to be: what it did, such as `what I did at 14:03: remembered “x”`.
+    /// Ordered, with a description of the step, such as `what I did at 14:03: remembered “x”`.
     Ordered(String),
-    /// It can't be, and why, for people.
+    /// Refused, with the reason for people.
     Refused(String),
 }
 
-/// Orders it; without an id it is the newest step.
+/// Orders an undo, by default of the newest step.
 pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&str>) -> Result<UndoAsked, StoreError> {
     Ok(match undoable(store, &[], id, &[])? {
         Choice::Wake(row) => {
@@ -36,7 +36,7 @@ pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&s
     })
 }
 
-/// The newest step that can be undone, with the words for it.
+/// Finds the newest undoable step, with a description.
 pub fn newest(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<(String, String)>, StoreError> {
     Ok(store.last_step(&[], &[])?.map(|step| match step {
         UndoStep::Wake(row) => (row.cycle.id.clone(), what(config, now, &row)),
@@ -44,7 +44,7 @@ pub fn newest(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Opti
     }))
 }
 
-/// Which wake it is, for people: by its time and its commit's subject.
+/// Describes a wake for people, by its time and its commit's subject.
 pub fn what(config: &Config, now: DateTime<Utc>, row: &CycleRow) -> String {
     let memory = Committed::open(&config.repo_dir()).ok().flatten();
     let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));

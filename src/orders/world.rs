@@ -1,4 +1,4 @@
-//! The world that a person's order sees: the memory as it stands, the reminders, and nothing that acts.
+//! The world for a person's order: the current memory and reminders, without anything that acts.
 
 use std::rc::Rc;
 
@@ -13,14 +13,14 @@ use reveille_tools::{
     mcp::client::{self, settings::Settings},
 };
 
-/// The world of an order that was given in this chat.
+/// Builds the world of an order from this chat.
 pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> Result<World> {
     let rules = Rules::default();
     let shelter = Rc::new(client::shelter(config, &rules, &Settings::of(config)));
     Ok(World {
         chat: Some(chat),
         reminders: store.reminders()?,
-        // What comes by Telegram comes by a bot, which wakes for what it sets.
+        // On Telegram, a running bot starts wakes for the new reminders anyway.
         unwoken: if chat.id == ChatRef::TERMINAL { Waker::look(config, now).warning(config) } else { None },
         ..World::new(config, crate::VERSION, now, rules, shelter)
     })

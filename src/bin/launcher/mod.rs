@@ -1,5 +1,5 @@
-//! Runs `wake` under another name. All that this project does is in that one program, so that it is built and kept in memory once; what it
-//! does depends on the name that it is called by.
+//! Runs `wake` under another name. The whole project is that one program, so that it is built and loaded once. The
+//! called name selects its behaviour.
 
 use std::{
     env::{args_os, current_exe},
@@ -8,17 +8,17 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// The exit code where `wake` isn't there: what a shell says of a program that it can't find.
+/// The exit code if `wake` is missing, as shells use for a missing program.
 const NOT_FOUND: u8 = 127;
 
-/// Becomes the `wake` that stands beside this program, called `name`, with the same arguments. Returns only if it couldn't be started.
+/// Becomes the `wake` beside this program, called `name`, with the same arguments. Returns only if it can't be started.
 #[expect(
     clippy::disallowed_methods,
     clippy::print_stderr,
     reason = "it has nothing of the library, so that it needn't be linked"
 )]
 pub(crate) fn run_wake_as(name: &str) -> ExitCode {
-    // A link may lead here: `wake` is where the file is.
+    // This program may be called through a link, while `wake` is next to the file itself.
     let own = current_exe().and_then(|own| own.canonicalize().or(Ok(own)));
     let wake = own.map_or_else(|_| PathBuf::from("wake"), |own| own.with_file_name("wake"));
     let error = Command::new(&wake).arg0(name).args(args_os().skip(1)).exec();

@@ -1,5 +1,5 @@
-//! `/cost`: shows model costs of today and this month, by model and against the budget. A guest sees the costs of
-//! their own chat.
+//! `/cost`: shows model costs of today and this month, by model and against the budget. A guest sees the costs of their
+//! own chat.
 
 use reveille_account::cost::{self, CostBy, CostQuery};
 use reveille_store::Result;

@@ -1,9 +1,8 @@
 //! Commands that the bot answers itself, without a model and even while a wake runs. Each has its own small file.
 //!
-//! A command reads values from the store and from the last commit of the memory, never from the half-written work
-//! tree, and renders
-//! them. Changes are returned as an [`Order`], which the transaction that stores the batch carries out. Nothing here
-//! writes.
+//! A command reads values from the store and from the last commit of the memory, never from the half-written work tree,
+//! and renders them. Changes are returned as an [`Order`], which the transaction that stores the batch carries out.
+//! Nothing here writes.
 
 mod cost;
 mod help;
@@ -154,8 +153,8 @@ impl<'a> Desk<'a> {
         self.stopped.is_some()
     }
 
-    /// Returns `true` for the owner's chat, which may also see and undo the terminal's work. Whoever uses the
-    /// terminal is the owner.
+    /// Returns `true` for the owner's chat, which may also see and undo the terminal's work. Whoever uses the terminal
+    /// is the owner.
     fn is_owners(&self, chat: ChatRef) -> bool {
         chat == self.config.owner_chat || chat == ChatRef::TERMINAL
     }
@@ -178,8 +177,8 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Returns the time since when work for the asking chat is stopped, by itself or with all work. `None` if it
-    /// isn't stopped.
+    /// Returns the time since when work for the asking chat is stopped, by itself or with all work. `None` if it isn't
+    /// stopped.
     fn stopped_for(&self, asked: &Asked) -> Option<Option<DateTime<Utc>>> {
         self.stopped(asked.message.chat).map(|stopped| stopped.at)
     }

@@ -1,6 +1,5 @@
 //! `/remind`: lists the reminders, or sets one. The offline grammar reads it and the reminder tool sets it, as in a
-//! cycle but without a
-//! model.
+//! cycle but without a model.
 
 use reveille_store::{Change, Order, Result};
 use reveille_tools::{Chat, Outcome, Registry};

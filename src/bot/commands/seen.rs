@@ -56,8 +56,7 @@ impl<'a> Seen<'a> {
     }
 
     /// Lists the Markdown files under the names that the chat sees, with the sizes of the visible parts. Files that
-    /// steer the model apply
-    /// in each chat, but only the owner may look through them.
+    /// steer the model apply in each chat, but only the owner may look through them.
     pub(super) fn markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {
         let files = self.memory.markdown()?;
         let Some(view) = self.view else { return Ok(files) };

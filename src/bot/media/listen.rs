@@ -1,7 +1,6 @@
-//! Runs the listening child: starts one at a time when a recording is due, and watches its end. The child dies with
-//! the bot, and when
-//! all work is stopped; such an end doesn't count as a try of the recording. Without a speech model, no message waits
-//! for its recording.
+//! Runs the listening child: starts one at a time when a recording is due, and watches its end. The child dies with the
+//! bot, and when all work is stopped; such an end doesn't count as a try of the recording. Without a speech model, no
+//! message waits for its recording.
 
 use std::{
     cell::RefCell, ffi::OsString, os::unix::process::ExitStatusExt as _, path::PathBuf, process::ExitStatus,

@@ -1,5 +1,5 @@
-//! Handles the files of messages beside the polling, without delaying it. `fetch` downloads them. `listen` has recordings
-//! transcribed by a child process (`transcriber`), so that the bot stays small.
+//! Handles the files of messages beside the polling, without delaying it. `fetch` downloads them. `listen` has
+//! recordings transcribed by a child process (`transcriber`), so that the bot stays small.
 //!
 //! Both follow the store's rows, so that after a kill the next bot continues. Only they and the child write the state
 //! of a file.
@@ -60,8 +60,7 @@ impl Shared<'_> {
 }
 
 /// Works until the sender of `running` is dropped, then ends the listener in order. `transcriber` is a program that
-/// replaces the
-/// listening child's speech model.
+/// replaces the listening child's speech model.
 pub(super) async fn tend(
     outside: BotContext<'_>,
     store: &RefCell<Store>,

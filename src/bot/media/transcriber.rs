@@ -1,6 +1,5 @@
 //! The listening child: transcribes the due recordings and ends, which frees the memory of the speech model. A flock
-//! admits one child
-//! at a time, and only the child writes its results.
+//! admits one child at a time, and only the child writes its results.
 
 use std::path::{Path, PathBuf};
 

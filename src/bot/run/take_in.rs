@@ -194,8 +194,7 @@ impl Bot<'_> {
     }
 
     /// Records a successful poll and notifies people who may have lost messages in a long silence. Before a batch is
-    /// stored this must
-    /// succeed, because storing ends the silence.
+    /// stored this must succeed, because storing ends the silence.
     fn note_poll(&mut self, brings_something: bool) -> Result<(), StoreError> {
         // A single turn can't tell how long nobody listened; the webhook can.
         if self.is_turn() {

@@ -1,6 +1,5 @@
 //! Background threads of the chat: repeated work until a value is dropped, and the wakes for due work while nobody
-//! types, with their
-//! messages and those of others.
+//! types, with their messages and those of others.
 
 use std::{
     sync::{

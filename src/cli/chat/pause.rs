@@ -1,6 +1,6 @@
 //! Handles Ctrl-C. While a wake works, the first one pauses the terminal's work, as /stop does for a chat: the row
-//! outlives this process
-//! until a person resumes. The second one ends the chat. At the prompt, the editor reads Ctrl-C as a key.
+//! outlives this process until a person resumes. The second one ends the chat. At the prompt, the editor reads Ctrl-C
+//! as a key.
 
 use std::{
     io,
@@ -131,8 +131,8 @@ impl Interrupts {
         }
     }
 
-    /// Handles SIGTERM or the loss of the terminal. At the prompt no work is in progress, and this process has to
-    /// exit by itself.
+    /// Handles SIGTERM or the loss of the terminal. At the prompt no work is in progress, and this process has to exit
+    /// by itself.
     fn ended(&self, stop: &watch::Sender<bool>) {
         self.is_leaving.store(true, Ordering::SeqCst);
         stop.send(true).ok();

@@ -1,6 +1,5 @@
-//! Shows a cycle's actions as they happen, one line per step. They are read from the cycle's journal, like the
-//! progress line on
-//! Telegram: nothing depends on them, and unreadable parts are left out.
+//! Shows a cycle's actions as they happen, one line per step. They are read from the cycle's journal, like the progress
+//! line on Telegram: nothing depends on them, and unreadable parts are left out.
 
 use std::{
     collections::BTreeMap,

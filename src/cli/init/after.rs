@@ -1,6 +1,5 @@
 //! Steps after the settings are written: names into the standing orders, pairing by a polling bot, the first
-//! conversation, and hints for
-//! what comes next.
+//! conversation, and hints for what comes next.
 
 use std::{fs, path::Path, process::ExitCode, time::Duration};
 

@@ -1,6 +1,5 @@
 //! Tries an installation: the bot reports in, a wake runs, and something starts them. A failing build yields to the
-//! previous one, which
-//! continues with the current database.
+//! previous one, which continues with the current database.
 
 use std::{
     process::{Child, ExitCode},
@@ -266,8 +265,8 @@ fn running_bot(config: &Config) -> Option<Identity> {
     wake_lock::read(&config.bot_lock_path()).map(|holder| holder.identity()).filter(Identity::is_alive)
 }
 
-/// Reads from the database about this token's bot. `None` if the database can't be read, for example before an
-/// upgrade of its schema.
+/// Reads from the database about this token's bot. `None` if the database can't be read, for example before an upgrade
+/// of its schema.
 fn look<T>(config: &Config, what: impl Fn(&Store, i64) -> Option<T>) -> Option<T> {
     let bot_id = telegram(config).ok().flatten()?.bot_id();
     let store = database::look(config).ok().flatten()?;

@@ -1,12 +1,10 @@
-//! `health bundle`: an archive that a person can send with a bug report. It describes the program's build, settings
-//! and state, and contains
-//! nobody's texts.
+//! `health bundle`: an archive that a person can send with a bug report. It describes the program's build, settings and
+//! state, and contains nobody's texts.
 //!
 //! It holds everything readable, and names a damaged database or a missing workspace. Only the archive is written, no
-//! lock is taken, and the
-//! only network access is to a database named by `DATABASE_URL`. The redactor masks every text. Texts from elsewhere,
-//! such as the log and the
-//! checks' details, also lose the words of messages, answers and the memory.
+//! lock is taken, and the only network access is to a database named by `DATABASE_URL`. The redactor masks every text.
+//! Texts from elsewhere, such as the log and the checks' details, also lose the words of messages, answers and the
+//! memory.
 
 mod phrases;
 mod settings;

@@ -1,6 +1,5 @@
 //! `approvals`: cycles that wait for a person. Waiting is normal. Problems are a question that wasn't delivered or is
-//! lost, and an answer
-//! without a wake that resumes the cycle.
+//! lost, and an answer without a wake that resumes the cycle.
 
 use chrono::{DateTime, TimeDelta, Utc};
 

@@ -1,6 +1,5 @@
 //! `sandbox` and `mcp`: checks that commands can be confined here, and that the servers of `mcp.toml` have their
-//! programs. No server is
-//! started; `wake mcp list` does that.
+//! programs. No server is started; `wake mcp list` does that.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! `disk`: free space for the queue and the memory. Below the reserve the bot takes nothing in; below a few MiB
-//! nothing works.
+//! `disk`: free space for the queue and the memory. Below the reserve the bot takes nothing in; below a few MiB nothing
+//! works.
 
 use std::path::Path;
 

@@ -1,6 +1,5 @@
 //! `files`: finds late files of messages, files missing on disk, and leftovers of a killed bot. A missing file is
-//! fetched again if its message
-//! waits for it.
+//! fetched again if its message waits for it.
 
 use std::{
     fs,

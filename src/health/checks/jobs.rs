@@ -1,6 +1,5 @@
 //! `jobs`: checks that the standing jobs are understood and don't fail repeatedly. A job that isn't understood never
-//! runs, and only this
-//! check reports it.
+//! runs, and only this check reports it.
 
 use std::collections::BTreeMap;
 

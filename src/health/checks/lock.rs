@@ -1,6 +1,5 @@
 //! `lock`: compares the lock file and `processing_lock` with the flock, which is the truth. A living holder is left
-//! alone however long it
-//! works. A claim without a holder is freed.
+//! alone however long it works. A claim without a holder is freed.
 
 use std::{fs::File, io::Read as _, path::Path, thread, time::Duration};
 
@@ -130,8 +129,8 @@ fn judge_living(holder: &Holder, limit: TimeDelta, now: DateTime<Utc>) -> Findin
     }
 }
 
-/// Reports a child that outlived its wake and still holds the lock. No wake can run, and this program must not kill
-/// the child.
+/// Reports a child that outlived its wake and still holds the lock. No wake can run, and this program must not kill the
+/// child.
 fn judge_orphaned(holder: Option<&Holder>, pids: &[u32]) -> Finding {
     let named = match holder {
         Some(holder) => format!("the wake that took it (pid {}) is dead", holder.pid),

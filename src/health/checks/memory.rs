@@ -1,6 +1,5 @@
-//! `memory`: checks that the documents exist and are understood. Damage is listed line by line for a person to
-//! repair; nothing is lost
-//! meanwhile.
+//! `memory`: checks that the documents exist and are understood. Damage is listed line by line for a person to repair;
+//! nothing is lost meanwhile.
 
 use std::collections::BTreeMap;
 

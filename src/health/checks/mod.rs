@@ -1,8 +1,7 @@
 //! The checks in the order of the report, with the most basic ones first.
 //!
-//! A file holds one check, or a few small ones of a kind. `check` looks and passes the facts to `judge`, which is
-//! pure. Ids are stable, since
-//! people's monitors use them.
+//! A file holds one check, or a few small ones of a kind. `check` looks and passes the facts to `judge`, which is pure.
+//! Ids are stable, since people's monitors use them.
 
 mod approvals;
 mod build;

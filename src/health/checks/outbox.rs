@@ -1,6 +1,5 @@
 //! `outbox`: lists undelivered messages with the reasons. An attempt whose sender is dead or silent for minutes is in
-//! doubt. It is planned
-//! once more and marked as a repeat, as the next wake would do.
+//! doubt. It is planned once more and marked as a repeat, as the next wake would do.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -50,9 +49,8 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(lines.into_iter().fold(parts, Finding::and))
 }
 
-/// Counts the progress lines that are still in chats `late` after the end of their cycles. A bot deletes them with
-/// the answer or at its next
-/// start.
+/// Counts the progress lines that are still in chats `late` after the end of their cycles. A bot deletes them with the
+/// answer or at its next start.
 fn left_lines(store: &Store, late: TimeDelta, now: DateTime<Utc>) -> Result<usize, Trouble> {
     let mut left = 0;
     for line in store.status_lines()? {

@@ -1,6 +1,5 @@
 //! `plans`: a plan file without a running wake shows a crash. The file of a cycle that will be resumed stays. If the
-//! cycle has ended or never
-//! began, the file moves to `logs/plans/`, since a person may need it.
+//! cycle has ended or never began, the file moves to `logs/plans/`, since a person may need it.
 
 use std::path::{Path, PathBuf};
 

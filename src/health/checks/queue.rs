@@ -1,6 +1,5 @@
-//! `queue`: finds messages that could be answered but aren't. Messages that the present model can't answer are
-//! counted separately, since they
-//! rightly wait for another.
+//! `queue`: finds messages that could be answered but aren't. Messages that the present model can't answer are counted
+//! separately, since they rightly wait for another.
 
 use chrono::{DateTime, TimeDelta, Utc};
 

@@ -1,6 +1,5 @@
-//! `remote`: reports the distance to the remote, and failed fetches and pushes. It doesn't ask the remote, since
-//! wakes do that with their
-//! back-off.
+//! `remote`: reports the distance to the remote, and failed fetches and pushes. It doesn't ask the remote, since wakes
+//! do that with their back-off.
 
 use chrono::{DateTime, Utc};
 

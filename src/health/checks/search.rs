@@ -1,6 +1,5 @@
 //! `search`: a fact in the memory must be found by its own words, and the local encoder must rank a paraphrase above
-//! another sentence. A paid
-//! embedder isn't asked; the result of its last call is reported.
+//! another sentence. A paid embedder isn't asked; the result of its last call is reported.
 
 use reveille_index::{
     IndexError, Ready, SearchQuery, Sources,

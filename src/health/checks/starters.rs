@@ -1,6 +1,6 @@
 //! `timers` and `path`: checks that something starts wakes, runs, and finds its programs, and that those find git and
-//! the model's command.
-//! cron and its like don't know the environment of a person's terminal, so failures there are silent.
+//! the model's command. cron and its like don't know the environment of a person's terminal, so failures there are
+//! silent.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,5 @@
 //! `telegram`: checks that the running bot hears Telegram. The last completed poll counts rather than the process,
-//! since a bot can live on
-//! without hearing anything.
+//! since a bot can live on without hearing anything.
 
 use chrono::{DateTime, TimeDelta, Utc};
 

@@ -1,6 +1,5 @@
-//! `wakes`: checks that wakes succeed. Repeated failures keep all messages unanswered, and only this check may
-//! notice: some damage to the
-//! repository appears only when a wake works in it.
+//! `wakes`: checks that wakes succeed. Repeated failures keep all messages unanswered, and only this check may notice:
+//! some damage to the repository appears only when a wake works in it.
 
 use chrono::{DateTime, Utc};
 

@@ -23,5 +23,5 @@ pub mod overview;
 pub mod page;
 pub mod setup;
 
-/// The version, with the commit that was built where that is known.
+/// The version, with the commit of the build if known.
 pub const VERSION: &str = env!("REVEILLE_VERSION");

@@ -1,4 +1,5 @@
-//! The facts behind `/status`, `health status` and Today, read in one look. Each of them shows them in its own words.
+//! The facts behind `/status`, `health status` and Today, read at one moment. Each of them renders the facts in its own
+//! words.
 
 use chrono::{DateTime, Utc};
 
@@ -10,84 +11,84 @@ use reveille_store::{
     Approval, Cap, CycleRow, Incoming, ModelBreaker, Outstanding, Stopped, Store, StoreError, in_force::in_force,
 };
 
-/// Who looks, which bounds the facts.
+/// The viewer, who limits the visible facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Viewer {
     /// A person at this machine, who sees everything.
     Console,
-    /// The owner's chat, which sees everything; a model is chosen for this chat.
+    /// The owner's chat, which sees everything. The model is the one that answers this chat.
     Owner(ChatRef),
     /// Another chat, which sees its own questions and its own last cycle.
     Chat(ChatRef),
 }
 
-/// How the assistant stands at one moment.
+/// The assistant's state at one moment.
 pub struct Overview {
-    /// That all work was stopped, by whom and since when.
+    /// The stop of all work, with its author and start.
     pub stopped: Option<Stopped>,
-    /// The cycle that began last.
+    /// The last started cycle.
     pub last_cycle: Option<CycleRow>,
-    /// Messages that wait for an answer, in the order in which a wake takes them; those of one look.
+    /// Messages that wait for an answer, in the order of a wake. At most as many as one read of the queue returns.
     pub messages: Vec<Incoming>,
-    /// The same in numbers, beyond one look.
+    /// Numbers of all waiting messages.
     pub queue: Queue,
     /// Replies that aren't confirmed as delivered.
     pub outstanding: Outstanding,
     /// Questions that can still be answered, oldest first.
     pub questions: Vec<Approval>,
-    /// Money spent and left.
+    /// Costs and remaining budget.
     pub budget: Budget,
-    /// The AI model that answers now.
+    /// The model that answers now.
     pub model: CurrentModel,
 }
 
-/// Messages that wait for an answer.
+/// Numbers of waiting messages, by the reason of the wait.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Queue {
-    /// That the present model can answer now.
+    /// Messages that the present model can answer now.
     pub waiting: usize,
-    /// That wait for another model, for its return, or for a budget.
+    /// Messages that wait for another model, for the model's return, or for a budget.
     pub held: usize,
-    /// That wait for a person's answer to a question.
+    /// Messages that wait for a person's answer to a question.
     pub asking: usize,
-    /// That wait for a file of theirs to be fetched or listened to.
+    /// Messages that wait for a file to be fetched or transcribed.
     pub awaiting_files: usize,
-    /// That too many wakes failed on: a person decides on them.
+    /// Messages that too many wakes failed on, left to a person's decision.
     pub given_up: usize,
-    /// When the oldest of all that wait came.
+    /// Arrival of the oldest waiting message.
     pub oldest_at: Option<DateTime<Utc>>,
 }
 
-/// The AI model that answers a viewer now, or that would.
+/// The model that answers a viewer now, or would if it could.
 #[derive(Debug)]
 pub struct CurrentModel {
-    /// Its name; the preferred one's if none can be asked.
+    /// The name; the preferred model's if none can be asked.
     pub name: String,
-    /// Whether it may be asked now.
+    /// `true` if it may be asked now.
     pub is_available: bool,
-    /// Whether it, or another of the chain, is more than the offline grammar.
+    /// `true` if any model of the chain is more than the offline grammar.
     pub is_thinking: bool,
-    /// Its last failures, if it is in trouble.
+    /// The last failures, if it is in trouble.
     pub trouble: Option<ModelBreaker>,
-    /// The budget that is spent, if one is.
+    /// The exhausted budget, if any.
     pub over_budget: Option<Cap>,
-    /// Number of chats whose last request had no room under what is left of a budget.
+    /// Number of chats whose last request was too large for the remaining budget.
     pub chats_without_room: usize,
-    /// The models that are preferred to it and can't be asked now.
+    /// Preferred models that can't be asked now.
     pub passed_over: Vec<PassedOverModel>,
 }
 
-/// A model of the chain that gives way to a later one.
+/// A model of the chain that a later one replaces.
 #[derive(Debug)]
 pub struct PassedOverModel {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its last failures; `None` if only money keeps it from being asked.
+    /// The last failures. `None` if only the budget prevents a request.
     pub trouble: Option<ModelBreaker>,
 }
 
 impl Overview {
-    /// Reads all of it without writing; within [`Store::reading`], as of one moment.
+    /// Reads all facts without writing. Within [`Store::reading`] they are of one moment.
     ///
     /// # Errors
     /// If the store fails.
@@ -109,7 +110,7 @@ impl Overview {
 }
 
 impl Viewer {
-    /// The only chat whose cycles are shown, if they are bounded.
+    /// Returns the chat that limits the visible cycles. `None` if all are visible.
     fn only_chat(self) -> Option<ChatRef> {
         match self {
             Self::Console | Self::Owner(_) => None,
@@ -121,7 +122,7 @@ impl Viewer {
         self.only_chat().is_none_or(|only| only == chat)
     }
 
-    /// The chat that a model would be asked for.
+    /// Returns the chat that a model is chosen for.
     fn chat(self) -> Option<ChatRef> {
         match self {
             Self::Console => None,
@@ -131,7 +132,7 @@ impl Viewer {
 }
 
 impl Queue {
-    /// Sorts `queued`, the messages of one look, and counts the rest.
+    /// Sorts the messages in `queued`, and counts the others.
     fn look(store: &Store, queued: &[Incoming], state: &ModelState, now: DateTime<Utc>) -> Result<Self, StoreError> {
         let parked = store.parked_cycles()?;
         let is_asking =
@@ -146,7 +147,7 @@ impl Queue {
         Ok(Self { waiting, held, asking: asking.len(), awaiting_files, given_up, oldest_at })
     }
 
-    /// Number of messages that wait, for whatever it is.
+    /// Returns the number of messages that wait for any reason.
     pub fn total(&self) -> usize {
         self.waiting + self.held + self.asking + self.awaiting_files
     }

@@ -222,7 +222,7 @@ fn take_uncommitted(
     Ok(())
 }
 
-/// Lists the rest of the workspace, so that nothing of the person's is left out silently.
+/// Lists the rest of the workspace, so nothing of the person's is left out silently.
 fn rest_of(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     let mut rest = Vec::new();
     for (name, ..) in entries(&config.workspace_dir)? {

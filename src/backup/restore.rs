@@ -176,7 +176,7 @@ fn lock(path: &Path, who: &str) -> Result<WakeLock, BackupError> {
     })
 }
 
-/// Returns the path of an unpacked member, by its number, so that no name from the file is used as a path.
+/// Returns the path of an unpacked member, by its number, so no name from the file is used as a path.
 fn unpacked(scratch: &Path, at: usize) -> PathBuf {
     scratch.join(format!("member-{at}"))
 }

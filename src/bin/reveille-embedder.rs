@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn work(folder: &Path) -> std::io::Result<()> {
-    // A broken folder is reported as an answer, so that the caller can tell it from a killed child.
+    // A broken folder is reported as an answer, so the caller can tell it from a killed child.
     let encoder = Encoder::open(folder);
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {

@@ -1,4 +1,4 @@
-//! `reveille-pdf`: extracts the text of a PDF, for `wake`. A separate small program, so that a malicious file can crash
+//! `reveille-pdf`: extracts the text of a PDF, for `wake`. A separate small program, so a malicious file can crash
 //! nothing else.
 
 use std::{io::Write as _, path::PathBuf, process::ExitCode};

@@ -1,5 +1,5 @@
-//! Sends the bot's messages, mostly answers to commands. Runs beside the polling, so that a slow send doesn't delay
-//! incoming messages, and takes the chats in turn, so that a flood of commands in one chat doesn't delay the others.
+//! Sends the bot's messages, mostly answers to commands. Runs beside the polling, so a slow send doesn't delay incoming
+//! messages, and takes the chats in turn, so a flood of commands in one chat doesn't delay the others.
 
 use tokio::sync::{mpsc, watch};
 

@@ -1,4 +1,4 @@
-//! Starts wakes for due work while a page or a chat is open, by the bot's rules, so that reminders work without a bot.
+//! Starts wakes for due work while a page or a chat is open, by the bot's rules, so reminders work without a bot.
 
 use std::{
     fs::File,
@@ -26,7 +26,7 @@ pub struct DueWatch {
     shown: Option<File>,
     nudger: Nudger,
     began: Instant,
-    /// When to look next, on the nudger's clock.
+    /// Time of the next look, on the nudger's clock.
     tick_at: Duration,
     child: Option<Child>,
     /// Wakes that show no life. The next wake replaces them; their exit status is still collected.

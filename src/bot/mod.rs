@@ -138,7 +138,7 @@ pub enum BotMode {
     Turn,
 }
 
-/// How the bot ended in order.
+/// The orderly end of the bot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BotEnd {
     /// A person or the system asked it to end.

@@ -18,7 +18,7 @@ const LOOK_WHILE_HELD: Duration = Duration::from_secs(3);
 const LOOK_GAP: Duration = Duration::from_millis(20);
 /// The wait after a wake that left everything due. It doubles with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
-/// The longest such wait.
+/// The longest wait after such a wake.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(600);
 /// How long to wait for a running wake before the bot ends. The wake continues by itself afterwards.
 const STOP_GRACE: Duration = Duration::from_secs(30);

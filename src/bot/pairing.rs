@@ -57,7 +57,7 @@ impl Code {
         signs.collect::<Option<Vec<u8>>>()?.try_into().ok().map(Self)
     }
 
-    /// Returns the hash to store. Codes are compared by hash, so that timing reveals nothing, and each bot has its own
+    /// Returns the hash to store. Codes are compared by hash, so timing reveals nothing, and each bot has its own
     /// hashes.
     pub fn hash(&self, bot_id: i64) -> String {
         let text = format!("reveille pairing {bot_id} {self}");

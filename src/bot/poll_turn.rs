@@ -1,5 +1,5 @@
-//! Decides whose bot polls if several machines share a memory: the holder of the bot's lease, so that Telegram never
-//! sees two.
+//! Decides whose bot polls if several machines share a memory: the holder of the bot's lease, so Telegram never sees
+//! two.
 //!
 //! A thread beside the loop keeps the lease. The loop polls during its term and abandons a poll at the end of the term.
 //! Results that arrive later are ignored: they are unconfirmed, so the next poller gets them.

@@ -61,8 +61,8 @@ pub(super) async fn show(
                 None => std::future::pending().await,
             }
         };
-        // The end of a wake may have decided something too, such as expired questions. Presses come first, so that a
-        // waiting press is still answered when the bot ends.
+        // The end of a wake may have decided something too, such as expired questions. Presses come first, so a waiting
+        // press is still answered when the bot ends.
         tokio::select! {
             biased;
             tap = taps.recv() => match tap {

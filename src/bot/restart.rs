@@ -1,13 +1,13 @@
 //! Restarts the bot on `/restart`, with the program on disk and the current settings.
 //!
-//! 1. The order is stored with its batch and the next offset, so that no later poll brings it again. Only the bot that
+//! 1. The order is stored with its batch and the next offset, so no later poll brings it again. Only the bot that
 //!    stored it restarts.
 //! 2. [`obstacle`] checks that a new bot could run, and [`refused_token`] that Telegram knows a new token. If not, the
 //!    chat is told and nothing changes.
 //! 3. The bot ends as after a signal: it waits a while for a wake and closes the database.
 //! 4. The new program replaces it under the same process id ([`reveille_base::process::start_anew`]). If that fails,
 //!    the old bot continues.
-//! 5. The next bot to start tells the chat that it is back, and closes the order's row, so that this happens once.
+//! 5. The next bot to start tells the chat that it is back, and closes the order's row, so this happens once.
 
 use std::time::Duration;
 

@@ -23,7 +23,7 @@ const TELEGRAM_KEEPS: TimeDelta = TimeDelta::hours(24);
 #[derive(Debug, Default)]
 pub(super) struct Room {
     is_short: bool,
-    /// The time when the owner was told; kept in the store, so that a new bot doesn't repeat it.
+    /// The time when the owner was told; kept in the store, so a new bot doesn't repeat it.
     told_at: Option<DateTime<Utc>>,
     /// `true` if the store didn't take a notice. Logged once, retried with each look.
     has_complained: bool,

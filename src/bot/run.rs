@@ -255,8 +255,8 @@ impl<'a> Bot<'a> {
         self.me.is_some() && !self.source.turn.is_ours()
     }
 
-    /// Confirms all kept updates, so that the next machine's poll doesn't get them again. Updates in the answer are
-    /// ignored and stay unconfirmed.
+    /// Confirms all kept updates, so the next machine's poll doesn't get them again. Updates in the answer are ignored
+    /// and stay unconfirmed.
     async fn confirm(&self) {
         if let Some(offset) = self.offset.filter(|_| self.source.turn.is_shared() && self.source.turn.is_ours()) {
             let confirming = self.outside.telegram.get_updates(Some(offset), 1, 0);

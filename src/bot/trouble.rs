@@ -46,7 +46,7 @@ pub(super) struct Advice {
 }
 
 impl FailureStretch {
-    /// Handles a failed call to Telegram. `jitter` is random, from 0 to 1, so that many bots don't come back in step.
+    /// Handles a failed call to Telegram. `jitter` is random, from 0 to 1, so many bots don't come back in step.
     pub(super) fn with_telegram(&mut self, error: &TelegramError, jitter: f64) -> Advice {
         let (kind, at_least) = match error {
             TelegramError::RetryAfter(after) => (Kind::TooMany, *after),

@@ -19,7 +19,7 @@ pub(super) fn program() -> PathBuf {
     process::beside(PROGRAM)
 }
 
-/// Starts a wake in its own process group, so that it outlives the bot. It logs to the bot's log.
+/// Starts a wake in its own process group, so it outlives the bot. It logs to the bot's log.
 pub(super) fn start(program: &Path, settings: &[OsString]) -> std::io::Result<Child> {
     start_as(program, NUDGE, &[], settings, Stdio::inherit())
 }

@@ -303,7 +303,7 @@ fn check(config: &Config, chat: ChatRef, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads up to one byte over the limit, so that a longer text is refused rather than cut.
+/// Reads up to one byte over the limit, so a longer text is refused rather than cut.
 fn read_stdin() -> std::io::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)?;

@@ -251,7 +251,7 @@ impl Wizard {
         self.after(is_new, has_new_names).await
     }
 
-    /// Writes after a yes, and returns `true` if there was one. A failure is asked again, so that a full disk loses no
+    /// Writes after a yes, and returns `true` if there was one. A failure is asked again, so a full disk loses no
     /// answers.
     async fn write_when_told(&mut self) -> Result<bool, Ended> {
         let mut question = "Write this? [Y/n] ";

@@ -1,5 +1,5 @@
-//! `bot listen`: transcribes the due recordings and ends. The bot starts this process, so that the bot itself never
-//! waits for speech.
+//! `bot listen`: transcribes the due recordings and ends. The bot starts this process, so the bot itself never waits
+//! for speech.
 
 use std::{path::PathBuf, process::ExitCode};
 

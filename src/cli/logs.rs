@@ -53,7 +53,7 @@ pub(super) fn run(config: &Config, arguments: &LogsArguments) -> ExitCode {
     };
     let filter = LogFilter { program: arguments.program.clone(), since, grep: arguments.grep.clone() };
     let dir = config.logs_dir();
-    // Started before the files are read, so that a line is rather shown twice than never.
+    // Started before the files are read, so a line is rather shown twice than never.
     let follower = arguments.follow.then(|| Follower::new(&dir, filter.clone(), config.clock().now()));
     let lines = newest(&dir, &filter, arguments.lines);
     if lines.is_empty() && follower.is_none() {

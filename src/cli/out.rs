@@ -81,13 +81,13 @@ pub(super) fn end(code: ExitCode) -> ExitCode {
     }
 }
 
-/// Returns `true` if standard output can't be written, so that nobody reads on.
+/// Returns `true` if standard output can't be written, so nobody reads on.
 pub(super) fn has_failed() -> bool {
     FAILED.get().is_some()
 }
 
-/// Returns `true` if a person at this terminal has just read this text in the last output, so that repeating it makes
-/// no sense.
+/// Returns `true` if a person at this terminal has just read this text in the last output, so repeating it makes no
+/// sense.
 pub(super) fn has_just_said(text: &str) -> bool {
     is_terminal() && PRINTED.lock().unwrap_or_else(PoisonError::into_inner).contains(text)
 }

@@ -183,7 +183,7 @@ pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
     }
 }
 
-/// Tells that the owner was unpaired, so that the next paired person is the owner and sees the whole memory.
+/// Tells that the owner was unpaired, so the next paired person is the owner and sees the whole memory.
 fn new_owner(owner: ChatRef) -> String {
     if owner == ChatRef::TERMINAL {
         return "That was the owner: whoever pairs next is it, and sees the whole memory.".to_owned();

@@ -1,7 +1,7 @@
 //! Asks questions at a terminal, line by line. The terminal does its own editing, so even a dumb one or a screen reader
 //! works. Only the echo of a secret is switched off while it is typed, and always restored.
 //!
-//! A separate thread reads lines, so that Ctrl-C is noticed meanwhile.
+//! A separate thread reads lines, so Ctrl-C is noticed meanwhile.
 
 use std::{io, sync::mpsc as requests, thread};
 

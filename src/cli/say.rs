@@ -60,7 +60,7 @@ pub(super) fn text_of(words: &[String]) -> Result<String, Unsaid> {
     }
 }
 
-/// Reads up to one byte over the limit, so that a longer text is refused rather than cut.
+/// Reads up to one byte over the limit, so a longer text is refused rather than cut.
 fn read_stdin() -> Result<String, Unsaid> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(MAX_SAID_BYTES + 1).read_to_end(&mut bytes).map_err(Unsaid::Unreadable)?;

@@ -155,8 +155,8 @@ fn print_document(
     Ok(())
 }
 
-/// Shows texts for the terminal: prints first, then marks, so that a text is rather shown twice than never. An
-/// unprinted text waits.
+/// Shows texts for the terminal: prints first, then marks, so a text is rather shown twice than never. An unprinted
+/// text waits.
 fn show_console(context: Context<'_>, store: &mut Store, session: Option<&TerminalSession>) -> Result<(), StoreError> {
     for (id, text) in store.console_unshown(session)? {
         if !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {

@@ -21,7 +21,7 @@ pub(super) struct Scene<'a> {
     pub(super) lock: LockFacts,
     /// `true` if nothing may be written.
     pub(super) is_dry: bool,
-    /// `true` if someone waits for the answer, so that slow checks are left out.
+    /// `true` if someone waits for the answer, so slow checks are left out.
     pub(super) is_brief: bool,
     /// Answers of other servers; empty if none were asked.
     pub(super) reached: OthersSaid,

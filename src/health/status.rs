@@ -173,7 +173,7 @@ pub struct ModelReport {
     pub passed_over: Vec<PassedOver>,
 }
 
-/// A model in trouble, so that the next of the chain is asked.
+/// A model in trouble, so the next of the chain is asked.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct PassedOver {
     /// Its name.

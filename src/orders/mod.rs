@@ -1,7 +1,7 @@
 //! Orders of a person that run at once and without a model: tasks, reminders, the day's overview and memory search.
 //!
 //! Tasks are in the memory, so a change is a commit of the person under the wake lock ([`tasks`]). Reminders are rows
-//! ([`reminders`]). Both use the model's tools, so that the same checks and formats apply.
+//! ([`reminders`]). Both use the model's tools, so the same checks and formats apply.
 
 pub mod jobs;
 pub mod lists;

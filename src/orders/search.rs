@@ -110,7 +110,7 @@ pub fn search(
     Ok(found)
 }
 
-/// Embeds the question. `None` with a note if that isn't possible, so that keywords have to do.
+/// Embeds the question. `None` with a note if that isn't possible, so keywords have to do.
 fn meant(
     config: &Config,
     redactor: &Redactor,

@@ -105,10 +105,10 @@ pub struct TaskOrdered {
 /// Carries out an order.
 ///
 /// # Errors
-/// [`OrderError::Refused`] with what to type instead; nothing was changed then.
+/// [`OrderError::Refused`] with advice what to type; nothing was changed then.
 pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
     let now = tools.clock.now();
-    // The person's edits come first, so that they are seen and stay the person's.
+    // The person's edits come first, so they are seen and stay the person's.
     let edits = hand.commit_edits()?;
     let chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
     let mut world = world(tools.config, hand.rows(), now, chat)?;

@@ -1,5 +1,5 @@
-//! Runs `wake` under another name. The whole project is that one program, so that it is built and loaded once. The
-//! called name selects its behaviour.
+//! Runs `wake` under another name. The whole project is that one program, so it is built and loaded once. The called
+//! name selects its behaviour.
 
 use std::{
     env::{args_os, current_exe},

@@ -1,5 +1,5 @@
-//! Fetches the files of messages, one after the other. Waits are stored in columns, so that a restart keeps them. A
-//! rate limit holds for every file, in full. [`what_follows`] decides the reaction to a failure.
+//! Fetches the files of messages, one after the other. Waits are stored in columns, so a restart keeps them. A rate
+//! limit holds for every file, in full. [`what_follows`] decides the reaction to a failure.
 
 use chrono::TimeDelta;
 

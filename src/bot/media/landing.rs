@@ -1,5 +1,5 @@
-//! Writes a file next to its destination, syncs it and moves it there, so that the destination only ever holds whole
-//! files, even after a power cut. The next bot removes what a killed bot left behind.
+//! Writes a file next to its destination, syncs it and moves it there, so the destination only ever holds whole files,
+//! even after a power cut. The next bot removes what a killed bot left behind.
 
 use std::{
     fs::{self, File},

@@ -184,7 +184,7 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::TERM.as_raw())
 }
 
-/// `bot listen`, which works through what is due.
+/// Starts `bot listen`, which works through the due recordings.
 fn start(transcriber: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
     let spec = Spec::new(process::beside("bot")).args(["listen"]).args(settings);
     let with = transcriber.map(|transcriber| spec.clone().args(["--with".as_ref(), transcriber.as_os_str()]));

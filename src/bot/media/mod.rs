@@ -1,8 +1,8 @@
 //! Handles the files of messages beside the polling, without delaying it. `fetch` downloads them. `listen` has
-//! recordings transcribed by a child process (`transcriber`), so that the bot stays small.
+//! recordings transcribed by a child process (`transcriber`), so the bot stays small.
 //!
-//! Both follow the store's rows, so that after a kill the next bot continues. Only they and the child write the state
-//! of a file.
+//! Both follow the store's rows, so after a kill the next bot continues. Only they and the child write the state of a
+//! file.
 
 mod engine;
 mod fetch;

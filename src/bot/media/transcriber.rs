@@ -20,7 +20,7 @@ use super::{engine::SpeechEngine, words};
 
 /// Maximum tries for a recording that can't be transcribed.
 const MAX_TRIES: u32 = 3;
-/// Maximum recordings per child. Each is settled or postponed, so that the loop ends.
+/// Maximum recordings per child. Each is settled or postponed, so the loop ends.
 const MAX_RECORDINGS: usize = 500;
 /// Time limit per recording for a program that replaces the speech model.
 const PROGRAM_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10 * 60);

@@ -12,7 +12,7 @@ use crate::bot::{poll_turn::PollTurn, room};
 const POLL_TIMEOUT_S: u32 = 50;
 /// Updates per poll, which is Telegram's limit.
 const POLL_LIMIT: u8 = 100;
-/// Minimum time between two empty polls, so that a server that doesn't wait isn't polled in a tight loop.
+/// Minimum time between two empty polls, so a server that doesn't wait isn't polled in a tight loop.
 const EMPTY_POLL_MIN: Duration = Duration::from_secs(1);
 
 /// The source of updates.

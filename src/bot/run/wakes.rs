@@ -77,7 +77,7 @@ impl Bot<'_> {
         }
     }
 
-    /// Stops waiting for a wake that shows no life, so that another may replace it. Returns `true` if there was one.
+    /// Stops waiting for a wake that shows no life, so another may replace it. Returns `true` if there was one.
     pub(super) fn lets_go(&mut self) -> bool {
         let config = self.outside.config;
         let holder = wake_lock::read(&config.lock_path());

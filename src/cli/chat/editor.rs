@@ -80,8 +80,8 @@ impl MessageEditor {
         }
     }
 
-    /// Adds a message to the history file, readable by its owner only. Failures are ignored, so that a full disk stops
-    /// no conversation.
+    /// Adds a message to the history file, readable by its owner only. Failures are ignored, so a full disk stops no
+    /// conversation.
     pub(super) fn remember(&mut self, text: &str) {
         if self.messages.add_history_entry(text).unwrap_or(false)
             && let Err(error) = self.messages.append_history(&self.history)

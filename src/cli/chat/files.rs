@@ -1,6 +1,6 @@
 //! Finds files that a message names by path, typed or dragged into the terminal, which quotes paths or escapes blanks.
 //! A picture is attached in any place. Other files are attached only if the word is clearly a path without hidden
-//! parts, so that a question about `~/.ssh/id_ed25519` doesn't send the key. Paths without a file stay text.
+//! parts, so a question about `~/.ssh/id_ed25519` doesn't send the key. Paths without a file stay text.
 
 use std::{
     fs::OpenOptions,

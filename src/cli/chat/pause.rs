@@ -31,7 +31,7 @@ pub(super) struct Interrupts {
     is_working: AtomicBool,
     presses: AtomicUsize,
     is_leaving: AtomicBool,
-    /// Held while an order is written, so that the work can't end before.
+    /// Held while an order is written, so the work can't end before.
     ordering: Mutex<()>,
     /// The original state of the terminal, which the line editor changes.
     terminal: Mutex<Option<Termios>>,

@@ -100,7 +100,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     .collect()
 }
 
-/// Moves a file into a directory under a free name, so that no file is overwritten.
+/// Moves a file into a directory under a free name, so no file is overwritten.
 fn put_away(file: &Path, dir: &Path) -> Result<PathBuf, Trouble> {
     create_private_dirs(dir).map_err(Trouble::io("making", dir))?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();

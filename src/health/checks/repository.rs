@@ -85,7 +85,7 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
     })
 }
 
-/// Reports a memory that can't be opened, so that every wake fails.
+/// Reports a memory that can't be opened, so every wake fails.
 fn judge_unopened(error: &RepoError, ailment: Option<&Ailment>, place: &str) -> Finding {
     let fix = match (error, ailment) {
         (RepoError::NotARepository { .. }, _) => {

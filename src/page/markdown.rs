@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped};
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream};
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
+
+use reveille_memory::markdown::render_events;
 
 /// Maximum bytes of a link's address; a longer one is shown as text.
 const MAX_URL_BYTES: usize = 2048;
@@ -22,11 +24,8 @@ pub(super) enum WrittenBy {
 
 /// Renders a text.
 pub(super) fn markdown(text: &str, by: WrittenBy) -> Markup {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = Html { by, out: String::new(), links: Vec::new(), columns: Vec::new(), column: 0, is_head: false };
-    for event in TextMergeStream::new(Parser::new_ext(text, options)) {
-        page.event(event);
-    }
+    render_events(text, |event| page.event(event));
     PreEscaped(page.out)
 }
 
@@ -46,7 +45,8 @@ impl Html {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
-            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => self.text(&text),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
+            Event::FootnoteReference(label) => self.text(&format!("[{label}]")),
             Event::Code(code) => {
                 self.out.push_str("<code>");
                 self.text(&code);
@@ -92,8 +92,8 @@ impl Html {
                 self.links.push(address_behind(&dest_url));
                 "<em>picture: "
             }
-            Tag::FootnoteDefinition(_)
-            | Tag::Superscript
+            Tag::FootnoteDefinition(label) => return self.write(format_args!("<p>[{}]</p>\n", escaped(&label))),
+            Tag::Superscript
             | Tag::Subscript
             | Tag::DefinitionList
             | Tag::DefinitionListTitle
@@ -217,6 +217,7 @@ mod tests {
         assert_eq!(own("# One\n\n3. a\n4. b"), "<h3>One</h3>\n<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n");
         assert_eq!(own("- [x] done\n- [ ] open"), "<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>\n");
         assert_eq!(own("```rust\na & b\n```"), "<pre><code>a &amp; b\n</code></pre>\n");
+        assert_eq!(own("a[^1]\r\n\r\n[^1]: b"), "<p>a[1]</p>\n<p>[1]</p>\n<p>b</p>\n");
         assert_eq!(
             own("|a|b|\n|-|-:|\n|1|2|"),
             "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">a</th><th scope=\"col\" class=\"right\">b</th></tr></thead>\n\

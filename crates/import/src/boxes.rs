@@ -1,13 +1,14 @@
-//! Boxes of tasks in Markdown, `- [ ] Paint the shed`. Where a list item begins is asked of the parser: an example in a code block, a
-//! quotation, a comment or the front matter is no task.
+//! Boxes of tasks in Markdown, `- [ ] Paint the shed`. An example in a code block, a quotation, a comment or the front matter is no task.
 
 use std::ops::Range;
 
 use chrono::NaiveDate;
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use reveille_base::words;
-use reveille_memory::sections::{front_matter_length, range_at};
+use reveille_memory::{
+    markdown::{Block, BlockKind, behind_bullet, range_at, read_blocks},
+    sections::front_matter_length,
+};
 
 /// A task's due time, in characters at most.
 const MAX_DUE_CHARS: usize = 40;
@@ -36,14 +37,12 @@ pub(super) enum BoxState {
 pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
     let skipped = front_matter_length(text);
     let body = text.get(skipped..).unwrap_or_default();
-    let (mut items, mut code) = (Vec::new(), Vec::new());
-    let mut quotes = 0_usize;
-    for (event, range) in Parser::new_ext(body, Options::empty()).into_offset_iter() {
-        match event {
-            Event::Start(Tag::BlockQuote(_)) => quotes += 1,
-            Event::End(TagEnd::BlockQuote(_)) => quotes = quotes.saturating_sub(1),
-            Event::Start(Tag::Item) if quotes == 0 => items.push(range.start),
-            Event::Start(Tag::CodeBlock(_)) | Event::Code(_) => code.push(range),
+    let (mut items, mut code, mut headings) = (Vec::new(), Vec::new(), Vec::new());
+    for Block { kind, range, depth, is_quoted } in read_blocks(body, 0) {
+        match kind {
+            BlockKind::Item if !is_quoted => items.push(range.start),
+            BlockKind::Fence { .. } | BlockKind::Code => code.push(range),
+            BlockKind::Heading(_) | BlockKind::Underlined(_) if depth == 0 => headings.push(range),
             _ => {}
         }
     }
@@ -67,8 +66,7 @@ pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
         while lines.next_if(|item| *item < at).is_some() {
             is_box = true;
         }
-        let bare = line.trim();
-        !bare.is_empty() && !bare.starts_with('#') && !is_box
+        !line.trim().is_empty() && range_at(&headings, at - line.trim_start().len()).is_none() && !is_box
     });
     (boxes, has_more || skipped > 0)
 }
@@ -91,13 +89,7 @@ fn comments(text: &str, code: &[Range<usize>], opening: &str, closing: &str) -> 
 
 /// Reads the first line of a list item.
 fn read_box(line: &str) -> Option<TaskBox> {
-    let line = line.trim();
-    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let item = match number.len() < line.len() {
-        true => number.strip_prefix(['.', ')'])?,
-        false => line.strip_prefix(['-', '*', '+'])?,
-    };
-    let mut rest = item.trim_start().strip_prefix('[')?.chars();
+    let mut rest = behind_bullet(line.trim())?.strip_prefix('[')?.chars();
     let mark = rest.next()?;
     let title = rest.as_str().strip_prefix(']')?;
     if !title.starts_with(char::is_whitespace) || !title.chars().any(char::is_alphanumeric) {
@@ -239,6 +231,9 @@ mod tests {
             ("- [ ] Paint\n  with a brush", true),
             ("- [ ] Paint\n```\n- [ ] example\n```", true),
             ("---\na: 1\n---\n- [ ] Paint", true),
+            ("Tasks\n=====\n\n  ## Home\r\n- [ ] Paint", false),
+            ("#garden\n\n- [ ] Paint", true),
+            ("```\n# Paint\n```\n- [ ] Paint", true),
         ] {
             assert_eq!(read_boxes(text).1, has_more, "{text}");
         }

@@ -4,6 +4,7 @@
 use reveille_config::OldSetting;
 use reveille_memory::{
     facts::Facts,
+    sections::Document,
     tasks::{Task, TaskDraft, TaskList},
 };
 
@@ -98,18 +99,7 @@ fn facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
         FoundFact { text: fact.text.clone(), from }
     });
     found.facts.extend(taken);
-    let mut is_comment = false;
-    text.lines().any(|line| {
-        let bare = line.trim();
-        is_comment |= bare.starts_with("<!--");
-        let is_more = !is_comment
-            && bare.chars().any(char::is_alphanumeric)
-            && !bare.starts_with('#')
-            && !["- ", "* ", "+ "].iter().any(|bullet| bare.starts_with(bullet))
-            && !line.starts_with([' ', '\t']);
-        is_comment &= !bare.contains("-->");
-        is_more
-    })
+    Document::split(text).holds_more_than_items()
 }
 
 /// Takes the tasks; whether the document is kept as well, since it holds more, or nothing that reads like a task.
@@ -139,8 +129,7 @@ fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
             found.tasks.push(as_task(task, path));
         }
     }
-    let has_words = text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    before == found.tasks.len() + found.left_out.len() && has_words
+    before == found.tasks.len() + found.left_out.len() && has_more
 }
 
 fn as_task(task: &Task, path: &str) -> FoundTask {

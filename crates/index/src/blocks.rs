@@ -1,11 +1,10 @@
-//! Where a document's headings, code and front matter stand, line by line.
+//! Where a document's headings, list items, code and front matter stand, line by line.
 //!
-//! Headings and code are asked of the Markdown parser, never of a pattern: a heading in a fence, a quotation or a list is none of the
-//! document's. Front matter isn't Markdown, and is read here.
+//! The blocks are those of the memory's one reader of Markdown. Front matter isn't Markdown, and is read here.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
+use reveille_memory::markdown::{Block, BlockKind, read_blocks};
 
 use super::chunk::{COMMENT, COMMENT_END};
 
@@ -24,6 +23,8 @@ pub(super) enum LineKind {
     Heading,
     /// The words of a heading that is underlined, with its level.
     Underlined(usize),
+    /// The first line of an item of a list.
+    Item,
     /// A line in a fence.
     Code,
     /// A line of marks alone: a fence, an underline, the bounds of front matter, and comments in it.
@@ -50,28 +51,21 @@ pub(super) fn read_lines(text: &str, has_comments: bool) -> Vec<MarkedLine<'_>> 
     // A comment that is never closed hides nothing.
     let last_end = if has_comments { text.rfind(COMMENT_END).unwrap_or(0) } else { 0 };
     let (closed, open) = text.split_at(last_end);
-    // The parser isn't sure of lines that end in a carriage return alone.
-    let parsed = format!("{closed}{}", open.replace(COMMENT, NO_COMMENT)).replace('\r', "\n");
-    let mut depth = 0_usize;
-    let mut is_code = false;
-    for (event, range) in Parser::new(parsed.get(front..).unwrap_or_default()).into_offset_iter() {
-        let range = range.start + front..range.end + front;
-        match event {
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => {
+    let parsed = match open.contains(COMMENT) {
+        true => Cow::Owned(format!("{closed}{}", open.replace(COMMENT, NO_COMMENT))),
+        false => Cow::Borrowed(text),
+    };
+    for Block { kind, range, depth, .. } in read_blocks(&parsed, front) {
+        let first = range.start..range.start;
+        match kind {
+            BlockKind::Heading(_) if depth == 0 => lines.mark(&first, LineKind::Heading),
+            BlockKind::Underlined(level) if depth == 0 => lines.mark_underlined(text, &range, level.into()),
+            BlockKind::Item => lines.mark(&first, LineKind::Item),
+            BlockKind::Fence { code } => {
                 lines.mark(&range, LineKind::Mark);
-                (is_code, depth) = (true, depth + 1);
-            }
-            Event::Text(_) if is_code => lines.mark(&range, LineKind::Code),
-            Event::Start(Tag::Heading { level, .. }) => {
-                if depth == 0 {
-                    lines.mark_heading(text, &range, level);
+                if !code.is_empty() {
+                    lines.mark(&code, LineKind::Code);
                 }
-                depth += 1;
-            }
-            Event::Start(_) => depth += 1,
-            Event::End(end) => {
-                is_code &= end != TagEnd::CodeBlock;
-                depth = depth.saturating_sub(1);
             }
             _ => {}
         }
@@ -113,18 +107,14 @@ impl Lines {
         text.get(self.ranges.get(at)?.clone())
     }
 
-    fn mark_heading(&mut self, text: &str, bytes: &Range<usize>, level: HeadingLevel) {
+    fn mark_underlined(&mut self, text: &str, bytes: &Range<usize>, level: usize) {
         let first = self.place(bytes.start);
         let Some(line) = self.line(text, first) else { return };
-        if line.trim_start_matches(['\u{feff}', ' ']).starts_with('#') {
-            self.mark(&(bytes.start..bytes.start), LineKind::Heading);
-            return;
-        }
         let underline = self.line(text, first + 1).unwrap_or_default().trim();
         let is_underline = underline.starts_with(['=', '-']) && underline.trim_matches(['=', '-']).is_empty();
         let is_rule = underline.starts_with('-') && line.trim_end().ends_with(['.', '!', '?', ':', ';', ',']);
         if is_underline && !is_rule && line.len() <= MAX_UNDERLINED_BYTES {
-            for (at, kind) in [(first, LineKind::Underlined(level as usize)), (first + 1, LineKind::Mark)] {
+            for (at, kind) in [(first, LineKind::Underlined(level)), (first + 1, LineKind::Mark)] {
                 if let Some(place) = self.kinds.get_mut(at) {
                     *place = kind;
                 }

@@ -1,7 +1,7 @@
 //! A document as what is found of it: items of lists, tasks, paragraphs, lines of dialogue, each with its line, heading and day.
 //!
 //! Read line by line: people write any Markdown, and every line should be found whatever it stands in. The Markdown parser says which
-//! lines are headings and code (`blocks`). Linear in the document's length. Comments are no knowledge, but for what a wake notes of origins at the end of a line. A comment that
+//! lines are headings, items and code (`blocks`). Linear in the document's length. Comments are no knowledge, but for what a wake notes of origins at the end of a line. A comment that
 //! is never closed hides nothing, and what was said holds none.
 
 use std::{borrow::Cow, collections::HashMap};
@@ -9,7 +9,11 @@ use std::{borrow::Cow, collections::HashMap};
 use chrono::NaiveDate;
 
 use reveille_base::words::{first_bytes, one_line};
-use reveille_memory::{DocKind, templates::templates};
+use reveille_memory::{
+    DocKind,
+    markdown::{behind_bullet, hash_heading},
+    templates::templates,
+};
 
 use super::{
     blocks::{LineKind, MarkedLine, read_lines},
@@ -126,7 +130,6 @@ pub(super) fn chunks(path: &str, text: &str) -> Vec<Chunk> {
         DocKind::Text => ChunkKind::Note,
     };
     let mut reader = Reader { kind, day_of_file: day_in(path), ..Reader::default() };
-    reader.speakers = if kind == ChunkKind::Task { HashMap::new() } else { speakers(text) };
     reader.read(text);
     reader.found
 }
@@ -145,10 +148,10 @@ pub(super) fn of_message(text: &str, kind: ChunkKind) -> Vec<Chunk> {
 }
 
 /// Which labels before a colon are speakers: those that stand there again.
-fn speakers(text: &str) -> HashMap<&str, usize> {
+fn speakers<'a>(lines: &[MarkedLine<'a>]) -> HashMap<&'a str, usize> {
     let mut labels: HashMap<&str, usize> = HashMap::new();
-    for line in text.lines() {
-        if let Some((label, _)) = labelled(strip_mark(line.trim()).0) {
+    for line in lines {
+        if let Some((label, _)) = labelled(strip_mark(line.text.trim(), line.kind == LineKind::Item).0) {
             *labels.entry(label).or_default() += 1;
         }
     }
@@ -184,26 +187,16 @@ fn labelled(line: &str) -> Option<(&str, &str)> {
     (is_name && !said.is_empty()).then_some((label, said))
 }
 
-/// A line without the mark of a list, a quotation or a table; and whether it had one.
-fn strip_mark(line: &str) -> (&str, bool) {
-    let quoted = line.trim_start_matches(['>', ' ']);
-    let mut is_marked = quoted.len() < line.len();
-    let mut rest = quoted;
-    let mark = ["- ", "* ", "+ ", "-\t"].iter().find_map(|mark| rest.strip_prefix(mark));
-    if let Some(after) = mark {
-        is_marked = true;
-        rest = after.trim_start();
+/// A line without its marks, and whether it had any. The parser says whether it begins an item; marks of quotations and tables are taken
+/// as they stand: people write rows of tables without a head, which the parser knows none of.
+fn strip_mark(line: &str, is_item: bool) -> (&str, bool) {
+    let mut rest = line.trim_start_matches(['>', ' ']);
+    let mut is_marked = rest.len() < line.len() || is_item;
+    // A longer number is more than the item's place.
+    let has_place = rest.bytes().take_while(u8::is_ascii_digit).count() <= 4;
+    if let Some(item) = behind_bullet(rest).filter(|_| is_item && has_place) {
         // A box to tick.
-        rest = ["[ ] ", "[x] ", "[X] "].iter().find_map(|tick| rest.strip_prefix(tick)).unwrap_or(rest);
-    } else {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let after = rest.get(digits..).unwrap_or_default();
-        if (1..=4).contains(&digits)
-            && let Some(after) = after.strip_prefix(". ").or_else(|| after.strip_prefix(") "))
-        {
-            is_marked = true;
-            rest = after;
-        }
+        rest = ["[ ] ", "[x] ", "[X] "].iter().find_map(|tick| item.strip_prefix(tick)).unwrap_or(item);
     }
     if rest.starts_with('|') {
         is_marked = true;
@@ -248,6 +241,9 @@ impl Chunk {
 impl<'a> Reader<'a> {
     fn read(&mut self, text: &'a str) {
         let lines = read_lines(text, !self.joins_all);
+        if !self.joins_all && self.kind != ChunkKind::Task {
+            self.speakers = speakers(&lines);
+        }
         let is_end = |line: &MarkedLine<'_>| !self.joins_all && line.text.contains(COMMENT_END);
         let last_end = lines.iter().rposition(is_end).unwrap_or(0);
         let mut is_comment = false;
@@ -267,8 +263,8 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 LineKind::Heading if !goes_on => {
-                    if let Some((level, title)) = heading(bare) {
-                        self.heading(number, level, title);
+                    if let Some((level, title)) = hash_heading(bare) {
+                        self.heading(number, level.into(), title);
                         self.keep_rest_of_heading(number, title);
                         continue;
                     }
@@ -290,11 +286,11 @@ impl<'a> Reader<'a> {
             let (text, is_marked) = match text {
                 text if is_code => (text, false),
                 Cow::Borrowed(text) => {
-                    let (text, is_marked) = strip_mark(text);
+                    let (text, is_marked) = strip_mark(text, kind == LineKind::Item);
                     (Cow::Borrowed(text), is_marked)
                 }
                 Cow::Owned(text) => {
-                    let (text, is_marked) = strip_mark(text.trim());
+                    let (text, is_marked) = strip_mark(text.trim(), kind == LineKind::Item);
                     (Cow::Owned(text.to_owned()), is_marked)
                 }
             };
@@ -450,20 +446,6 @@ fn is_key(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(char::is_whitespace))
 }
 
-/// A heading's level and title.
-fn heading(line: &str) -> Option<(usize, &str)> {
-    let title = line.trim_start_matches('#');
-    let level = line.len() - title.len();
-    let is_heading = (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
-    is_heading.then(|| {
-        let title = title.trim();
-        let open = title.trim_end_matches('#');
-        // `C#` isn't closed.
-        let is_closed = open.is_empty() || open.ends_with([' ', '\t']);
-        (level, if is_closed { open.trim_end() } else { title })
-    })
-}
-
 /// What a heading says, as chunks have it.
 fn as_title(title: &str) -> String {
     first_bytes(&one_line(&without_comments(title).0), MAX_HEADING_BYTES).to_owned()
@@ -471,7 +453,7 @@ fn as_title(title: &str) -> String {
 
 /// What a line says as a heading, if it is one.
 pub(super) fn title(line: &str) -> Option<String> {
-    heading(line).map(|(_, title)| as_title(title))
+    hash_heading(line).map(|(_, title)| as_title(title))
 }
 
 /// A text without its comments, and the inside of the last. One that isn't closed stays.

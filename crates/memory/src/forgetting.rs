@@ -9,8 +9,9 @@ use std::ops::Range;
 use reveille_base::words;
 
 use super::{
-    DocKind, others,
-    sections::{Document, Part, range_at},
+    DocKind,
+    markdown::range_at,
+    sections::{Document, Part},
     text::{is_blank, lines, slice},
 };
 
@@ -131,7 +132,7 @@ pub fn without(kind: DocKind, text: &str, sought: &SoughtWords) -> Option<Withou
         at = range.end;
         if range_at(&gone, range.start).is_some_and(|gone| range.end <= gone.end) {
             taken.push((nth, line.trim_end().to_owned()));
-        } else if others::heading(line).is_some() && sought.are_in(line) {
+        } else if document.is_heading(&range) && sought.are_in(line) {
             taken.push((nth, line.trim_end().to_owned()));
             let marks: String = line.chars().take_while(|c| matches!(c, '#' | ' ' | '\u{feff}')).collect();
             let end = slice(line, line.trim_end().len()..line.len());
@@ -164,7 +165,7 @@ fn passages(document: &Document<'_>, part: &Part, sought: &SoughtWords) -> Vec<R
         let range = at..at + line.len();
         at = range.end;
         let is_item = range_at(&part.items, range.start).is_some();
-        if is_item || is_blank(line) || others::heading(line).is_some() {
+        if is_item || is_blank(line) || document.is_heading(&range) {
             settle(&mut paragraph);
         } else {
             paragraph.push(range);
@@ -210,6 +211,13 @@ mod tests {
             gone(DocKind::Tasks, text, "the ring"),
             ("# Active\n\n## Party\n\nplain\n".to_owned(), vec![3, 4, 6, 9])
         );
+    }
+
+    #[test]
+    fn only_headings_of_markdown_keep_their_place() {
+        let text = "\u{feff}### The secret\n```\n# the secret of this\nrun\n```\n";
+        let (new, lines) = gone(DocKind::Text, text, "the secret");
+        assert_eq!((new.as_str(), lines), ("\u{feff}### [forgotten]\n```\nrun\n```\n", vec![1, 3]));
     }
 
     #[test]

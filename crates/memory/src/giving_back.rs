@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::{
     DocKind,
     forgetting::SoughtWords,
-    sections::{Document, range_at},
+    markdown::range_at,
+    sections::Document,
     text::{is_blank, lines},
 };
 use crate::merge::persons_alone;

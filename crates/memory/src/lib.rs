@@ -1,6 +1,6 @@
 //! Memory as Markdown that people edit too, as values: text in, a value and its problems or a new text out.
 //!
-//! Nothing here does I/O. [`sections`] cuts a file into parts by the Markdown parser's own source offsets; [`tasks`],
+//! Nothing here does I/O. [`markdown`] finds the blocks of a text, and [`sections`] cuts a file into parts by them; [`tasks`],
 //! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
@@ -23,6 +23,7 @@ pub mod initiative;
 pub mod job;
 pub mod lists;
 pub mod lookup;
+pub mod markdown;
 pub mod merge;
 pub mod origin;
 pub mod others;

@@ -203,7 +203,7 @@ impl Merger<'_> {
                 let quote = self.quote(BOTH_CHANGED, &other);
                 text = Document::split(&text).append(&quote);
             }
-            self.conflicts.push(Conflict { section: person.title.to_owned(), other });
+            self.conflicts.push(Conflict { section: person.title.clone(), other });
         }
         text + &blank_end(person)
     }
@@ -251,7 +251,7 @@ impl Merger<'_> {
         if mine.iter().any(|unit| self.by_hand.wrote(unit, was)) {
             return self.kept_alone(ours);
         }
-        self.conflicts.push(Conflict { section: ours.title.to_owned(), other: ours.text.to_owned() });
+        self.conflicts.push(Conflict { section: ours.title.clone(), other: ours.text.to_owned() });
         if self.has_quotes { self.quote(DELETED_HERE, &mine.concat()) } else { String::new() }
     }
 

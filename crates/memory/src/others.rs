@@ -189,7 +189,8 @@ pub(super) fn is_quarantine(title: &str) -> bool {
     folded(title) == folded(UNCONFIRMED)
 }
 
-/// A line's level and title, if it looks like a heading.
+/// A line's level and title, if it looks like a heading. A Markdown parser would be wrong here: damage, such as a fence that is never
+/// closed, would hide the heading of what nobody has confirmed from it, and so free what stands below.
 pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
     let marks = line.trim_start_matches(['\u{feff}', ' ']);
     let title = marks.trim_start_matches('#');

@@ -1,15 +1,13 @@
 //! The lossless splitter under every document: a preamble and `## ` sections, as byte ranges that tile the text.
 //!
-//! Where a block begins and ends is asked of the Markdown parser, never of a pattern: a heading in a code fence, a
-//! quote or a comment is no heading. Only headings with hash marks cut; an underlined one is text (a person's `---`
-//! under a paragraph is more often a rule) and is reported.
+//! Only headings with hash marks cut; an underlined one is text (a person's `---` under a paragraph is more often a rule) and is
+//! reported.
 
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag};
-
 use super::{
     Problem,
+    markdown::{Block, BlockKind, hash_heading, range_at, read_blocks},
     text::{ends_line, eol, is_blank, line_end, line_start, lines, slice, splice, split_comment},
     view,
 };
@@ -23,6 +21,8 @@ pub struct Document<'a> {
     pub parts: Vec<Part>,
     line_starts: Vec<usize>,
     underlined: Vec<usize>,
+    headings: Vec<Range<usize>>,
+    fences: Vec<Range<usize>>,
     comments: Vec<Range<usize>>,
 }
 
@@ -43,11 +43,6 @@ pub struct Part {
     pub items: Vec<Range<usize>>,
 }
 
-/// Of ranges that are in order and apart, the one that holds this place.
-pub fn range_at(ranges: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
-    ranges.get(ranges.partition_point(|range| range.end <= at)).filter(|range| range.start <= at)
-}
-
 impl<'a> Document<'a> {
     /// Splits a text. Linear in its length.
     pub fn split(text: &'a str) -> Self {
@@ -57,39 +52,28 @@ impl<'a> Document<'a> {
             line_starts.push(at);
             at += line.len();
         }
-        let mut document = Self { text, parts: Vec::new(), line_starts, underlined: Vec::new(), comments: Vec::new() };
-        document.parts.push(Part {
-            level: 0,
-            title: String::new(),
-            line: 1,
-            range: 0..text.len(),
-            body_start: 0,
-            items: Vec::new(),
-        });
-        document.read_blocks();
-        document
-    }
-
-    fn read_blocks(&mut self) {
-        let text = self.text;
-        let skipped = front_matter_length(text);
-        let mut depth = 0_usize;
-        for (event, range) in Parser::new(slice(text, skipped..text.len())).into_offset_iter() {
-            let range = range.start + skipped..range.end + skipped;
-            match event {
-                Event::Start(tag) => {
-                    match (depth, tag) {
-                        (0, Tag::Heading { level, .. }) => self.heading(level, range.start),
-                        (1, Tag::Item) => self.item(&range),
-                        (_, Tag::HtmlBlock) => self.comment(&range),
-                        _ => {}
-                    }
-                    depth += 1;
-                }
-                Event::End(_) => depth = depth.saturating_sub(1),
+        let (level, title, range) = (0, String::new(), 0..text.len());
+        let preamble = Part { level, title, line: 1, range, body_start: 0, items: Vec::new() };
+        let mut document = Self {
+            text,
+            parts: vec![preamble],
+            line_starts,
+            underlined: Vec::new(),
+            headings: Vec::new(),
+            fences: Vec::new(),
+            comments: Vec::new(),
+        };
+        for Block { kind, range, depth, .. } in read_blocks(text, front_matter_length(text)) {
+            match kind {
+                BlockKind::Heading(level) if depth == 0 => document.heading(level, range.start),
+                BlockKind::Underlined(2) if depth == 0 => document.underlined.push(document.line_of(range.start)),
+                BlockKind::Item if depth == 1 => document.item(&range),
+                BlockKind::Fence { .. } => document.fences.push(range),
+                BlockKind::Html => document.comment(&range),
                 _ => {}
             }
         }
+        document
     }
 
     /// Notes a comment that is a block of its own. One that is never closed is damage, and hides nothing.
@@ -106,23 +90,40 @@ impl<'a> Document<'a> {
         self.comments.iter().any(|comment| comment.start <= line.start && end <= comment.end)
     }
 
-    fn heading(&mut self, level: HeadingLevel, at: usize) {
-        let level = match level {
-            HeadingLevel::H1 => 1,
-            HeadingLevel::H2 => 2,
-            _ => return,
-        };
-        let start = self.line_start(at);
-        let end = line_end(self.text, at);
+    /// Whether a line, given by its bytes, is a heading with hash marks, of any level. A byte order mark may stand before it.
+    pub(super) fn is_heading(&self, line: &Range<usize>) -> bool {
+        range_at(&self.headings, line.end.saturating_sub(1)).is_some()
+    }
+
+    /// Whether a line, given by its bytes, is one of a code block between fences.
+    pub(super) fn is_fenced(&self, line: &Range<usize>) -> bool {
+        range_at(&self.fences, line.end.saturating_sub(1)).is_some()
+    }
+
+    /// Whether a code fence opens in a part.
+    pub(super) fn has_fence(&self, part: &Part) -> bool {
+        self.fences.iter().any(|fence| part.range.contains(&fence.start))
+    }
+
+    /// Whether the text holds words besides its bullet items, headings and comments.
+    pub fn holds_more_than_items(&self) -> bool {
+        let items: Vec<Range<usize>> = self.parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
+        let mut at = 0;
+        lines(self.text).any(|line| {
+            let range = at..at + line.len();
+            at = range.end;
+            let is_read = range_at(&items, range.start).is_some() || self.is_heading(&range) || self.is_comment(&range);
+            line.chars().any(char::is_alphanumeric) && !is_read
+        })
+    }
+
+    fn heading(&mut self, level: u8, at: usize) {
+        let (start, end) = (self.line_start(at), line_end(self.text, at));
+        let Some(title) = hash_title(slice(self.text, start..end), level) else { return };
+        self.headings.push(start..end);
         let line = self.line_of(start);
-        let Some(title) = hash_title(slice(self.text, start..end), level) else {
-            if level == 2 {
-                self.underlined.push(line);
-            }
-            return;
-        };
         let Some(previous) = self.parts.last_mut() else { return };
-        if start < previous.body_start || (start == previous.range.start && previous.level > 0) {
+        if level > 2 || start < previous.body_start || (start == previous.range.start && previous.level > 0) {
             return;
         }
         previous.range.end = start;
@@ -242,18 +243,12 @@ pub enum Spacing {
 
 /// The title of a heading line with `level` hash marks, without the mark that shows its section to all; nothing if the line isn't one.
 pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
-    let line = line.trim();
-    let rest = line.trim_start_matches('#');
-    if line.len() - rest.len() != usize::from(level) || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
-        return None;
-    }
-    let title = match split_comment(rest) {
-        (title, Some(comment)) if view::is_for_all(comment) => title.trim(),
-        _ => rest.trim(),
+    let (_, title) = hash_heading(line).filter(|(found, _)| *found == level)?;
+    let title = match split_comment(line) {
+        (line, Some(comment)) if view::is_for_all(comment) => hash_heading(line)?.1,
+        _ => title,
     };
-    let unmarked = title.trim_end_matches('#');
-    let closed = unmarked.is_empty() || unmarked.ends_with([' ', '\t']);
-    Some(if closed { unmarked.trim_end().to_owned() } else { title.to_owned() })
+    Some(title.to_owned())
 }
 
 /// The length of the byte order mark at the very start of a text, if it has one; of all of them, if programs have put theirs before
@@ -273,7 +268,7 @@ pub fn front_matter_length(text: &str) -> usize {
             "---" if number == 0 => {}
             _ if number == 0 => return mark,
             "---" | "..." => return length,
-            heading if hash_title(heading, 2).is_some() => return mark,
+            line if hash_heading(line).is_some_and(|(level, _)| level == 2) => return mark,
             _ => {}
         }
     }
@@ -324,26 +319,15 @@ fn never_closed(part: &str) -> Option<(usize, &'static str)> {
         return Some((skipped + at, "a code block"));
     }
     let name = HTML_CLOSERS.iter().find(|(mark, _)| *mark == closer).map_or("a block", |(_, name)| *name);
-    let mut depth = 0_usize;
-    let mut start = 0;
-    for (event, range) in Parser::new(part).into_offset_iter() {
-        match event {
-            Event::Start(Tag::HtmlBlock) if depth == 0 => (start, depth) = (range.start, 1),
-            Event::Start(_) => depth += 1,
-            Event::End(_) => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
+    let is_open = |block: &Block| block.kind == BlockKind::Html && block.depth == 0;
+    let start = read_blocks(part, 0).into_iter().rfind(is_open).map_or(0, |block| block.range.start);
     Some((skipped + start, name))
 }
 
 /// Where the last fenced code block of a part begins, and its fence.
 fn open_fence(part: &str) -> Option<(usize, String)> {
-    let fences = Parser::new(part).into_offset_iter().filter_map(|(event, range)| match event {
-        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => Some(range.start),
-        _ => None,
-    });
-    let at = fences.last()?;
+    let is_fence = |block: &Block| matches!(block.kind, BlockKind::Fence { .. });
+    let at = read_blocks(part, 0).into_iter().rfind(is_fence)?.range.start;
     let rest = slice(part, at..part.len()).trim_start_matches(' ');
     let mark = rest.chars().next()?;
     Some((at, rest.chars().take_while(|c| *c == mark).collect()))
@@ -353,19 +337,8 @@ fn open_fence(part: &str) -> Option<(usize, String)> {
 fn opens_section(before: &str, bridge: &str) -> bool {
     let probe = format!("{before}{bridge}## x");
     let at = before.len() + bridge.len();
-    let mut depth = 0_usize;
-    let mut found = false;
-    for (event, range) in Parser::new(&probe).into_offset_iter() {
-        match event {
-            Event::Start(tag) => {
-                found = depth == 0 && range.start == at && matches!(tag, Tag::Heading { .. });
-                depth += 1;
-            }
-            Event::End(_) => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    found
+    let last = read_blocks(&probe, 0).pop();
+    last.is_some_and(|last| last.kind == BlockKind::Heading(2) && last.depth == 0 && last.range.start == at)
 }
 
 #[cfg(test)]
@@ -394,6 +367,16 @@ mod tests {
         assert_eq!(outline("\u{feff}## A"), "1|0||0 items\n1|2|A|0 items");
         let twice_marked = Document::split("\u{feff}\u{feff}```\n").append("## B\n");
         assert_eq!(outline(&twice_marked), "1|0||0 items\n4|2|B|0 items");
+    }
+
+    #[test]
+    fn words_outside_of_items_headings_and_comments_are_more() {
+        for text in ["", "# A\n\n### B\n- c\n  d\n\n<!-- e\n f -->\n---\n", "\u{feff}# A\n* b\n"] {
+            assert!(!Document::split(text).holds_more_than_items(), "{text}");
+        }
+        for text in ["- a\n\nb\n", "```\n- a\n```\n", "A\n===\n", "1. a\n", "> - a\n", "#a\n", "<!-- a\n- b\n"] {
+            assert!(Document::split(text).holds_more_than_items(), "{text}");
+        }
     }
 
     #[test]

@@ -450,7 +450,8 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
 }
 
 /// The lines of a new task's free text, with a blank one before them: no line opens a section, the first is no key,
-/// and nothing stays open at the end.
+/// and nothing stays open at the end. Marks of headings are escaped wherever they stand, in code as well: a Markdown parser would leave
+/// those in a fence, which a later edit or a merge may open.
 pub(super) fn safe_body(body: &str) -> Vec<String> {
     let body = body.replace('\u{feff}', "").replace("<!--", "<! --");
     let body = words::shortened(body.trim(), MAX_BODY_CHARS);

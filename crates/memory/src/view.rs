@@ -23,7 +23,8 @@ use super::{
     text::{folded, is_blank, lines, slice, split_comment},
 };
 
-/// How the standing orders lift it, in the part before their first section.
+/// How the standing orders lift it, in the part before their first section and outside of comments and code. A section begins at any line
+/// with its marks: damage above one hides it from a Markdown parser, and must not lift more.
 const SHARE: &str = "share between chats:";
 /// What a person writes behind a section's heading, or below it on a line of its own, to show the section to every chat.
 pub const FOR_ALL: &str = "<!-- for: all -->";
@@ -49,7 +50,13 @@ pub fn origin(chat: Option<ChatRef>) -> String {
 
 /// Whether the standing orders let chats see each other's: a line `Share between chats: yes` before their first section.
 pub fn is_shared(standing_orders: &str) -> bool {
-    let front = lines(standing_orders).take_while(|line| !line.starts_with("## "));
+    let document = Document::split(standing_orders);
+    let mut at = 0;
+    let front = lines(standing_orders).take_while(|line| !line.starts_with("## ")).filter(|line| {
+        let range = at..at + line.len();
+        at = range.end;
+        !document.is_comment(&range) && !document.is_fenced(&range)
+    });
     let mut said = front.filter_map(|line| {
         let line = line.trim().trim_start_matches(['-', '*', ' ']).to_lowercase();
         line.strip_prefix(SHARE).map(|value| value.trim() == "yes")

@@ -18,7 +18,7 @@ pub(super) type Name = (u8, String, usize);
 pub(super) struct Piece<'a> {
     pub(super) name: Name,
     pub(super) date: Option<NaiveDate>,
-    pub(super) title: &'a str,
+    pub(super) title: String,
     pub(super) text: &'a str,
     pub(super) units: Vec<&'a str>,
 }
@@ -41,11 +41,10 @@ impl<'a> Pieces<'a> {
             let name = (part.level, title, *nth);
             *nth += 1;
             by_name.insert(name.clone(), list.len());
-            let heading = document.slice(&(part.range.start..part.body_start));
             list.push(Piece {
                 name,
                 date: part_date(part),
-                title: heading.trim_start_matches([' ', '#']).trim_end(),
+                title: part.title.clone(),
                 text: document.slice(&part.range),
                 units: units(&document, part),
             });

@@ -1,6 +1,6 @@
 //! From the events of a Markdown parser to text with spans: what each block and each mark looks like in a chat.
 
-use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeStream};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Tag, TagEnd};
 
 use super::{
     Links,
@@ -9,6 +9,7 @@ use super::{
     table::Table,
     writer::Writer,
 };
+use crate::markdown::{render_events, with_line_feeds};
 
 /// The longest address that is made a link, in bytes; a longer one is shown as text.
 const URL_BYTES_MAX: usize = 2048;
@@ -17,15 +18,11 @@ const LANGUAGE_CHARS_MAX: usize = 32;
 
 /// Reads Markdown. Something comes of everything that isn't blank: where nothing would be shown, the source is.
 pub(super) fn read(markdown: &str, links: Links) -> Styled {
-    let source = markdown.replace("\r\n", "\n").replace('\r', "\n");
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_FOOTNOTES;
     let mut reader = Reader { links, out: Writer::default(), lists: Vec::new(), open_links: Vec::new(), raw: None };
-    for event in TextMergeStream::new(Parser::new_ext(&source, options)) {
-        reader.event(event);
-    }
+    render_events(markdown, |event| reader.event(event));
     let styled = reader.out.finish();
-    if is_blank(&styled.text) { Styled { text: source.trim().to_owned(), spans: Vec::new() } } else { styled }
+    let source = || with_line_feeds(markdown).trim().to_owned();
+    if is_blank(&styled.text) { Styled { text: source(), spans: Vec::new() } } else { styled }
 }
 
 struct Reader {

@@ -30,7 +30,7 @@ impl TaskList {
             let task = self.tasks.iter().find(|task| part.level == 2 && task.line == part.line);
             let from = task.map_or(part.body_start, |task| task.keys_end);
             // What is fenced is somebody's text as a whole.
-            if !["```", "~~~"].iter().any(|fence| document.slice(&part.range).contains(fence)) {
+            if !document.has_fence(part) {
                 items(&document, part, from, &mut found);
                 plain(&document, part, from, &mut found);
             }
@@ -94,6 +94,7 @@ mod tests {
         let found = prose(text);
         let shown: Vec<(usize, &str)> = found.iter().map(|(line, text)| (*line, text.as_str())).collect();
         assert_eq!(shown, [(5, "fix the gate"), (9, "buy paint"), (10, "sand the door"), (19, "book the ferry")]);
+        assert_eq!(prose("## A\n- status: active\n- note the ~~~ in it\n"), [(3, "note the ~~~ in it".to_owned())]);
     }
 
     #[test]

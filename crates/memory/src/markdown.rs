@@ -1,0 +1,214 @@
+//! The one reader of Markdown: headings, list items, code and HTML of a text, with their bytes, and the events that renderings share.
+//!
+//! Where a block begins and ends is asked of the Markdown parser, never of a pattern: a heading in a code fence, a quotation or a
+//! comment is no heading. What stands on the first line of a block is then read by [`hash_heading`] and [`behind_bullet`].
+
+use std::{borrow::Cow, ops::Range};
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
+
+use super::text::{line_end, lines, slice};
+
+/// A block of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The kind of block.
+    pub kind: BlockKind,
+    /// Its bytes, from its mark on; the indentation before it isn't among them.
+    pub range: Range<usize>,
+    /// The number of blocks around it; a list and its item count one each.
+    pub depth: usize,
+    /// Whether it stands in a quotation.
+    pub is_quoted: bool,
+}
+
+/// The kinds of blocks that documents are read by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockKind {
+    /// A heading with hash marks, of this level.
+    Heading(u8),
+    /// A heading that is underlined, of this level.
+    Underlined(u8),
+    /// An item of a list, with a bullet or a number.
+    Item,
+    /// Code between fences.
+    Fence {
+        /// The bytes between the fences; empty without any.
+        code: Range<usize>,
+    },
+    /// Code that is indented, or stands within a line.
+    Code,
+    /// HTML, such as a comment.
+    Html,
+}
+
+/// The blocks of a text behind its first `from` bytes, by their beginnings. Linear in the text's length.
+pub fn read_blocks(text: &str, from: usize) -> Vec<Block> {
+    let parsed = without_lone_returns(slice(text, from..text.len()));
+    let mut blocks: Vec<Block> = Vec::new();
+    let (mut depth, mut quotes, mut is_fenced) = (0_usize, 0_usize, false);
+    for (event, range) in Parser::new(&parsed).into_offset_iter() {
+        let range = range.start + from..range.end + from;
+        let kind = match &event {
+            Event::Start(Tag::Heading { level, .. }) => {
+                let has_marks = hash_heading(slice(text, range.start..line_end(text, range.start))).is_some();
+                Some(if has_marks { BlockKind::Heading(*level as u8) } else { BlockKind::Underlined(*level as u8) })
+            }
+            Event::Start(Tag::Item) => Some(BlockKind::Item),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => {
+                Some(BlockKind::Fence { code: range.start..range.start })
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) | Event::Code(_) => Some(BlockKind::Code),
+            Event::Start(Tag::HtmlBlock) => Some(BlockKind::Html),
+            _ => None,
+        };
+        match &event {
+            Event::Start(tag) => {
+                is_fenced |= matches!(kind, Some(BlockKind::Fence { .. }));
+                blocks.extend(kind.map(|kind| Block { kind, range, depth, is_quoted: quotes > 0 }));
+                depth += 1;
+                quotes += usize::from(matches!(tag, Tag::BlockQuote(_)));
+            }
+            Event::End(tag) => {
+                is_fenced &= *tag != TagEnd::CodeBlock;
+                depth = depth.saturating_sub(1);
+                quotes = quotes.saturating_sub(usize::from(matches!(tag, TagEnd::BlockQuote(_))));
+            }
+            Event::Text(_) if is_fenced => {
+                if let Some(Block { kind: BlockKind::Fence { code }, .. }) = blocks.last_mut() {
+                    *code = if code.start == code.end { range } else { code.start..range.end };
+                }
+            }
+            _ => blocks.extend(kind.map(|kind| Block { kind, range, depth, is_quoted: quotes > 0 })),
+        }
+    }
+    blocks
+}
+
+/// The level and the title of a heading with hash marks, from its line; `C#` isn't closed by its mark.
+pub fn hash_heading(line: &str) -> Option<(u8, &str)> {
+    let line = line.trim();
+    let rest = line.trim_start_matches('#');
+    let level = u8::try_from(line.len() - rest.len()).ok().filter(|level| (1..=6).contains(level))?;
+    let title = rest.trim();
+    let open = title.trim_end_matches('#');
+    let is_closed = open.is_empty() || open.ends_with([' ', '\t']);
+    (rest.is_empty() || rest.starts_with([' ', '\t']))
+        .then_some((level, if is_closed { open.trim_end() } else { title }))
+}
+
+/// The rest of a list item's first line behind its bullet or number.
+pub fn behind_bullet(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let marks: &[char] = if rest.len() < line.len() { &['.', ')'] } else { &['-', '*', '+'] };
+    rest.strip_prefix(marks).map(str::trim_start)
+}
+
+/// Of ranges that are in order and apart, the one that holds this place.
+pub fn range_at(ranges: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
+    ranges.get(ranges.partition_point(|range| range.end <= at)).filter(|range| range.start <= at)
+}
+
+/// Hands the events of a text to a rendering, runs of text as one. All renderings read the same Markdown.
+pub fn render_events(text: &str, mut take: impl FnMut(Event<'_>)) {
+    let text = with_line_feeds(text);
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_FOOTNOTES;
+    TextMergeStream::new(Parser::new_ext(&text, options)).for_each(&mut take);
+}
+
+/// The text with line feeds alone as line ends.
+pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text.into() }
+}
+
+/// The text, byte for byte as long, without carriage returns that end a line alone: the parser isn't sure of them.
+fn without_lone_returns(text: &str) -> Cow<'_, str> {
+    if !text.contains('\r') {
+        return text.into();
+    }
+    let fed =
+        lines(text).map(|line| line.strip_suffix('\r').map_or(line.into(), |words| Cow::from(format!("{words}\n"))));
+    fed.collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::strategies::document;
+
+    fn shown(text: &str) -> Vec<String> {
+        let block = |block: Block| {
+            let kind = match &block.kind {
+                BlockKind::Fence { code } => format!("Fence({})", slice(text, code.clone()).trim_end()),
+                kind => format!("{kind:?}"),
+            };
+            let first = slice(text, block.range.clone()).lines().next().unwrap_or_default();
+            format!("{kind} {}{} {first}", block.depth, if block.is_quoted { "q" } else { "" })
+        };
+        read_blocks(text, 0).into_iter().map(block).collect()
+    }
+
+    #[test]
+    fn blocks_are_those_of_markdown() {
+        for (name, text, expected) in [
+            (
+                "headings",
+                "# A\n  ## B ##\nC\n===\n#tag\n---\n",
+                &["Heading(1) 0 # A", "Heading(2) 0 ## B ##", "Underlined(1) 0 C", "Underlined(2) 0 #tag"][..],
+            ),
+            ("items", "- a\n  1. b\n\n> * c\n", &["Item 1 - a", "Item 3 1. b", "Item 2q * c"]),
+            ("a number that goes on a sentence", "in the year\n1984. It was\n", &[]),
+            (
+                "fences",
+                "```\n# a\n\n- b\n```\n- ~~~\n  c\n",
+                &["Fence(# a\n\n- b) 0 ```", "Item 1 - ~~~", "Fence(c) 2 ~~~"],
+            ),
+            ("an empty fence", "```\n```\n", &["Fence() 0 ```"]),
+            ("other code and HTML", "a `b` c\n\n    d\n\n<!-- e\n-->\n", &["Code 1 `b`", "Code 0 d", "Html 0 <!-- e"]),
+            ("Windows' line ends", "A\r\n===\r\n```\r\n# b\r\n```\r\n", &["Underlined(1) 0 A", "Fence(# b) 0 ```"]),
+        ] {
+            assert_eq!(shown(text), expected, "{name}");
+        }
+        let returns: Vec<BlockKind> = read_blocks("# A\ra\r- b\r", 0).into_iter().map(|block| block.kind).collect();
+        assert_eq!(returns, [BlockKind::Heading(1), BlockKind::Item]);
+        assert_eq!(read_blocks("# no\n# A\n", 5).first().map(|block| block.range.clone()), Some(5..9));
+    }
+
+    #[test]
+    fn first_lines_are_read_without_their_marks() {
+        for (line, expected) in [
+            ("# A", Some((1, "A"))),
+            ("  ## A ##\r\n", Some((2, "A"))),
+            ("###\tC#", Some((3, "C#"))),
+            ("##", Some((2, ""))),
+            ("# #", Some((1, ""))),
+            ("#tag", None),
+            ("####### seven", None),
+            ("a # b", None),
+        ] {
+            assert_eq!(hash_heading(line), expected, "{line}");
+        }
+        for (line, expected) in
+            [("- a", Some("a")), ("12)  a", Some("a")), ("*", Some("")), ("a", None), ("12 a", None)]
+        {
+            assert_eq!(behind_bullet(line), expected, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_of_any_text_are_in_order_and_stand_in_it(text in document(), other in any::<String>()) {
+            for text in [text, other] {
+                let mut at = 0;
+                for block in read_blocks(&text, 0) {
+                    prop_assert!(at <= block.range.start && text.get(block.range.clone()).is_some(), "{text:?} {block:?}");
+                    at = block.range.start;
+                }
+                prop_assert_eq!(without_lone_returns(&text).len(), text.len());
+            }
+        }
+    }
+}

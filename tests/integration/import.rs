@@ -444,6 +444,13 @@ fn a_document_that_holds_more_than_boxes_or_bullets_is_kept_as_well() {
     let account = import(&env, &env.path("more"), &["--as", "markdown-agent"]);
     assert_eq!(account["documents"], json!(["memory/imported/markdown-agent/semantic-memory.md"]), "{account:#}");
     assert!(env.memory("memory/imported/markdown-agent/semantic-memory.md").contains("under the mat"));
+    put(&env, "code/memory/semantic-memory.md", "# Facts\n\n```\n- The keel is iron\n```\n");
+    let account = import(&env, &env.path("code"), &["--as", "markdown-agent"]);
+    assert_eq!(
+        (&account["new"]["facts"], account["documents"].as_array().map(Vec::len)),
+        (&json!(0), Some(1)),
+        "{account:#}"
+    );
 }
 
 #[test]

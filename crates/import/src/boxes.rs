@@ -71,7 +71,8 @@ pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
     (boxes, has_more || skipped > 0)
 }
 
-/// The comments of a text outside of code; one that is never closed hides nothing.
+/// The comments of a text outside of code; one that is never closed hides nothing. By their marks: the parser ends one within a line
+/// where a list begins, and knows nothing of `%%`.
 fn comments(text: &str, code: &[Range<usize>], opening: &str, closing: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -212,7 +212,8 @@ fn artifact(block: &Value) -> Option<String> {
     Some(format!("[{title}]\n{content}"))
 }
 
-/// The text without placeholders, each a line of its own and mostly in a fence, and how many there were.
+/// The text without placeholders, each a line of its own and mostly in a fence, and how many there were. By the lines that the program
+/// writes: a Markdown parser would take one fence of an answer for another where the answer has left one open.
 fn without_placeholders(text: &str) -> (String, usize) {
     if !PLACEHOLDERS.iter().any(|placeholder| text.contains(placeholder)) {
         return (text.trim().to_owned(), 0);

@@ -283,14 +283,16 @@ impl<'a> Reader<'a> {
             }
             let has_comments = is_text && !self.joins_all;
             let (text, comment) = if has_comments { without_comments(bare) } else { (Cow::Borrowed(bare), None) };
+            // Lists of front matter are marked like others.
+            let is_item = matches!(kind, LineKind::Item | LineKind::Key);
             let (text, is_marked) = match text {
                 text if is_code => (text, false),
                 Cow::Borrowed(text) => {
-                    let (text, is_marked) = strip_mark(text, kind == LineKind::Item);
+                    let (text, is_marked) = strip_mark(text, is_item);
                     (Cow::Borrowed(text), is_marked)
                 }
                 Cow::Owned(text) => {
-                    let (text, is_marked) = strip_mark(text.trim(), kind == LineKind::Item);
+                    let (text, is_marked) = strip_mark(text.trim(), is_item);
                     (Cow::Owned(text.to_owned()), is_marked)
                 }
             };
@@ -300,8 +302,7 @@ impl<'a> Reader<'a> {
                 }
                 continue;
             }
-            let begins = is_marked || kind == LineKind::Key;
-            self.line(Line { number, text, comment, begins, indent, has_comments }, is_code);
+            self.line(Line { number, text, comment, begins: is_marked, indent, has_comments }, is_code);
         }
         self.close();
         self.end_section();

@@ -55,7 +55,8 @@ pub struct EpisodicEntry {
 }
 
 /// A log without what was undone, for whoever looks words up in it: entries of undone wakes and of the undoing are blank lines, and so
-/// is what quotes an answer, which is found where it was said. All lines keep their numbers.
+/// is what quotes an answer, which is found where it was said. All lines keep their numbers. Entries are lines that begin with `- `, as
+/// wakes write them: a Markdown parser would take them for text or code behind a line of a person's that is damaged.
 pub fn without_undone(text: &str) -> String {
     let of_wake = |line: &str| {
         let (_, rest) = line.strip_prefix("- ")?.split_once("<!-- wake ")?;

@@ -101,7 +101,8 @@ pub fn hash_heading(line: &str) -> Option<(u8, &str)> {
 pub fn behind_bullet(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let marks: &[char] = if rest.len() < line.len() { &['.', ')'] } else { &['-', '*', '+'] };
-    rest.strip_prefix(marks).map(str::trim_start)
+    let item = rest.strip_prefix(marks)?;
+    (item.is_empty() || item.starts_with(char::is_whitespace)).then(|| item.trim_start())
 }
 
 /// Of ranges that are in order and apart, the one that holds this place.
@@ -192,7 +193,7 @@ mod tests {
             assert_eq!(hash_heading(line), expected, "{line}");
         }
         for (line, expected) in
-            [("- a", Some("a")), ("12)  a", Some("a")), ("*", Some("")), ("a", None), ("12 a", None)]
+            [("- a", Some("a")), ("12)  a", Some("a")), ("*", Some("")), ("a", None), ("12 a", None), ("1.5 a", None)]
         {
             assert_eq!(behind_bullet(line), expected, "{line}");
         }

@@ -16,7 +16,8 @@ pub struct Preferences {
 }
 
 impl Preferences {
-    /// Reads `- key: value` lines, whatever the case. Of a key that stands there twice the last counts; other values mean nothing.
+    /// Reads `- key: value` lines, whatever the case. Of a key that stands there twice the last counts; other values mean nothing. A
+    /// line counts wherever it stands: behind damage, a Markdown parser would no longer find that nudges are off.
     pub fn of(context: &str) -> Self {
         let mut read = Self::default();
         for line in lines(&without_explanation(CONTEXT, context)) {

@@ -569,6 +569,9 @@ mod tests {
             ("Share between chats: yes, please\n", false),
             ("# Orders\n\n## Privacy\n\nShare between chats: yes\n", false),
             ("Write `Share between chats: yes` to lift it.\n", false),
+            ("<!--\nShare between chats: yes\n-->\n", false),
+            ("```\nShare between chats: yes\n```\n", false),
+            ("<!-- never closed\n\n## Privacy\nShare between chats: yes\n", false),
             ("", false),
         ] {
             assert_eq!(is_shared(orders), shared, "{orders}");

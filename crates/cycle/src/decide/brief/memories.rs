@@ -81,9 +81,8 @@ fn shown(path: &str, content: &str, rate: &TokenRate, recall: bool) -> Shown {
 
 /// Replaces facts without room by their topics.
 fn by_what_fits(content: &str) -> Shown {
-    let is_fact = |line: &&str| line.starts_with("- ");
-    let facts = count(content.lines().filter(is_fact).count(), "fact");
     let document = Document::split(content);
+    let facts = count(document.parts.iter().map(|part| part.items.len()).sum(), "fact");
     let topics: Vec<&str> = document.sections().map(|section| section.title.as_str()).collect();
     let text = match topics.as_slice() {
         [] => String::new(),

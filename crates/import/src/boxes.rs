@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use reveille_base::words;
 use reveille_memory::{
-    markdown::{Block, BlockKind, behind_bullet, range_at, read_blocks},
+    markdown::{BlockKind, MarkdownBlock, behind_bullet, range_at, read_blocks},
     sections::front_matter_length,
 };
 
@@ -38,7 +38,7 @@ pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
     let skipped = front_matter_length(text);
     let body = text.get(skipped..).unwrap_or_default();
     let (mut items, mut code, mut headings) = (Vec::new(), Vec::new(), Vec::new());
-    for Block { kind, range, depth, is_quoted } in read_blocks(body, 0) {
+    for MarkdownBlock { kind, range, depth, is_quoted } in read_blocks(body, 0) {
         match kind {
             BlockKind::Item if !is_quoted => items.push(range.start),
             BlockKind::Fence { .. } | BlockKind::Code => code.push(range),

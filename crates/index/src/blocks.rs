@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use reveille_memory::markdown::{Block, BlockKind, read_blocks};
+use reveille_memory::markdown::{BlockKind, MarkdownBlock, read_blocks};
 
 use super::chunk::{COMMENT, COMMENT_END};
 
@@ -55,7 +55,7 @@ pub(super) fn read_lines(text: &str, has_comments: bool) -> Vec<MarkedLine<'_>> 
         true => Cow::Owned(format!("{closed}{}", open.replace(COMMENT, NO_COMMENT))),
         false => Cow::Borrowed(text),
     };
-    for Block { kind, range, depth, .. } in read_blocks(&parsed, front) {
+    for MarkdownBlock { kind, range, depth, .. } in read_blocks(&parsed, front) {
         let first = range.start..range.start;
         match kind {
             BlockKind::Heading(_) if depth == 0 => lines.mark(&first, LineKind::Heading),

@@ -11,7 +11,7 @@ use super::text::{line_end, lines, slice};
 
 /// A block of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct MarkdownBlock {
     /// The kind of block.
     pub kind: BlockKind,
     /// Its bytes, from its mark on; the indentation before it isn't among them.
@@ -43,9 +43,9 @@ pub enum BlockKind {
 }
 
 /// The blocks of a text behind its first `from` bytes, by their beginnings. Linear in the text's length.
-pub fn read_blocks(text: &str, from: usize) -> Vec<Block> {
+pub fn read_blocks(text: &str, from: usize) -> Vec<MarkdownBlock> {
     let parsed = without_lone_returns(slice(text, from..text.len()));
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<MarkdownBlock> = Vec::new();
     let (mut depth, mut quotes, mut is_fenced) = (0_usize, 0_usize, false);
     for (event, range) in Parser::new(&parsed).into_offset_iter() {
         let range = range.start + from..range.end + from;
@@ -65,7 +65,7 @@ pub fn read_blocks(text: &str, from: usize) -> Vec<Block> {
         match &event {
             Event::Start(tag) => {
                 is_fenced |= matches!(kind, Some(BlockKind::Fence { .. }));
-                blocks.extend(kind.map(|kind| Block { kind, range, depth, is_quoted: quotes > 0 }));
+                blocks.extend(kind.map(|kind| MarkdownBlock { kind, range, depth, is_quoted: quotes > 0 }));
                 depth += 1;
                 quotes += usize::from(matches!(tag, Tag::BlockQuote(_)));
             }
@@ -75,11 +75,11 @@ pub fn read_blocks(text: &str, from: usize) -> Vec<Block> {
                 quotes = quotes.saturating_sub(usize::from(matches!(tag, TagEnd::BlockQuote(_))));
             }
             Event::Text(_) if is_fenced => {
-                if let Some(Block { kind: BlockKind::Fence { code }, .. }) = blocks.last_mut() {
+                if let Some(MarkdownBlock { kind: BlockKind::Fence { code }, .. }) = blocks.last_mut() {
                     *code = if code.start == code.end { range } else { code.start..range.end };
                 }
             }
-            _ => blocks.extend(kind.map(|kind| Block { kind, range, depth, is_quoted: quotes > 0 })),
+            _ => blocks.extend(kind.map(|kind| MarkdownBlock { kind, range, depth, is_quoted: quotes > 0 })),
         }
     }
     blocks
@@ -141,7 +141,7 @@ mod tests {
     use crate::strategies::document;
 
     fn shown(text: &str) -> Vec<String> {
-        let block = |block: Block| {
+        let block = |block: MarkdownBlock| {
             let kind = match &block.kind {
                 BlockKind::Fence { code } => format!("Fence({})", slice(text, code.clone()).trim_end()),
                 kind => format!("{kind:?}"),

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::{
     Problem,
-    markdown::{Block, BlockKind, hash_heading, range_at, read_blocks},
+    markdown::{BlockKind, MarkdownBlock, hash_heading, range_at, read_blocks},
     text::{ends_line, eol, is_blank, line_end, line_start, lines, slice, splice, split_comment},
     view,
 };
@@ -63,7 +63,7 @@ impl<'a> Document<'a> {
             fences: Vec::new(),
             comments: Vec::new(),
         };
-        for Block { kind, range, depth, .. } in read_blocks(text, front_matter_length(text)) {
+        for MarkdownBlock { kind, range, depth, .. } in read_blocks(text, front_matter_length(text)) {
             match kind {
                 BlockKind::Heading(level) if depth == 0 => document.heading(level, range.start),
                 BlockKind::Underlined(2) if depth == 0 => document.underlined.push(document.line_of(range.start)),
@@ -319,14 +319,14 @@ fn never_closed(part: &str) -> Option<(usize, &'static str)> {
         return Some((skipped + at, "a code block"));
     }
     let name = HTML_CLOSERS.iter().find(|(mark, _)| *mark == closer).map_or("a block", |(_, name)| *name);
-    let is_open = |block: &Block| block.kind == BlockKind::Html && block.depth == 0;
+    let is_open = |block: &MarkdownBlock| block.kind == BlockKind::Html && block.depth == 0;
     let start = read_blocks(part, 0).into_iter().rfind(is_open).map_or(0, |block| block.range.start);
     Some((skipped + start, name))
 }
 
 /// Where the last fenced code block of a part begins, and its fence.
 fn open_fence(part: &str) -> Option<(usize, String)> {
-    let is_fence = |block: &Block| matches!(block.kind, BlockKind::Fence { .. });
+    let is_fence = |block: &MarkdownBlock| matches!(block.kind, BlockKind::Fence { .. });
     let at = read_blocks(part, 0).into_iter().rfind(is_fence)?.range.start;
     let rest = slice(part, at..part.len()).trim_start_matches(' ');
     let mark = rest.chars().next()?;

@@ -60,26 +60,27 @@ pub fn read_blocks(text: &str, from: usize) -> Vec<MarkdownBlock> {
             }
             Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) | Event::Code(_) => Some(BlockKind::Code),
             Event::Start(Tag::HtmlBlock) => Some(BlockKind::Html),
-            _ => None,
-        };
-        match &event {
-            Event::Start(tag) => {
-                is_fenced |= matches!(kind, Some(BlockKind::Fence { .. }));
-                blocks.extend(kind.map(|kind| MarkdownBlock { kind, range, depth, is_quoted: quotes > 0 }));
-                depth += 1;
-                quotes += usize::from(matches!(tag, Tag::BlockQuote(_)));
-            }
-            Event::End(tag) => {
-                is_fenced &= *tag != TagEnd::CodeBlock;
-                depth = depth.saturating_sub(1);
-                quotes = quotes.saturating_sub(usize::from(matches!(tag, TagEnd::BlockQuote(_))));
-            }
             Event::Text(_) if is_fenced => {
                 if let Some(MarkdownBlock { kind: BlockKind::Fence { code }, .. }) = blocks.last_mut() {
-                    *code = if code.start == code.end { range } else { code.start..range.end };
+                    *code = if code.start == code.end { range.clone() } else { code.start..range.end };
                 }
+                None
             }
-            _ => blocks.extend(kind.map(|kind| MarkdownBlock { kind, range, depth, is_quoted: quotes > 0 })),
+            _ => None,
+        };
+        blocks.extend(kind.map(|kind| MarkdownBlock { kind, range, depth, is_quoted: quotes > 0 }));
+        match event {
+            Event::Start(tag) => {
+                is_fenced |= matches!(tag, Tag::CodeBlock(CodeBlockKind::Fenced(_)));
+                quotes += usize::from(matches!(tag, Tag::BlockQuote(_)));
+                depth += 1;
+            }
+            Event::End(tag) => {
+                is_fenced &= tag != TagEnd::CodeBlock;
+                quotes = quotes.saturating_sub(usize::from(matches!(tag, TagEnd::BlockQuote(_))));
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
         }
     }
     blocks

@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    /// A new report is one line: the key, the job's rule and zone now, when the run began, and the wall time that is shown.
+    /// A new report is one line: the key, the job's current rule and zone, the start of the run, and the displayed wall time.
     #[test]
     fn a_run_is_told_by_the_persons_wall_clock() {
         let every = Some(Rule::Interval { minutes: 15, anchor: parse_time("2026-11-01T00:00:00Z").unwrap() });
@@ -262,7 +262,7 @@ mod tests {
             ("2026-11-28T09:00:00", Some(row(daily.clone(), "Asia/Tokyo")), "2026-11-28T00:00:20Z", "09:00"),
             // Hours late.
             ("2026-11-28T09:00:00", Some(row(every.clone(), "America/New_York")), "2026-11-28T18:00:00Z", "04:00"),
-            // The rule was another one when it ran.
+            // The rule was another one at that run.
             ("2026-11-28T09:00:00", Some(row(every, "Asia/Tokyo")), "2026-11-28T00:00:20Z", "09:00"),
             ("2026-11-28T09:00:00", Some(row(daily, "America/New_York")), "2026-11-28T09:00:20Z", "04:00"),
             // The job is gone.

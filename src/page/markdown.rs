@@ -265,7 +265,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever is written, no tag comes of it but ours, and none with an attribute that we don't write.
+        /// Any text produces only our own tags, with only the attributes that we write.
         #[test]
         fn no_text_makes_a_tag_of_its_own(text in "[a-z<>\"'&\\[\\]()!`*#|\\-\n :/=]{0,80}") {
             for by in [WrittenBy::Own, WrittenBy::Others] {

@@ -609,7 +609,7 @@ mod tests {
     fn the_forecast_is_the_mean_of_the_last_full_days_idle_ones_among_them() {
         let day = |day| NaiveDate::from_ymd_opt(2026, 11, day).unwrap();
         let days = BTreeMap::from([(day(14), 7.0), (day(20), 7.0), (day(21), 1.0)]);
-        // Seven days, two of them with use: 2 a day. One is missing of today, and nine days are left.
+        // Seven days, two of them with use: a mean of 2 USD a day. Of today 1 USD is still to come, and nine days are left.
         let heading = |first| forecast(&days, Some(first), day(21), 15.0);
         assert_eq!(heading(day(1)), Forecast::Heading { days: 7, mean_usd: 2.0, month_end_usd: 15.0 + 1.0 + 18.0 });
         assert_eq!(heading(day(19)), Forecast::TooLittle { days: 2 });

@@ -237,10 +237,10 @@ mod tests {
         `+ name: x`
         `+ ---`
         ");
-        // Nothing that an edit holds besides is left out.
+        // An unknown field of an edit is shown too.
         let odd = serde_json::json!({"edits": [{"path": "a", "new": "b", "also": "c"}]}).to_string();
         assert!(describe("propose_change", &odd).plain().contains("also"));
-        // Another tool's arguments stand as they are.
+        // Arguments of another tool are shown unchanged.
         assert!(describe("mcp__x__edit", &edits.to_string()).plain().contains("\"old\":"));
         assert_eq!(changed_lines("a\na", "a"), ["  a", "- a"]);
         assert_eq!(changed_lines("a", "a\na"), ["  a", "+ a"]);

@@ -138,7 +138,7 @@ mod tests {
     fn a_directory_that_will_be_made_is_on_the_disk_of_the_one_it_will_be_made_in() {
         assert!(free_bytes(Path::new("/")).unwrap() > 0);
         assert!(free_bytes(&std::env::temp_dir().join("not/there/yet")).unwrap() > 0);
-        // The kernel's own file systems have no room at all.
+        // The kernel's own file systems report no space.
         #[cfg(target_os = "linux")]
         assert_eq!(free_bytes(Path::new("/proc")).unwrap(), 0);
     }

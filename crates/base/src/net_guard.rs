@@ -163,7 +163,7 @@ mod tests {
         assert!(!is_refused("2002:808:808::1"));
         assert!(is_refused("2a00::5efe:10.0.0.1") && is_refused("2a00::200:5efe:a00:1"));
         assert!(!is_refused("2a00::5efe:8.8.8.8"));
-        // Whatever they carry: compatible, translated (RFC 2765), the local prefix of NAT64, Teredo.
+        // Refused regardless of the address inside: compatible, translated (RFC 2765), the local prefix of NAT64, Teredo.
         for given_up in
             ["::8.8.8.8", "::127.0.0.1", "::ffff:0:8.8.8.8", "64:ff9b:1::808:808", "2001:0:808:808::f7f7:f7f7"]
         {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// The standard library's own words for some of the ranges, in every spelling.
+        /// Compares with the standard library's definition of some of the ranges, in every spelling.
         #[test]
         fn no_spelling_makes_a_refused_address_public(bits: u32, host: u64) {
             let v4 = Ipv4Addr::from(bits);

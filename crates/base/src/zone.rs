@@ -242,7 +242,7 @@ mod tests {
             ("New York", Some("America/New_York")),
             ("utc", Some("UTC")),
             ("America/Indiana/indianapolis", Some("America/Indiana/Indianapolis")),
-            // Two zones are called so.
+            // Two zones share this name.
             ("Louisville", None),
             ("GMT+25", None),
             ("", None),
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// No system has files here: the compact copy's rules.
+    /// Reads a zone where the system has no files, so from the compact copy.
     fn copied(name: &str) -> Tz {
         let rules = Box::leak(Box::new(rules(name, Path::new("/nowhere")).unwrap()));
         Tz(Box::leak(Box::new(Zone { name: String::leak(name.to_owned()), rules: rules.as_ref() })))
@@ -262,8 +262,8 @@ mod tests {
         offset.fix().local_minus_utc()
     }
 
-    /// Where both differ on this day: a time at which they show another wall time or, where clocks change, a wall time that they
-    /// don't read as the same times.
+    /// Finds a difference between both tables on a day: a time with different wall times or, at clock changes, a wall time that maps to
+    /// different instants.
     fn difference(theirs: chrono_tz::Tz, ours: Tz, day: NaiveDate) -> Option<String> {
         let shown = |at: NaiveDateTime| {
             (east(&theirs.offset_from_utc_datetime(&at)), east(&ours.offset_from_utc_datetime(&at)))
@@ -274,7 +274,7 @@ mod tests {
         }
         (0..24 * 12).map(|n| midnight + TimeDelta::minutes(5 * n)).find_map(|at| {
             let (a, b) = shown(at);
-            // What their clock shows then, and half a day around it: all that is skipped or comes twice.
+            // Their wall time and half a day around the change, which covers every skipped or repeated time.
             let local = at + TimeDelta::seconds(a.into());
             let read = theirs.offset_from_local_datetime(&local).map(|a| east(&a));
             let as_ours = ours.offset_from_local_datetime(&local).map(|b| east(&b));
@@ -287,7 +287,7 @@ mod tests {
         })
     }
 
-    /// Zones of every kind of odd rule, whose history nobody has decided anew since the other tables were made.
+    /// Zones with every kind of odd rule, whose history is unchanged since the other tables were made.
     const ZONES: [chrono_tz::Tz; 16] = [
         chrono_tz::Tz::Europe__Berlin,
         chrono_tz::Tz::Europe__London,
@@ -314,8 +314,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Held against tables that others made of the same database: what clocks show on each day of ten years, and what wall times
-        /// mean where they change.
+        /// Compares with independently built tables of the same database: the offsets of each day of ten years, and the meaning of wall
+        /// times at changes.
         #[test]
         fn clocks_change_as_in_other_tables(theirs in zones(), first_year in 1976..2089) {
             let ours = copied(theirs.name());
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// No name that was understood before is refused now.
+    /// Every name of the other tables is still understood.
     #[test]
     fn every_name_of_other_tables_is_known() {
         for zone in chrono_tz::TZ_VARIANTS {

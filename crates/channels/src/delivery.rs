@@ -218,7 +218,7 @@ mod tests {
     use reveille_base::{clock::parse_time, redact::Secret};
     use reveille_store::{NewOutgoing, OutgoingKind, PartState};
 
-    /// A door that answers as it was told to, and fails a test that asks it more often.
+    /// A channel with prepared answers, which fails the test if more is sent.
     #[derive(Default)]
     struct Door {
         answers: RefCell<VecDeque<Result<Sent, SendError>>>,
@@ -412,7 +412,7 @@ mod tests {
         scene.plan(ChatRef::telegram(7), "two");
         assert_eq!(scene.deliver(None), Delivered::default());
         scene.pass(360);
-        // The sender, this process, lives.
+        // The sender (this process) is alive.
         let fence = scene.store.take_lease(&me, scene.clock.now()).unwrap();
         assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 1);
         scene.door.answers.borrow_mut().extend([sent(), sent()]);
@@ -476,7 +476,7 @@ mod tests {
         };
         scene.store.plan_message(&tainted, scene.clock.now()).unwrap();
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
-        // In doubt, it is repeated whole.
+        // In doubt, the whole message is repeated.
         let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
         FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap();
         scene.door.answers.borrow_mut().push_back(sent());

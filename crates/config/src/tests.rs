@@ -9,7 +9,7 @@ use super::*;
 const TOKEN: &str = "123456789:AAExampleExampleExampleExampleExamp";
 const KEY: &str = "sk-ant-example-000000000000";
 
-/// An empty home, workspace and other directory of one test's own.
+/// An empty home, workspace and other directory for one test.
 struct Place {
     root: tempfile::TempDir,
 }
@@ -35,21 +35,21 @@ impl Place {
         path
     }
 
-    /// With exactly this environment besides `HOME`.
+    /// Reads the settings from exactly this environment plus `HOME`.
     fn bare(&self, env: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let mut all = BTreeMap::from([("HOME".to_owned(), self.path("home").display().to_string())]);
         all.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         Config::from_sources(&all, None, Some("Europe/Berlin"))
     }
 
-    /// With the file `cwd/.env` named by `--env-file`, in an environment that says nothing.
+    /// Reads the settings from `cwd/.env`, named by `--env-file`, in an empty environment.
     fn named(&self, text: &str) -> Result<Config, ConfigError> {
         let file = self.file("cwd/.env", text);
         let env = BTreeMap::from([("HOME".to_owned(), self.path("home").display().to_string())]);
         Config::from_sources(&env, Some(&file), Some("Europe/Berlin"))
     }
 
-    /// With the workspace `work`.
+    /// Reads the settings with the workspace `work`.
     fn config(&self, env: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let work = self.path("work").display().to_string();
         let mut all = vec![("WORKSPACE_DIR", work.as_str())];
@@ -63,7 +63,7 @@ fn config(env: &[(&str, &str)]) -> Config {
     Place::new().config(env).unwrap()
 }
 
-/// That each of these values of a variable is refused by name, with the value, and nothing else is.
+/// Checks that each of these values is refused, and that only this variable is named.
 fn refuses(name: &str, values: &[&str]) {
     for value in values {
         let error = Place::new().config(&[(name, value)]).expect_err(value);
@@ -123,7 +123,8 @@ fn the_example_names_every_variable_with_its_default() {
         .fold(String::new(), |all, line| all + line.trim_start_matches('#') + "\n");
     let said_nothing = settings("");
     assert_eq!(settings(text), said_nothing);
-    // Said aloud, the default model needs a key and no limit is a choice: notes say so. And a level that is said holds on a terminal, too.
+    // An explicit default is more than an unset one: the model then needs a key, the missing limit is noted as a choice, and the log
+    // level applies on a terminal too.
     let unsaid = |text: &str, name: &str| text.replace(&format!("\n{name}="), &format!("\n# {name}="));
     let quietly =
         ["MODEL", "MONTHLY_BUDGET_USD", "REVEILLE_LOG"].iter().fold(all_said.clone(), |text, name| unsaid(&text, name));
@@ -401,7 +402,7 @@ fn the_current_directorys_env_file_is_told_of_only_where_it_would_have_counted()
     assert!(told[0].contains("It sets MODEL, AUTONOMY.") && told[0].contains(&format!("mv {} ", file.display())));
     assert!(!told[0].contains("x y"), "{told:?}");
     assert_eq!(hidden, [file]);
-    // The workspace's own can't name another one: then the file stays where it is, and is named.
+    // The workspace's own file can't name another workspace, so the note says how to start with the file where it is.
     place.file("cwd/.env", "WORKSPACE_DIR=/elsewhere\n");
     assert!(notes(&place, &[]).0[0].contains("start with --env-file /"));
     place.file("work/.env", "AUTONOMY=1\n");
@@ -418,7 +419,7 @@ fn an_empty_limit_is_told_and_a_dollar_is_a_dollar() {
     let notes = place.config(&[]).unwrap().notes;
     assert!(notes[0].starts_with("DAILY_BUDGET_USD is empty: the limit is 5 USD a day."), "{notes:?}");
     assert!(notes[1].starts_with("MONTHLY_BUDGET_USD is empty: there is no limit a month."), "{notes:?}");
-    // The environment's silence is no silence where the file speaks.
+    // An empty variable in the environment leaves the file's value in force.
     place.file("work/.env", "DAILY_BUDGET_USD=1\n");
     let config = place.config(&[("DAILY_BUDGET_USD", "")]).unwrap();
     assert_eq!((config.daily_budget_usd, config.notes), (1.0, vec![]));

@@ -104,7 +104,7 @@ mod tests {
             complexity: Default::default(),
         };
         file.plan(&plan, &Redactor::new([&reveille_base::redact::Secret::new("the rest")])).unwrap();
-        // After a crash the next wake goes on in the same file.
+        // After a crash the next wake continues in the same file.
         PlanFile::reopen(dir.path(), "20261121T140000Z-812").progress(now, "remember").unwrap();
         let path = dir.path().join("plan-20261121T140000Z-812.md");
         insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r"

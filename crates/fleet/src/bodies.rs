@@ -96,7 +96,7 @@ mod tests {
         let _new = updates.enter(&name(99)).unwrap();
         assert_eq!(open.iter_mut().position(is_ended), Some(0));
         assert_eq!(open.iter_mut().filter_map(|update| is_ended(update).then_some(())).count(), 1);
-        // Its place is taken by another by now, and stays so.
+        // Another update has taken the place and keeps it.
         drop(open.remove(0));
         assert_eq!(updates.locked().len(), MAX_OPEN);
     }

@@ -59,7 +59,8 @@ pub(super) fn has_room(slots: NonZeroU32, held: usize, running: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// Whether a turn holds its place after each of these measurements: when, and how long it had computed, in milliseconds.
+    /// Tells after each measurement whether a turn holds its place. A measurement is a time and the time computed so far, in
+    /// milliseconds.
     fn held(measured: &[(u64, u64)]) -> Vec<bool> {
         let began = Instant::now();
         let mut place = HeldPlace::taken(began);

@@ -79,7 +79,7 @@ pub(super) fn our_branch(git: &Repository) -> Result<String, RepoError> {
 mod tests {
     use super::*;
 
-    /// A new report is one line: what is listed, and the branch.
+    /// A new report is one line: the listing and the branch.
     #[test]
     fn the_default_branch_is_taken_or_the_one_that_it_can_only_be() {
         for (listed, branch) in [

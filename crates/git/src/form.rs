@@ -60,7 +60,7 @@ pub fn unreadable_form(dir: &Path) -> Option<UnreadableForm> {
 mod tests {
     use super::*;
 
-    /// A new report is one line: the settings, and the one that is in the way.
+    /// A new report is one line: the settings and the obstructing one.
     #[test]
     fn the_setting_that_is_in_the_way_is_named() {
         for (settings, expected) in [

@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(refused(&within(MAX_FOLDERS + 1)), Some(Refused { why: TOO_DEEP, begins: "d" }));
     }
 
-    /// The rules are git's: what passes here it takes into an index, what is its own by name it doesn't.
+    /// The rules are git's: a name passes here exactly if git takes it into an index.
     #[test]
     fn libgit2_agrees() {
         let takes = |path: &str| {

@@ -131,7 +131,7 @@ fn put(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Git's own reader takes every size of object, and a pack that is written again.
+    /// Git's own reader accepts every size of object, and a pack that was written twice.
     #[test]
     fn git_reads_what_was_packed() {
         let dir = tempfile::tempdir().unwrap();

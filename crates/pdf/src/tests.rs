@@ -1,4 +1,4 @@
-//! PDFs that are made here, object by object, and what is read of them.
+//! Tests with PDFs made here, object by object, and the text read from them.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn pages_are_numbered_and_what_is_not_there_is_told() {
     );
 }
 
-/// A PDF of one page. `page` and `catalog` are more of their dictionaries; `objects` are numbered from 6 on.
+/// A PDF of one page. `page` and `catalog` extend their dictionaries; `objects` are numbered from 6.
 fn pdf(drawn: &str, page: &str, catalog: &str, objects: &[&str]) -> Vec<u8> {
     let mut all = vec![
         format!("<< /Type /Catalog /Pages 2 0 R {catalog} >>"),
@@ -35,7 +35,7 @@ fn pdf(drawn: &str, page: &str, catalog: &str, objects: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// What is read of it, without the line that numbers the page.
+/// The text of a PDF, without the line that numbers the page.
 fn read_text(bytes: Vec<u8>) -> String {
     let text = text_of(bytes).unwrap().joined();
     text.strip_prefix("--- page 1 of 1 ---\n").unwrap().trim_end().to_owned()
@@ -47,7 +47,7 @@ const HELLO: &str = "BT /F1 12 Tf 72 720 Td (Hello) Tj ET";
 fn what_people_fill_in_is_read() {
     let widget = |rest: &str| format!("<< /Type /Annot /Subtype /Widget /Rect [0 0 9 9] {rest} >>");
     let boxes = "/AP << /N << /Ja 5 0 R /Off 5 0 R >> >>";
-    // A name, the page's annotations, and what is read below the page's text.
+    // A name, the page's annotations, and the text below the page's own text.
     let table: &[(&str, Vec<String>, &str)] = &[
         ("a text", vec![widget("/FT /Tx /T (name) /V (Ann Lee)")], "[form fields]\n- name: Ann Lee"),
         ("its label", vec![widget("/FT /Tx /T (f1) /TU (Your name) /V (Ann)")], "[form fields]\n- Your name: Ann"),
@@ -155,7 +155,7 @@ fn fields_on_no_page_are_read_and_what_cant_be_is_said() {
 
 #[test]
 fn text_is_read_once_and_in_letters() {
-    // A name, how the page is drawn, and what is read.
+    // A name, the page's drawing, and its text.
     let table: &[(&str, &str, &str)] = &[
         ("outlined", "BT /F1 12 Tf 2 Tr 72 720 Td (Hello) Tj ET", "Hello"),
         (

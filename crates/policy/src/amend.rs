@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(renewed(&first, &rule, at("2026-11-24T13:03:11Z"), later).unwrap(), None);
         let second = renewed(&first, &rule, at("2026-11-25T07:59:00Z"), later).unwrap().unwrap();
         assert_eq!(second, first.replace("2026-11-24 at 14:03:11", "2026-11-25 at 09:00:00"));
-        // One of an earlier version tells its day, and a person's own nothing.
+        // A rule of an earlier version has only a day, and a rule that the person wrote has no date.
         let old = with("", &rule, "from Telegram on 2026-11-24").unwrap().unwrap();
         assert_eq!(made_at(&old, 2), Some(at("2026-11-24T00:00:00Z")));
         assert_eq!(
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_file_that_isnt_in_use_and_one_that_would_say_something_else_stay() {
         assert!(matches!(with("[shel]\n", &ls(), FROM), Err(AmendError::Invalid(_))));
-        // A list in one place can't grow in another.
+        // An inline list can't be extended in another place.
         let inline = "rule = [{ tool = \"x\", decision = \"ask\", match = [\"x\"] }]\n";
         assert!(matches!(with(inline, &ls(), FROM), Err(AmendError::Invalid(_))));
         let full: String = (0..500).map(|n| ls().replace("wc", &format!("wc {n}"))).collect();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a model writes as arguments: the rule is about that, or there is none; and it goes again without a trace.
+        /// A rule, if one is made, matches the model's arguments exactly, and it can be removed without a trace.
         #[test]
         fn whatever_the_arguments_are_the_rule_is_about_them_and_can_be_taken_back(
             fields in prop::collection::btree_map(any::<String>(), any_json(), 0..4),

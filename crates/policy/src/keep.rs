@@ -133,14 +133,14 @@ mod tests {
         assert!(matches!(change(&link, None, one_more), Err(AmendError::Link)));
         symlink(dir.path().join("gone"), dir.path().join("dangling")).unwrap();
         assert!(matches!(change(&dir.path().join("dangling"), None, one_more), Err(AmendError::Link)));
-        // An editor saves it while we write.
+        // An editor saves the file while we write.
         let changed = change(&path, None, |text| {
             fs::write(&path, "# theirs\n").unwrap();
             one_more(text)
         });
         assert!(matches!(changed, Err(AmendError::Changed)), "{changed:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "# theirs\n");
-        // What we would write isn't in use.
+        // A text that would be invalid is refused.
         let invalid = change(&path, None, |_| Ok(Some("[shel]\n".to_owned())));
         assert!(matches!(invalid, Err(AmendError::Invalid(_))), "{invalid:?}");
         let large = change(&path, None, |_| Ok(Some("#".repeat(65 * 1024))));

@@ -1,5 +1,4 @@
-//! The corpus: what must never run without a question where it can lose something, and never costs one where it can't. And each voice of
-//! the judgement.
+//! Tests the corpus (commands that can lose something must ask, harmless ones never do) and each voice of the judgement.
 
 use super::*;
 
@@ -9,7 +8,7 @@ const WRITES: Access = Access { writes: true, network: false };
 const NETWORK: Access = Access { writes: false, network: true };
 const LEVELS: [Autonomy; 3] = [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full];
 
-/// A command that is given nothing.
+/// A command without any access.
 fn command(text: &str) -> Subject<'_> {
     given(text, Access::default())
 }
@@ -74,7 +73,7 @@ fn a_rule_about_exact_arguments_allows_that_call_and_lifts_no_other_no() {
     assert_eq!(judged("gh pr list", exact, "", &tainted), Decision::Ask);
     let bare = Circumstances { is_sandboxed: false, ..AT_SMART };
     assert_eq!(judged("gh pr list", exact, "", &bare), Decision::Ask);
-    // What the text is counts, whatever a rule about its arguments says.
+    // The command's own text counts, even if a rule allows its arguments.
     assert_eq!(smart("reboot", exact, ""), Decision::Ask);
     let tool =
         |arguments| judge(&Subject { arguments, ..call("bash", Risk::Dangerous) }, &rules(""), &AT_SMART).decision;
@@ -120,21 +119,20 @@ fn a_rule_about_exact_arguments_names_its_tool_and_only_allows() {
     }
 }
 
-/// A line of the corpus: as it stands, or a JSON string.
+/// A line of the corpus: literal, or a JSON string.
 fn decoded(line: &str) -> String {
     let is_json = line.starts_with('"') && line.contains('\\') || matches!(line, "\"\"" | "\" \"");
     if is_json { serde_json::from_str(line).unwrap_or_else(|_| line.to_owned()) } else { line.to_owned() }
 }
 
-/// A harmful command, and its risk where nothing contains it.
+/// A harmful command, and its risk without a sandbox.
 struct Harmful {
     risk: &'static str,
-    /// Whether it is to destroy more than files.
+    /// Destroys more than files.
     is_beyond: bool,
     text: String,
 }
 
-/// The corpus of harmful commands.
 fn hostile() -> impl Iterator<Item = Harmful> {
     include_str!("corpus/hostile.txt").lines().map(|line| {
         let (risk, text) = line.split_once(": ").unwrap();
@@ -185,7 +183,7 @@ fn no_command_asks_that_can_destroy_nothing_but_the_scratch_and_what_is_copied()
 fn a_harmful_command_keeps_its_risk_behind_a_harmless_one() {
     let uncovered = Circumstances { uncovered: Some("it is too much"), ..AT_SMART };
     for Harmful { risk, text, .. } in hostile() {
-        // Alone they are nothing, or the beginning of what the next line goes on with.
+        // Alone these are empty, or the start of a statement that continues on the next line.
         if text.trim().is_empty() || text.ends_with(['&', '|']) {
             continue;
         }
@@ -238,7 +236,7 @@ fn planning_answering_and_reading_memory_never_ask() {
     let refused = Rules::refused(&[RulesProblem { line: 3, what: "it is wrong".to_owned() }]);
     assert_eq!(judge(&free, &refused, &asking).decision, Decision::Allow);
     assert_eq!(judge(&memory, &Rules::default(), &asking).decision, Decision::Allow);
-    // The model's own notes outlive the cycle: they never ask but after text of others.
+    // The model's own notes outlive the cycle; they ask only after untrusted text.
     let note = Subject { reach: Reach::Persists, ..free };
     assert_eq!(judge(&note, &refused, &asking).decision, Decision::Ask);
     assert_eq!(judge(&note, &refused, &Circumstances { taint: None, ..asking }).decision, Decision::Allow);
@@ -267,7 +265,7 @@ fn after_untrusted_bytes_what_leaves_or_persists_asks() {
         assert_eq!(verdict.decision, decision, "{reach:?}");
         assert_eq!(verdict.reasons.concat().contains("example.com"), decision == Decision::Ask);
     }
-    // Nor does a copy change that it lasts.
+    // A copy doesn't change that either: the effect lasts.
     for (access, decision) in [(Access::default(), Decision::Allow), (NETWORK, Decision::Ask), (WRITES, Decision::Ask)]
     {
         assert_eq!(judge(&given("touch a", access), &Rules::default(), &tainted).decision, decision, "{access:?}");
@@ -347,11 +345,11 @@ fn a_rule_that_allows_is_void_where_untrusted_text_had_a_hand_in_what_it_may_run
             assert_eq!(judged(Some(later), written).decision, Decision::Allow, "{rules}");
         }
     }
-    // One that is given nothing runs nothing that could do harm.
+    // A command without access can do no harm.
     let rules = Rules::parse(own).unwrap();
     let nothing = judge(&command("make"), &rules, &Circumstances { tainted_write: written, ..AT_SMART });
     assert_eq!(nothing.decision, Decision::Allow);
-    // Of two rules the later counts; of two commands each needs one.
+    // The later of two rules for a command counts; of two commands each needs a rule of its own.
     let both =
         Rules::parse(&format!("{own}{exact}")).unwrap().made(|line| Some(if line == 1 { earlier } else { later }));
     let circumstances = Circumstances { autonomy: Autonomy::AskAll, tainted_write: written, ..AT_SMART };
@@ -372,11 +370,11 @@ fn a_command_is_given_what_it_asks_for_and_is_granted() {
         ("ls /home/anna/work", Access::default(), Access::default()),
         ("ls", WRITES, WRITES),
         ("ls", all, all),
-        // What is named as destroying something in a granted folder can only be meant to write there.
+        // Destroying something in a granted folder by name implies writing there.
         ("rm -r /home/anna/work/x", Access::default(), WRITES),
         ("cd ~/work && git clean -fd", NETWORK, all),
         ("rm -r x", Access::default(), Access::default()),
-        // What a folder has to do with this isn't known.
+        // The folder's part in this command is unknown.
         ("cd ~/work && git push --force", Access::default(), Access::default()),
     ] {
         assert_eq!(rules(granted).access(text, wanted), access, "{text}");
@@ -407,7 +405,7 @@ fn a_denying_rule_sees_through_what_runs_other_commands() {
     for other in ["grep curl notes.txt", "echo 'curl is a program'", "git log --grep=curl"] {
         assert_eq!(smart(&command(other), rules).decision, Decision::Allow, "{other}");
     }
-    // What can't be read for sure may be what a rule is about.
+    // A command that can't be read reliably may fall under a rule.
     for unread in [format!("curl x # {}", "at length ".repeat(400)), "$program x".to_owned()] {
         assert!(smart(&command(&unread), rules).decision >= Decision::Ask, "{unread}");
         assert_eq!(smart(&command(&unread), "").decision, Decision::Allow, "{unread}");

@@ -329,7 +329,7 @@ mod tests {
                 (PlaceKind::HiddenFile, "project/.env"),
             ]
         );
-        // Where a profile of paths is all there is, the home is out of reach but for these.
+        // With a profile of paths only, the home is out of reach except for these.
         let profile = crate::seatbelt::profile(&layout, None);
         let rule = |verb: &str, path: &str| {
             profile.find(&format!("({verb} (subpath \"{}", at(path).canonicalize().unwrap().display()))

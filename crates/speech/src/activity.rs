@@ -118,7 +118,7 @@ mod tests {
         let cut = spoken(&twice);
         assert!(cut.len() <= 2 * said.len() + 2 * around, "{}", cut.len());
         assert!((loud(&cut) - 2.0 * loud(&said)).abs() < 1e-3, "no sound is lost");
-        // In a room that isn't still.
+        // In a noisy room.
         let noisy: Vec<f32> = twice.iter().zip(sound::noise(10.0, 0.003)).map(|(a, b)| a + b).collect();
         assert!(spoken(&noisy).len() < 5 * RATE_HZ as usize, "{}", spoken(&noisy).len());
         let loudly: Vec<f32> = twice.iter().zip(sound::noise(10.0, 0.1)).map(|(a, b)| a + b).collect();

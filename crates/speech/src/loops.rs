@@ -141,7 +141,7 @@ mod tests {
         vec![phrase; times].join(" ")
     }
 
-    /// A new report is one line: what the model wrote, and what is left of it.
+    /// A new report is one line: the model's text, and the rest of it.
     #[test]
     fn a_person_may_repeat_themselves_and_a_loop_is_one_round() {
         let kept = [
@@ -205,7 +205,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Nothing is lost: what is cut, and what is left, are all letters and digits that were there.
+        /// The cut and the kept text together hold all letters and digits of the input.
         #[test]
         fn every_letter_is_kept_or_named_as_cut(text in "[ab。 1は]{0,60}", phrase in "[abは ]{1,4}", times in 0_usize..60) {
             let text = format!("{text}{}{text}", phrase.repeat(times));

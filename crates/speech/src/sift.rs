@@ -143,7 +143,7 @@ fn geometric_mean(probabilities: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// With one token a word, all of the same probability.
+    /// One token a word, all of the same probability.
     fn heard(text: &str, no_speech: f64, confidence: f64) -> Heard {
         let probabilities = vec![confidence; text.split_whitespace().count()];
         Heard { text: text.to_owned(), no_speech, probabilities, is_silent: false }
@@ -153,7 +153,7 @@ mod tests {
         sift(vec![part]).text
     }
 
-    /// As tiny.en wrote them down, with its own figures.
+    /// Texts and figures as tiny.en reported them.
     #[test]
     fn speech_is_kept_even_if_it_was_hard_to_hear() {
         for (text, no_speech, confidence) in [

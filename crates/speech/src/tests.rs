@@ -1,4 +1,4 @@
-//! Sound made here, and what the decoders make of it: every format that is taken, whole, damaged and cut off.
+//! Tests the decoders with sound made here: every accepted format, whole, damaged and cut off.
 
 use std::{fs, path::Path};
 
@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use super::{MAX_FILE_BYTES, RATE_HZ, Sound, Transcriber, VoiceError, decode, decode::decode_at_most};
 
-/// A second of 440 Hz with 15 pictures, as Telegram's video notes are: H.264 and AAC in MP4. Made with ffmpeg from
-/// its own test signals, since nothing here can encode AAC.
+/// A second of 440 Hz with 15 pictures, as Telegram's video notes are: H.264 and AAC in MP4. Made with ffmpeg from its own test
+/// signals, since nothing here can encode AAC.
 const VIDEO_NOTE: &[u8] = include_bytes!("samples/tone.mp4");
 /// A second of 440 Hz as MP3.
 const MP3: &[u8] = include_bytes!("samples/tone.mp3");
@@ -44,7 +44,7 @@ pub(super) mod sound {
     }
 }
 
-/// How often a tone swings in a second, by its passages from below zero to above.
+/// A tone's frequency, from its upward zero crossings.
 fn pitch_hz(samples: &[f32]) -> f64 {
     let rises = samples.windows(2).filter(|pair| pair[0] < 0.0 && pair[1] >= 0.0).count();
     rises as f64 * f64::from(RATE_HZ) / samples.len() as f64
@@ -79,7 +79,7 @@ fn voice_note(samples: &[f32], channels: Channels, serial: u32) -> Vec<u8> {
     head.extend([0; 3]);
     let tags = b"OpusTags\x04\0\0\0test\0\0\0\0".to_vec();
     let mut encoder = Encoder::new(channels, SampleRate::Hz16000, Application::Voip).unwrap();
-    // What the encoder holds back comes out with silence.
+    // Trailing silence flushes the samples that the encoder holds back.
     let mut input = samples.to_vec();
     input.resize((samples.len() + usize::from(PRE_SKIP) / 3).next_multiple_of(320), 0.0);
     let packets = input.chunks(320).map(|frame| {
@@ -202,7 +202,7 @@ fn damage_anywhere_is_no_panic_and_little_loss() {
 fn a_packet_that_is_damaged_is_concealed_and_told() {
     let tone = sound::tone(440.0, 2.0, 0.5);
     let note = voice_note(&tone, Channels::Mono, 1);
-    // A packet whose code says three bytes of frames in none: no decoder takes it. The page is made anew around it.
+    // A packet that declares three frames in no bytes, which no decoder accepts. The page around it is made anew.
     let head_end = note.windows(4).rposition(|four| four == b"OggS").unwrap();
     let mut file = note[..head_end].to_vec();
     file.extend(ogg_page(4, 2 * 48_000 + 312, 1, 4, &[vec![0x4b, 0xff]]));
@@ -248,7 +248,7 @@ fn a_model_that_is_missing_or_none_is_the_set_ups_fault() {
     let directory = Transcriber::open(dir.path()).unwrap_err();
     assert!(matches!(directory, VoiceError::ModelMissing { .. }), "{directory}");
     let path = dir.path().join("model.bin");
-    // Nothing, a web page, and the first bytes of a model.
+    // An empty file, a web page, and the first bytes of a model.
     let mut cut_off = b"lmgg".to_vec();
     let header = [51_864_u32, 1500, 384, 6, 4, 448, 384, 6, 4, 80, 1];
     cut_off.extend(header.iter().flat_map(|number| number.to_le_bytes()));

@@ -1,5 +1,5 @@
-//! Every tool: a good call, each bad argument, its limits. Tools are values in and values out, so a test looks at what a call
-//! would change.
+//! Tests every tool: a good call, each bad argument, its limits. Tools are values in and values out, so a test looks at the changes of
+//! a call.
 
 mod attachments;
 mod definitions;
@@ -68,7 +68,7 @@ impl Scene {
         Self { world, dir }
     }
 
-    /// The same with a file of the memory.
+    /// Adds a file to the memory.
     pub(super) fn with(self, path: &str, text: &str) -> Self {
         let full = self.dir.path().join(path);
         std::fs::create_dir_all(full.parent().unwrap()).unwrap();
@@ -89,7 +89,7 @@ impl Scene {
         self.call(name, input).unwrap_or_else(|refusal| panic!("{refusal}"))
     }
 
-    /// What a refused call says.
+    /// The refusal's text.
     #[track_caller]
     pub(super) fn refused(&self, name: &str, input: &Value) -> String {
         match self.call(name, input) {
@@ -98,7 +98,7 @@ impl Scene {
         }
     }
 
-    /// Carries a call's files out, as the cycle would.
+    /// Applies a call's file changes, as the cycle would.
     #[track_caller]
     pub(super) fn act(&mut self, name: &str, input: &Value) -> Done {
         let done = self.done(name, input);
@@ -136,7 +136,7 @@ pub(super) fn sent(done: &Done) -> &NewOutgoing {
         .unwrap()
 }
 
-/// A sandbox that is taken to be there, and confines nothing: no program can be started in it.
+/// A sandbox that counts as available but confines nothing: no program can be started in it.
 fn assumed_shelter(scratch: &std::path::Path) -> reveille_sandbox::exec::Shelter {
     let confinement = reveille_sandbox::Confinement { work_dir: scratch.to_owned(), ..Default::default() };
     reveille_sandbox::exec::Shelter::on(reveille_sandbox::Sandbox::Seatbelt { program: "/nowhere".into() }, confinement)

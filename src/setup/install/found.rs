@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::setup::install::{Installation, launchd_agents, systemd_units, with_lines};
 
-    /// What is written is read back, with all that each format escapes.
+    /// The written files are read back, with everything that each format escapes.
     #[test]
     fn what_an_installation_writes_is_found() {
         let dir = tempfile::tempdir().unwrap();

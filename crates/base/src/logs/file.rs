@@ -155,7 +155,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = LogFile::new(dir.path(), "wake");
         log.add("one");
-        // As on a disk that filled up meanwhile.
+        // As if the disk had filled up in between.
         log.open.lock().unwrap().is_torn = true;
         log.add("two");
         log.add("three");
@@ -178,7 +178,7 @@ mod tests {
         assert!(fs::read_dir(&logs).unwrap().all(|file| file.unwrap().metadata().unwrap().len() <= 40));
     }
 
-    /// Each has its own idea of which file it is, as two processes have.
+    /// Each has its own open file, as two processes would.
     #[test]
     fn two_writers_lose_no_line_to_each_others_rotation() {
         let dir = tempfile::tempdir().unwrap();

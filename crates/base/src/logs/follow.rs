@@ -122,7 +122,7 @@ mod tests {
         wake.add("2026-11-21T10:00:04Z four");
         assert_eq!(seen(), ["three", "four"]);
         assert!(seen().is_empty());
-        // It was emptied.
+        // The file is truncated.
         fs::write(&path, "").unwrap();
         wake.add("2026-11-21T10:00:05Z 5");
         assert_eq!(seen(), ["5"]);

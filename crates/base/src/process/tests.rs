@@ -32,7 +32,7 @@ fn a_time_out_kills_grandchildren_too() {
     let error = run(&spec).unwrap_err();
     assert!(matches!(error, ProcessError::TimedOut { .. }), "{error}");
     let pid: u32 = std::fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
-    // A kill is delivered before the call returns, its effect may be seen a moment later.
+    // The signal is delivered before the call returns; its effect may show a moment later.
     let dead = (0..500).any(|_| {
         thread::sleep(Duration::from_millis(10));
         Identity::of(pid).is_none()
@@ -90,17 +90,17 @@ fn a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else() {
     assert!(matches!(end(&other, BOUND), Err(EndError::Other { .. })));
     assert!(identity.is_alive(), "the number was given away: it is somebody else now");
     end(&identity, BOUND).unwrap();
-    // Before it is reaped the process is a zombie, afterwards nothing: dead both times.
+    // Before reaping the process is a zombie, afterwards it is gone; both count as dead.
     assert!(!identity.is_alive());
     child.wait().unwrap();
     assert!(matches!(end(&identity, BOUND), Err(EndError::Other { .. })));
     assert!(matches!(end(&me, BOUND), Err(EndError::Other { .. })), "never oneself");
 }
 
-/// How long a killed process may take to be gone.
+/// Time allowed for a killed process to be gone.
 const BOUND: Duration = Duration::from_secs(10);
 
-/// Waits for a file with a process's number in it.
+/// Waits for a file that holds a process ID.
 fn pid_in(path: &Path) -> u32 {
     let read = || std::fs::read_to_string(path).ok()?.trim().parse().ok();
     let found = (0..1000).find_map(|_| {
@@ -115,7 +115,7 @@ fn pid_in(path: &Path) -> u32 {
 #[test]
 fn ending_a_process_ends_all_that_descends_from_it_in_groups_of_their_own_and_stopped_ones() {
     let dir = tempfile::tempdir().unwrap();
-    // A child in another session, which has a child itself and is stopped.
+    // A stopped child in another session, with a child of its own.
     let script = "setsid sh -c 'sleep 1000 & echo $! >grandchild; echo $$ >child; kill -STOP $$; wait' & wait";
     let path = dir.path().display().to_string();
     let script = format!("cd '{path}' && {script}");

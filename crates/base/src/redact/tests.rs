@@ -7,7 +7,7 @@ fn redactor() -> Redactor {
     Redactor::new([&Secret::new(PLANTED), &Secret::new("abc")])
 }
 
-/// A plain encoder to test against, written the other way round from the one above.
+/// A plain encoder to test against, written independently of the one under test.
 fn base64(bytes: &[u8]) -> String {
     let alphabet: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();
     let mut text = String::new();
@@ -123,7 +123,7 @@ fn short_secrets_are_ignored() {
     assert_eq!(redactor().redact("the abc of it"), "the abc of it");
 }
 
-/// In each of these a tool that nobody would call an attack writes a secret down; `0` to `7` are the eight that are promised.
+/// The forms in which ordinary tools write a secret down. Forms `0` to `7` are the eight that are promised.
 fn encoded(secret: &str, form: usize) -> String {
     let bytes = secret.as_bytes();
     let hex = |joint: &str| bytes.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(joint);
@@ -146,7 +146,7 @@ fn encoded(secret: &str, form: usize) -> String {
 
 const FORMS: usize = 12;
 
-/// Secrets as generators make them: 6 to 60 characters, some of them awkward.
+/// Secrets as generators make them: 10 to 61 characters, some of them awkward.
 fn planted(random: &mut fastrand::Rng) -> String {
     let from: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').chain("-_+/=.:&\"\\ %".chars()).collect();
     let length = random.usize(8..60);
@@ -158,7 +158,7 @@ fn squeezed(text: &str) -> String {
     text.replace(char::is_whitespace, "")
 }
 
-/// What is left of a secret in a squeezed text, in any of the forms: looked for the plain way.
+/// Finds the first form of a secret that is left in a squeezed text, by plain search.
 fn survives(text: &str, secret: &str) -> Option<usize> {
     (0..FORMS).find(|form| text.contains(squeezed(&encoded(secret, *form)).trim_matches(['=', '"'])))
 }
@@ -174,7 +174,7 @@ fn none_of_two_thousand_planted_secrets_survives_in_any_form() {
             for form in 0..FORMS {
                 text.push_str(&format!("Line {n}.{form}, then «{}» and more.\n", encoded(secret.expose(), form)));
             }
-            // As a part of something longer that is encoded as a whole, at each alignment.
+            // As part of something longer that is encoded as a whole, at each alignment.
             for before in ["", "a", "ab"] {
                 text.push_str(&format!("{}\n", base64(format!("{before}{}, and on", secret.expose()).as_bytes())));
             }
@@ -259,7 +259,7 @@ fn pictures_stay_to_the_byte() {
     let picture: Vec<u8> = (0..300_000).map(|_| random.u8(..)).collect();
     let coded = base64(&picture);
     assert_eq!(redactor.redact(&coded), coded);
-    // Even one that happens to hold a secret: a model refuses a picture that is changed.
+    // Even a picture that happens to hold a secret: models refuse altered pictures.
     let raw = serde_json::json!({"role": "user", "content": [
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": base64(secrets[0].expose().as_bytes())}},
         {"type": "text", "text": format!("it is {}", secrets[0].expose())},
@@ -355,7 +355,7 @@ fn what_is_secret_alone_of_a_secret_is_masked_and_never_leaves() {
         assert_eq!(redactor.redact(&text), clean, "{text}");
         assert!(redactor.carries_live_secret(&serde_json::json!({ "url": text }).to_string()), "{text}");
     }
-    // Who it is for isn't secret.
+    // The bot's ID is public.
     assert_eq!(redactor.redact("bot 123456789 of ana"), "bot 123456789 of ana");
 }
 

@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// The file of a message with these fields beside what every message has.
+    /// Reads the file of a message with these extra fields.
     fn of(fields: &serde_json::Value) -> Option<NewAttachment> {
         let mut message = json!({"message_id": 7, "date": 1, "chat": {"id": 1, "type": "private"}});
         message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());

@@ -165,11 +165,11 @@ mod tests {
             inbox.put(format!("{{\"update_id\": {id}, \"x\": \"é\"}}").as_bytes(), now()).unwrap();
         }
         assert_eq!(ids(&inbox.next(Some(7), 100).unwrap()), [7, 8, 3]);
-        // Nothing was stored.
+        // Nothing was stored yet.
         assert_eq!(ids(&inbox.next(Some(7), 100).unwrap()), [7, 8, 3]);
-        // A part of them was.
+        // Some of them were stored.
         assert_eq!(ids(&inbox.next(Some(9), 100).unwrap()), [3]);
-        // A bot that begins anew is given what isn't removed.
+        // A restarted bot gets everything that isn't removed.
         let mut anew = Inbox::at(dir.path().join("inbox"));
         assert_eq!(ids(&anew.next(Some(9), 1).unwrap()), [3]);
         assert!(anew.next(Some(4), 100).unwrap().is_empty() && anew.is_empty());

@@ -171,7 +171,7 @@ mod tests {
         TelegramError::Rejected { code: 400, description: format!("Bad Request: {words}") }
     }
 
-    /// What is left of a part after these refusals; none where it was given up.
+    /// Applies refusals to a part and returns the next attempt; `None` if it was given up.
     fn left_after(refusals: &[&str]) -> Option<SendAttempt> {
         let attempt = SendAttempt { part: whole(), form: Form::Html };
         refusals.iter().try_fold(attempt, |attempt, words| attempt.after(refused(words)).ok())

@@ -326,7 +326,7 @@ mod tests {
         insta::assert_snapshot!(some_left.notice(Cap::Day, 0.19, Waits::Message), @"Today's budget has $0.10 left, and this may cost up to $0.19 (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it tomorrow, or once you raise it.");
         let spent = of((5.0, 5.0), (5.0, None));
         assert!(spent.in_the_way(None).unwrap().contains("today's budget is spent"));
-        // What was noted before it was noted how much, still holds.
+        // Marks from before the amount was noted still hold.
         let marks = |mark| BTreeMap::from([(no_room_key(Some(ChatRef::telegram(7))), mark)]);
         let of_mark = |mark| some_left.without_room(&marks(mark)).get(&Some(ChatRef::telegram(7))).copied();
         assert_eq!(of_mark(some_left.mark(Cap::Day).unwrap()), Some(Cap::Day));

@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    /// An entry as `id link title`, where `-` is none.
+    /// An entry as `id link title`, where `-` is `None`.
     fn entry(text: &str) -> FeedEntry {
         let part = |at| text.split(' ').nth(at).filter(|part| *part != "-").map(str::to_owned);
         FeedEntry {
@@ -218,13 +218,13 @@ mod tests {
         }
     }
 
-    /// Looks at a feed again and again, and returns the titles that each look but the first tells.
+    /// Checks a feed repeatedly and returns the titles that each check after the first reports.
     fn told(looks: &[&[&str]]) -> Vec<Vec<String>> {
         let (mut known, mut all) = (None, Vec::new());
         for look in looks {
             let entries: Vec<FeedEntry> = look.iter().map(|text| entry(text)).collect();
             let (kept, new) = compare_entries(known, &entries);
-            // As it is read back from the database.
+            // As read back from the database.
             known = Some(serde_json::from_str(&serde_json::to_string(&kept).unwrap()).unwrap());
             all.extend(new.map(|new| new.into_iter().map(|entry| entry.title.clone()).collect()));
         }
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_told_once_whatever_a_publisher_does_with_ids() {
-        // A name, what each look sees, and what each look but the first tells.
+        // A name, the entries of each check, and the titles that each check after the first reports.
         type Looks = &'static [&'static [&'static str]];
         let table: &[(&str, Looks, Looks)] = &[
             ("ids that last", &[&["1 /1 A"], &["2 /2 B", "1 /1 A"]], &[&["B"]]),

@@ -290,7 +290,7 @@ mod tests {
         folding.heard("", &Usage { cache_read: tokens, ..Usage::default() });
     }
 
-    /// A conversation whose first request had 10,000 tokens, and whose last had so many.
+    /// A conversation with a first request of 10,000 tokens and a last one of `tokens`.
     fn at(tokens: u64) -> Folding {
         let mut folding = Folding::new("", "");
         heard(&mut folding, 10_000);

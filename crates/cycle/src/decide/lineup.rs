@@ -259,7 +259,7 @@ mod tests {
 
     const CHAT: ChatRef = ChatRef::telegram(7);
 
-    /// A chain of these models; `!` marks one that is passed over, `#` one that stops the chain, `0` one that is free.
+    /// A chain of these models; `!` marks one that is passed over, `#` one that stops the chain, `0` a free one.
     fn chain(names: &[&str]) -> ModelState {
         let lined_up = |marked: &&str| {
             let name = marked.trim_start_matches(['!', '#', '0']).to_owned();
@@ -300,10 +300,10 @@ mod tests {
             assert_eq!((asked(&state), state.who_begins(CHAT)), (Some(who), who), "{names:?}");
             assert_eq!(state.asked(ChatRef::telegram(8)).map(|model| model.name.as_str()), asked(&chain(names)));
         }
-        // One here that is in trouble is waited for: nobody elsewhere stands in.
+        // A local model in trouble is waited for; no remote model replaces it.
         let state = local(&["a", "!0here"]);
         assert_eq!((asked(&state), state.who_answers(CHAT)), (None, OFFLINE_MODEL));
-        // What a cloud model has begun is gone on with here, or not at all.
+        // A cycle that a cloud model began continues on a local model or stops.
         assert_eq!(local(&["a", "0here"]).goes_on_with("a", Some(CHAT)), Some("here"));
         assert_eq!(local(&["a"]).goes_on_with("a", Some(CHAT)), None);
         assert_eq!(local(&["a", "b"]).outgrown("a", Some(CHAT)), None);

@@ -1,4 +1,4 @@
-//! The model without a model: conversation in, turn out; and whole conversations, driven by the real machine.
+//! Tests the fallback grammar as a model (conversation in, turn out) and in whole conversations driven by the real machine.
 
 use serde_json::{Value, json};
 
@@ -39,21 +39,21 @@ fn said(messages: &[Incoming]) -> Entry {
     }
 }
 
-/// What became of a conversation: every call as (tool, input), in order.
+/// A conversation with every call as (tool, input), in order.
 struct Talk {
     cycle: Cycle,
     calls: Vec<(String, Value)>,
 }
 
 impl Talk {
-    /// Tells the model these messages; `fails` names the tools whose calls are refused.
+    /// Starts with these messages; `fails` names the tools whose calls are refused.
     fn begin(messages: &[Incoming], fails: &[&str]) -> Self {
         let mut talk = Self { cycle: Cycle::new("[]".into(), "[]".into()), calls: Vec::new() };
         talk.go_on(messages, fails);
         talk
     }
 
-    /// Drives the machine until it would look for more messages.
+    /// Drives the machine until it looks for more messages.
     fn go_on(&mut self, messages: &[Incoming], fails: &[&str]) {
         self.cycle.apply(&said(messages));
         for _ in 0..100 {
@@ -238,7 +238,7 @@ fn a_yes_does_what_the_persons_own_words_were_near_to() {
     );
     talk.go_on(&[message(2, "yes")], &[]);
     assert_eq!(talk.last("remember")["fact"], "the moon is cheese");
-    // It was asked once, and answered.
+    // The question was already answered.
     talk.go_on(&[message(3, "yes")], &[]);
     assert!(talk.last("reply")["text"].as_str().unwrap().starts_with("I'm not sure what you're saying yes to"));
     assert_eq!(talk.tools().iter().filter(|tool| **tool == "remember").count(), 1);
@@ -251,7 +251,7 @@ fn a_reply_to_words_of_ours_is_meant_for_these() {
         quotes_own: true,
         ..message(id, text)
     };
-    // Whatever was said since.
+    // Regardless of the messages in between.
     for said_since in ["what time is it?", "remind me at 18:00 to call Bob"] {
         let mut talk = Talk::begin(&[message(1, said_since)], &[]);
         talk.go_on(&[replying(2, "⏰ take the vitamins", "stop")], &[]);
@@ -266,7 +266,7 @@ fn a_reply_to_words_of_ours_is_meant_for_these() {
         Talk::begin(&[replying(1, "What shall I keep?", command)], &[]).last("remember")["fact"],
         "the moon is cheese"
     );
-    // Words that others had a hand in are nothing to build on.
+    // A quote that isn't entirely our own words is ignored.
     let others = Incoming { quotes_own: false, ..replying(2, "⏰ take the vitamins", "stop") };
     assert_eq!(Talk::begin(&[others], &[]).tools(), ["plan", "keep"]);
 }
@@ -334,7 +334,7 @@ fn what_was_said_before_is_what_it_and_a_bare_time_refer_to() {
 
 #[test]
 fn what_is_no_task_may_be_a_reminder() {
-    // The fake says "No room.", which isn't that there is none.
+    // The fake's refusal is "No room.", which differs from "no such task".
     let talk = Talk::begin(&[message(1, "delete the dentist")], &["task_done"]);
     assert_eq!(talk.tools(), ["plan", "task_done", "plan", "reply"]);
     let talk = Talk::begin(&[message(1, "delete the dentist NONE")], &["task_done"]);

@@ -178,7 +178,7 @@ mod tests {
         }
         let likes = choose(&words_of("export the invoices"), &[vec![-1.0, 0.0], vec![0.0, 2.0]], &recorded);
         let ids: Vec<(i64, f32)> = likes.iter().map(|like| (like.id, (like.cosine * 100.0).round())).collect();
-        // The last one's vector is none, so its words count.
+        // The last request's vector is invalid (NaN), so its words are compared.
         assert_eq!(ids, [(4, 82.0), (1, 80.0)]);
         recorded.truncate(3);
         assert_eq!(choose(&words_of("export the invoices"), &[vec![0.0, 2.0]], &recorded).len(), 2);

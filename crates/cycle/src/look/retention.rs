@@ -87,7 +87,7 @@ mod tests {
         let watched = last(Some(0), Some(9_001));
         let turns = [9_000, 9_001, 9_001 + 7 * 24].map(|hours| turn(&watched, at(hours)));
         assert_eq!(turns, [RetentionTurn::NotYet, RetentionTurn::Now, RetentionTurn::Now]);
-        // Put right again, or leapt once more: the watch begins anew.
+        // A clock that is set right or leaps again restarts the watch.
         assert_eq!(turn(&watched, at(5)), RetentionTurn::Watch);
         assert_eq!(turn(&watched, at(9_001 + 7 * 24 + 1)), RetentionTurn::Watch);
     }

@@ -293,7 +293,7 @@ mod tests {
         "Europe/Berlin".parse::<Tz>().unwrap()
     }
 
-    /// At 9 each day from Wednesday, 18 November, on.
+    /// A reminder at 9 each day from Wednesday, 18 November.
     fn daily(id: i64, chat: ChatRef, missed: Missed) -> Reminder {
         let nine = chrono::NaiveTime::from_hms_opt(9, 0, 0).unwrap();
         let slot = resolve(chrono::NaiveDate::from_ymd_opt(2026, 11, 18).unwrap().and_time(nine), berlin());
@@ -310,7 +310,7 @@ mod tests {
         Reminder { id, what, created_at: None, written_at: None, skipped: None }
     }
 
-    /// What is said to which chat, and what is written down, at a time in UTC.
+    /// The messages for each chat, and the receipts, at a time in UTC.
     fn said(reminders: &[Reminder], tz: Tz, now: &str) -> (Vec<(i64, String)>, Vec<String>) {
         let now = parse_time(now).unwrap();
         let turn = |reminder: &Reminder| reminder.series(tz).turn(&SlotHistory::default(), now);

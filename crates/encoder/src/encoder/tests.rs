@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::*;
 
-/// What `make.py` there has computed by other means.
+/// Reference values that `make.py` computed independently.
 #[derive(Deserialize)]
 struct Known {
     text: String,
@@ -24,7 +24,7 @@ fn cosine(left: &[f32], right: &[f32]) -> f32 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }
 
-/// A copy of the folder in which something is changed.
+/// A copy of the folder with one file changed.
 fn changed(file: &str, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> (tempfile::TempDir, Result<Encoder, EncoderError>) {
     let copy = tempfile::tempdir().unwrap();
     for name in ["config.json", "vocab.txt", "model.safetensors"] {
@@ -90,7 +90,7 @@ fn text_is_read_as_the_tokenizers_library_reads_it() {
     same("old\tred\r\n blue\u{a0}door", "old red blue door");
     same("o\u{200b}l\u{0}d\u{ad}", "old");
     same("my-cat,red", "my - cat , red");
-    // The longest word that is known, and one that is too long to be.
+    // A word of up to 100 characters is split into known pieces; a longer one is unknown.
     let long = |count| encoder.tokens(&"z".repeat(count)).len();
     assert_eq!((long(20), long(100), long(101)), (22, 32, 3));
     assert_eq!(encoder.tokens("☃"), [2, 1, 3]);

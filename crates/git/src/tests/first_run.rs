@@ -50,7 +50,7 @@ fn a_remote_with_commits_is_cloned_on_its_own_branch() {
     assert_eq!(world.status(), "");
 }
 
-/// A memory that was begun while its remote was away, which by now has a history of its own on `branch`.
+/// A memory that was begun while its remote was unreachable; the remote now has a history of its own on `branch`.
 fn begun_without(world: &World, branch: &str) -> Repo {
     let url = world.path("remote.git").to_str().unwrap().to_owned();
     let (repo, created) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
@@ -73,7 +73,7 @@ fn a_kill_while_our_branch_takes_the_remotes_name_is_gone_on_from() {
     let repo = begun_without(&world, "trunk");
     theirs(&world, "trunk");
     repo.fetch(TIMEOUT).unwrap_err();
-    // As a kill leaves it right after HEAD has moved.
+    // The state after a kill right after HEAD has moved.
     world.git(&["config", "reveille.branch", "main"]);
     world.git(&["config", "reveille.taking", "trunk"]);
     let repo = Repo::open(&world.brain()).unwrap();
@@ -84,7 +84,7 @@ fn a_kill_while_our_branch_takes_the_remotes_name_is_gone_on_from() {
     let joined = repo.integrate(now(), &super::merge_texts).unwrap();
     assert!(matches!(joined, Integrated::Merged { .. }), "{joined:?}");
     assert!(!repo.is_unjoined() || repo.fetch(TIMEOUT).is_ok());
-    // A person's own branch of another name is theirs.
+    // A person's own branch of another name is left alone.
     world.git(&["config", "reveille.taking", "elsewhere"]);
     world.git(&["switch", "--quiet", "-c", "mine"]);
     let repo = Repo::open(&world.brain()).unwrap();
@@ -145,7 +145,7 @@ fn an_empty_remote_that_comes_later_gets_our_history() {
     assert!(!repo.is_unjoined());
 }
 
-/// Killed anywhere in it, the next wake joins them, once.
+/// A kill at any point: the next wake joins the histories, once.
 #[test]
 fn a_join_that_is_killed_is_finished() {
     for stop in [StopAt::AfterLock, StopAt::AfterNote, StopAt::AfterBranch, StopAt::AfterFiles, StopAt::AfterIndex] {

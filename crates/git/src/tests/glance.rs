@@ -1,4 +1,4 @@
-//! A look without libgit2 sees what libgit2 sees, or nothing.
+//! Tests that a look without libgit2 sees the same as libgit2, or nothing.
 
 use super::*;
 use crate::advance::StopAt;
@@ -38,7 +38,7 @@ fn a_remote_is_at_rest_as_long_as_it_has_all_and_is_the_one_that_is_set() {
     assert!(!is_seen(&world), "a commit waits to be pushed");
 }
 
-/// Whatever goes on, libgit2 is asked.
+/// In each of these states libgit2 has to be asked.
 #[test]
 fn what_is_not_at_rest_is_not_seen() {
     type Happens<'a> = (&'a str, &'a dyn Fn(&World, &Repo));
@@ -76,12 +76,12 @@ fn the_marks_of_parked_work_are_seen_when_they_are_packed() {
     let repo = world.local();
     repo.park("parked/w-1", &wake(&[change("notes/a.md", None, Some("a\n"))]), Parking::UntilHeadIsBack).unwrap();
     world.git(&["pack-refs", "--all"]);
-    // A commit makes the branch a file of its own again.
+    // A commit writes the branch to a loose file again.
     repo.publish(&wake(&[change("notes/b.md", None, Some("b\n"))])).unwrap();
     assert!(!is_seen(&world));
 }
 
-/// For the redactor: whatever the remotes are reached by, and what that is replaced with.
+/// For the redactor: every address of a remote, and every replacement of one.
 #[test]
 fn every_address_that_may_hold_a_password_is_found() {
     let world = World::new();

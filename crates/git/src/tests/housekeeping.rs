@@ -1,6 +1,6 @@
 use super::{super::maintain::MAX_LOOSE, *};
 
-/// More loose objects than are left loose: files of the person's, committed.
+/// Commits files of the person's, so that more objects are loose than housekeeping leaves.
 fn littered(world: &World, count: usize) {
     for n in 0..count {
         world.write(&format!("notes/{n}.txt"), &format!("note {n}\n"));
@@ -19,7 +19,7 @@ fn exists(world: &World, id: &str) -> bool {
     world.try_git("workspace/brain", &["cat-file", "-e", id]).is_ok()
 }
 
-/// Makes every loose object, or every pack, look as if written so many days ago.
+/// Makes every loose object and pack look as if written this many days ago.
 fn age(world: &World, days: u64) {
     let then = Repo::open(&world.brain()).unwrap().touch().unwrap() - Duration::from_secs(days * 86_400);
     for entry in walk(&world.file(".git/objects")) {
@@ -54,7 +54,7 @@ fn a_small_repository_is_left_alone() {
 fn thousands_of_loose_objects_become_a_pack_and_nothing_is_lost() {
     let world = World::new();
     let repo = world.local();
-    // Reached by a branch of ours, by a reference that nobody sees, by the reflog alone, by the index alone, by nothing.
+    // Objects reached by a branch of ours, by a hidden reference, by the reflog only, by the index only, and by nothing.
     let changes = [change("memory/parked.md", None, Some("parked\n"))];
     let parked = repo.park("recovered/c1", &wake(&changes), Parking::ForAPerson).unwrap().branch;
     let rescued = hash(&world, "rescued", "rescued\n");
@@ -69,7 +69,7 @@ fn thousands_of_loose_objects_become_a_pack_and_nothing_is_lost() {
     world.write("staged.txt", "and then changed\n");
     let young = hash(&world, "young", "young and reached by nothing\n");
 
-    // A handle that is open all the while, as the wake's own.
+    // A handle that stays open, as the wake's own does.
     let open = Repo::open(&world.brain()).unwrap();
     let before = repo.stock();
     assert!(before.is_large() && before.loose > MAX_LOOSE, "{before:?}");
@@ -140,7 +140,7 @@ fn many_packs_become_one_and_keep_what_they_had() {
     world.assert_sound();
 }
 
-/// Git is killed after more and more time, until it gets through: at every such moment nothing is lost.
+/// Git is killed after increasing times until it gets through. Nothing is lost at any of these moments.
 #[test]
 fn killed_at_any_moment_it_loses_nothing_and_the_next_one_does_it() {
     let world = World::new();
@@ -162,7 +162,7 @@ fn killed_at_any_moment_it_loses_nothing_and_the_next_one_does_it() {
     }
     assert!(killed > 0);
     assert!(count(&world, "packs") > 0 && !repo.stock().is_large());
-    // What the killed ones left stays until nobody can be writing it.
+    // Leftovers of killed processes stay until no writer can still be active.
     fs::write(world.file(".git/objects/pack/tmp_pack_XyZ"), "half a pack").unwrap();
     fs::write(world.file(".git/objects/pack/.tmp-123-pack-ab.pack"), "half a pack").unwrap();
     fs::create_dir_all(world.file(".git/objects/ab")).unwrap();
@@ -179,7 +179,7 @@ fn killed_at_any_moment_it_loses_nothing_and_the_next_one_does_it() {
     world.assert_sound();
 }
 
-/// What a move that waits for HEAD still needs may be reached by nothing else.
+/// Objects that a move waiting for HEAD needs may have no other reference.
 #[test]
 fn nothing_is_dropped_while_a_move_waits_or_head_is_elsewhere() {
     let world = World::new();

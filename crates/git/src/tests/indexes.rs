@@ -1,8 +1,8 @@
-//! People's indexes of every kind: what they had staged stays staged, and their next commit is theirs alone.
+//! Tests people's indexes of every kind: staged changes stay staged, and the person's next commit holds only their changes.
 
 use super::*;
 
-/// What a person did before the wake published, and what `git status` says of it afterwards.
+/// Compares `git status` after publishing, and the person's next commit, with the expected ones. `prepare` is the person's work before.
 #[track_caller]
 fn check_staged(prepare: impl Fn(&World), status_after: &str, next_commit: &[&str]) {
     let world = World::new();
@@ -155,7 +155,7 @@ fn crlf_in_the_work_tree() {
         world.write(".gitattributes", attributes);
         world.git(&["add", "-A"]);
         world.git(&["commit", "--quiet", "--allow-empty", "-m", "endings"]);
-        // As a checkout under these settings would have written it.
+        // As a checkout under these settings would write it.
         fs::remove_file(world.file(ACTIVE)).unwrap();
         world.git(&["checkout", "--quiet", "--", ACTIVE]);
         let base = world.read(ACTIVE);

@@ -29,7 +29,7 @@ fn a_publish_killed_anywhere_is_finished_or_never_happened() {
 
         let repo = reopened(&world);
         assert!(repo.is_interrupted(), "nothing else would have the next wake do anything: {stop:?}");
-        // The first thing that a wake does: were anything of ours taken for the person's, it would be now.
+        // A wake's first step: any of our changes mistaken for the person's would be committed here.
         let finished = repo.finish_interrupted(&both).unwrap();
         assert_eq!(repo.finish_interrupted(&both).unwrap(), None, "{stop:?}");
         let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
@@ -127,7 +127,7 @@ fn a_kill_while_work_is_parked_or_brought_in_blocks_nothing() {
     world.assert_sound();
 }
 
-/// Killed between the mark and the branch: nothing is parked, and the cycle is resumed.
+/// After a kill between mark and branch nothing is parked, and the cycle is resumed.
 #[test]
 fn a_mark_without_its_branch_means_nothing() {
     let world = World::new();

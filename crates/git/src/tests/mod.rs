@@ -1,4 +1,4 @@
-//! Real git throughout: a person's commands are the `git` program, remotes are bare repositories by path.
+//! Tests with real git: a person's commands run the `git` program, and remotes are bare repositories by path.
 
 mod first_run;
 mod glance;
@@ -31,7 +31,7 @@ pub(super) const TEMPLATES: [(&str, &str); 3] = [
 pub(super) const ACTIVE: &str = "memory/project-memory/active.md";
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A workspace with a repository's place, a remote, and a person at the keyboard.
+/// A workspace with a place for the repository, a remote, and a person at the keyboard.
 pub(super) struct World {
     dir: tempfile::TempDir,
 }
@@ -76,14 +76,14 @@ impl World {
         repo
     }
 
-    /// A bare repository without a commit.
+    /// An empty bare repository.
     pub(super) fn empty_remote(&self) -> String {
         let url = self.path("remote.git").to_str().unwrap().to_owned();
         self.git_in("home", &["init", "--quiet", "--bare", "--initial-branch=main", &url]);
         url
     }
 
-    /// A repository whose templates have been pushed, and a second clone of the remote, `other`, in another person's hands.
+    /// A repository whose templates have been pushed, and a second clone of the remote, `other`, which belongs to another person.
     pub(super) fn shared(&self) -> Repo {
         let url = self.empty_remote();
         let (repo, created) = Repo::open_or_create(&self.brain(), Some(&url), &TEMPLATES, now()).unwrap();
@@ -93,7 +93,7 @@ impl World {
         repo
     }
 
-    /// The other person changes a file and pushes.
+    /// Lets the other person change a file and push.
     pub(super) fn other_pushes(&self, path: &str, content: &[u8]) {
         let file = self.path("other").join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -103,7 +103,7 @@ impl World {
         self.git_in("other", &["push", "--quiet", "origin", "HEAD"]);
     }
 
-    /// The person's own git, in the repository. Panics if it fails.
+    /// Runs the person's own git in the repository. Panics if it fails.
     pub(super) fn git(&self, args: &[&str]) -> String {
         self.git_in("workspace/brain", args)
     }
@@ -127,13 +127,13 @@ impl World {
         ] {
             spec = spec.env(name, value);
         }
-        // On a machine that is busy with much else.
+        // Generous, for a busy machine.
         let output = process::run(&spec.timeout(6 * TIMEOUT)).unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
-    /// The paths that a commit changed, against its first parent.
+    /// The paths that a commit changed against its first parent.
     pub(super) fn changed_in(&self, commit: &str) -> Vec<String> {
         let names = self.git(&[
             "-c",
@@ -152,7 +152,7 @@ impl World {
         self.git(&["-c", "core.quotePath=false", "status", "--porcelain"])
     }
 
-    /// After everything: the object store is sound, nothing is locked, and the person's next commit is theirs alone.
+    /// Checks the end state: the object store is sound, nothing is locked, and the person's next commit holds only their changes.
     pub(super) fn assert_sound(&self) {
         self.git(&["fsck", "--strict", "--no-dangling"]);
         assert!(!self.file(".git/reveille/move.json").exists(), "a move is still noted");
@@ -167,12 +167,12 @@ pub(super) fn now() -> DateTime<Utc> {
     reveille_base::clock::parse_time("2026-11-21T09:00:00Z").unwrap()
 }
 
-/// A merge that shows what it was given.
+/// A merge that shows its inputs.
 pub(super) fn both(_path: &str, _base: &str, theirs: &str, ours: &str, _: &ByHand) -> String {
     format!("{theirs}<ours>\n{ours}")
 }
 
-/// Whoever asks whether there is a secret, or for the secrets: none.
+/// Reports no secret, for callers that ask for a bool or a list.
 pub(super) fn never_secret<T: Default>(_: &str) -> T {
     T::default()
 }
@@ -191,7 +191,7 @@ pub(super) fn wake<'a>(changes: &'a [FileChange]) -> Publish<'a> {
     }
 }
 
-/// How the application joins two versions.
+/// Joins two versions as the application does.
 fn merge_texts(path: &str, base: &str, persons: &str, ours: &str, by_hand: &ByHand) -> String {
     merge::merge_by_hand(DocKind::of(path), base, persons, ours, by_hand).text
 }

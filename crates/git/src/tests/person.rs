@@ -169,7 +169,7 @@ fn a_persons_branch_that_is_called_as_a_folder_of_ours_is_in_nobodys_way() {
     assert_eq!(world.git(&["branch", "--list", "parked*"]).trim(), "parked");
 }
 
-/// By a run that was killed before it wrote down that it had parked; the branch has moved since.
+/// The first park came from a run that was killed before it noted that; the branch has moved since.
 #[test]
 fn the_same_work_is_parked_once_until_a_person_goes_on_with_it() {
     let world = World::new();
@@ -195,7 +195,7 @@ fn the_same_work_is_parked_once_until_a_person_goes_on_with_it() {
     world.assert_sound();
 }
 
-/// Another branch is checked out, or something is uncommitted: only what the wake itself changed is parked.
+/// On another branch, or with uncommitted changes, only the wake's own changes are parked.
 #[test]
 fn only_the_wakes_own_changes_are_parked_and_no_secret() {
     let world = World::new();
@@ -216,7 +216,7 @@ fn only_the_wakes_own_changes_are_parked_and_no_secret() {
     assert!(!world.git(&["log", "-p", "--all"]).contains("sk-secret"));
 }
 
-/// Each costs itself alone: what is beside it is committed.
+/// Such a file is left alone, and the others are committed.
 #[test]
 fn what_git_would_take_for_its_own_or_is_too_deep_is_named_and_left() {
     for name in ["git~1", ".git.", ".git ", ".git::$INDEX_ALLOCATION", "a/GIT~1"] {
@@ -251,7 +251,7 @@ fn what_git_would_take_for_its_own_or_is_too_deep_is_named_and_left() {
     assert_eq!(edits.left_alone.len(), 3, "{edits:?}");
 }
 
-/// What a person has committed by git itself, with its protection off or as deep as they like, stands in nobody's way.
+/// A person may have committed such names by git itself, with its protection off.
 #[test]
 fn what_git_would_not_take_and_yet_is_committed_stays_and_stops_nothing() {
     let world = World::new();
@@ -271,7 +271,7 @@ fn what_git_would_not_take_and_yet_is_committed_stays_and_stops_nothing() {
     assert_eq!(world.git(&["show", "HEAD:git~1/a.md"]), "odd\n");
 }
 
-/// A folder that was copied in, or changed by a program: each object by itself would cost a sync.
+/// For a folder that was copied in or changed by a program: a loose object for each file would make every sync slow.
 #[test]
 fn many_edits_are_one_pack() {
     let world = World::new();

@@ -71,7 +71,7 @@ fn the_index_knows_the_files_as_they_are() {
     let world = World::new();
     let repo = world.local();
     repo.publish(&wake(&[change("memory/a.md", None, Some("a\n"))])).unwrap();
-    // Without a refresh: git compares sizes and times alone.
+    // Without a refresh git compares sizes and times alone.
     assert_eq!(world.git(&["diff-files", "--name-only"]), "");
 }
 
@@ -147,7 +147,7 @@ fn a_file_saved_in_the_very_moment_keeps_both() {
     world.write("claude.md", orders);
     repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     world.write(ACTIVE, "theirs\n");
-    // By now the other file has been read and decided on.
+    // The other file has been read and decided on by now.
     let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str, by_hand: &ByHand| {
         world.write("claude.md", &orders.replace("five", "theirs"));
         if path == ACTIVE {
@@ -198,7 +198,7 @@ fn a_secret_of_the_persons_stays_in_their_file_and_out_of_the_commit() {
     assert_eq!(world.read(ACTIVE), ours);
     assert!(published.left_alone.is_empty());
 
-    // A merge that lets it through is caught: the file is written, not committed.
+    // A merge that lets the secret through is caught: the file is written but not committed.
     let now_on_disk = world.read(ACTIVE);
     let more = format!("{now_on_disk}more\n");
     let changes = [change(ACTIVE, Some(&now_on_disk), Some(&more)), change("memory/x.md", None, Some("x\n"))];

@@ -50,7 +50,7 @@ fn ahead_then_pushed_then_up_to_date() {
     assert_eq!(world.status(), "");
 }
 
-/// Where the remote is on this machine, a push that was killed with all its children leaves a lock that nobody else clears away.
+/// On a remote on this machine, a push that was killed with all its children leaves a lock that only we can clear.
 #[test]
 fn a_dead_lock_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
     let world = World::new();
@@ -65,7 +65,7 @@ fn a_dead_lock_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
     assert!(!lock.exists());
 }
 
-/// Such as a push of ours that was killed a moment ago: it is waited for.
+/// For example a push of ours that was killed a moment ago.
 #[test]
 fn a_lock_whose_holder_is_alive_in_a_remote_that_is_a_path_is_waited_for() {
     let world = World::new();
@@ -84,7 +84,7 @@ fn a_lock_whose_holder_is_alive_in_a_remote_that_is_a_path_is_waited_for() {
     });
 }
 
-/// It takes too long, and is ended while the remote holds its branch locked: asked first, it takes its lock away.
+/// A push that exceeds its time while the remote's branch is locked is first asked to end, so that it removes its lock.
 #[test]
 fn a_push_that_is_ended_in_the_middle_leaves_no_lock_in_the_remote() {
     let world = World::new();
@@ -98,7 +98,7 @@ fn a_push_that_is_ended_in_the_middle_leaves_no_lock_in_the_remote() {
     assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
 }
 
-/// A kill in the moment of noting where the remote is leaves its lock; nobody but us writes there.
+/// A kill while the remote's position is noted leaves a lock. Only we write there.
 #[test]
 fn a_dead_lock_on_what_was_seen_of_the_remote_is_cleared_away() {
     for reference in ["refs/reveille/remote/main", "refs/remotes/origin/main"] {
@@ -211,7 +211,7 @@ fn a_remote_that_went_back_is_refused_until_a_person_decides() {
     assert_eq!(repo.head().unwrap(), Some(newest));
     assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), first.to_string());
 
-    // The person follows the remote: the matter is settled.
+    // The person follows the remote, which settles the matter.
     world.git(&["reset", "--quiet", "--hard", "origin/main"]);
     assert_eq!(pull(&repo), Integrated::UpToDate);
     publish_active(&world, &repo, "onwards\n");
@@ -219,7 +219,7 @@ fn a_remote_that_went_back_is_refused_until_a_person_decides() {
     world.assert_sound();
 }
 
-/// On top of the commit that it went back to, ours would be a fast-forward which restores what was taken away.
+/// On top of the older commit, a push of ours would be a fast-forward that restores the removed commits.
 #[test]
 fn a_remote_that_went_back_or_lost_its_branch_since_the_last_fetch_is_not_restored_by_a_push() {
     for is_gone in [false, true] {
@@ -242,7 +242,7 @@ fn a_remote_that_went_back_or_lost_its_branch_since_the_last_fetch_is_not_restor
     }
 }
 
-/// The answer to the first push was lost: what is there is only ours, and the next one gets through after a fetch.
+/// The answer to the first push was lost. The remote holds only our commits, so the next push succeeds after a fetch.
 #[test]
 fn a_push_that_arrived_unnoticed_holds_up_none() {
     let world = World::new();
@@ -270,7 +270,7 @@ fn a_remote_with_a_replaced_history_is_refused_even_if_the_person_fetched_first(
     world.git_in("other", &["push", "--quiet", "--force", "origin", "HEAD"]);
     world.git(&["fetch", "--quiet"]);
     assert!(matches!(pull(&repo), Integrated::RewoundRemote { .. }));
-    // Restored by hand at the remote: all is well again.
+    // Restored by hand at the remote, which settles the matter.
     world.git(&["push", "--quiet", "--force", "origin", "main"]);
     assert_eq!(pull(&repo), Integrated::UpToDate);
 }
@@ -304,7 +304,7 @@ fn a_branch_that_is_gone_or_a_remote_made_anew_is_refused_until_a_person_pushes(
     }
 }
 
-/// Each way out that the alarm names.
+/// Each solution that the alarm names.
 #[test]
 fn a_replaced_history_is_settled_by_merging_following_or_forcing() {
     for way in ["merge", "follow", "force"] {
@@ -312,7 +312,7 @@ fn a_replaced_history_is_settled_by_merging_following_or_forcing() {
         let repo = world.shared();
         let lost = publish_active(&world, &repo, "published\n");
         repo.push(TIMEOUT, &never_secret).unwrap();
-        // Another history altogether.
+        // An unrelated history.
         world.git_in("other", &["checkout", "--quiet", "--orphan", "fresh"]);
         fs::write(world.path("other/fresh.md"), "fresh\n").unwrap();
         world.git_in("other", &["add", "-A"]);
@@ -422,7 +422,7 @@ fn over_ssh_the_persons_own_command_is_used() {
     let repo = world.shared();
     let ssh = world.path("ssh");
     let asked = world.path("asked");
-    // Notes what it was called with, then does what the server would.
+    // Notes its arguments, then acts as the server would.
     fs::write(
         &ssh,
         format!("#!/bin/sh\necho \"$@\" >> '{}'\nfor last; do :; done\nexec sh -c \"$last\"\n", asked.display()),
@@ -448,7 +448,7 @@ fn over_ssh_the_persons_own_command_is_used() {
     assert!(matches!(repo.fetch(TIMEOUT), Err(RemoteError::Auth { .. })));
 }
 
-/// A web server that answers every request with the same line and headers; with nothing, it never answers.
+/// A web server that gives every request the same status line and headers. With an empty `answer` it never answers.
 fn web_server(answer: &'static str) -> String {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -511,7 +511,7 @@ fn credentials_are_redacted_wherever_they_stand() {
     assert!(why.contains("127.0.0.1") && !why.contains("hunter2"), "{why}");
 }
 
-/// Nothing of it is taken in, not even what could be: our branch never stands at a commit that the work tree can't show.
+/// No part of the commit is taken: our branch never points to a commit that the work tree can't show.
 #[test]
 fn a_commit_of_the_remotes_that_can_not_be_checked_out_does_not_advance_the_branch() {
     for (name, says) in [("git~1/a.md".to_owned(), "keeps for itself"), ("d/".repeat(120) + "a.md", "99 folders")] {
@@ -561,12 +561,12 @@ fn a_push_goes_with_the_move_of_another_reference_or_not_at_all() {
         assert_eq!(push(theirs, second), Ok(Pushed::To(tip)));
         let seen = others.look(TIMEOUT).unwrap().unwrap();
         assert_eq!((seen.id, seen.message.as_deref()), (second, Some("second")));
-        // The memory's own repository holds nothing of it.
+        // The memory's own repository is unaffected.
         assert!(git2::Repository::open(world.brain()).unwrap().find_object(second, None).is_err());
     }
 }
 
-/// Git fetches from the first, whichever libgit2 takes for the remote's address.
+/// Git fetches from the first address, even if libgit2 prefers the other one.
 #[test]
 fn of_two_addresses_the_first_is_fetched_from() {
     let world = World::new();
@@ -579,7 +579,7 @@ fn of_two_addresses_the_first_is_fetched_from() {
     assert_eq!(world.read("new.md"), "new\n");
 }
 
-/// A folder of which something more is said is left to git: its hooks run, and its settings count.
+/// A folder with extra git settings is left to git: its hooks run, and its settings count.
 #[test]
 fn a_swap_in_a_folder_goes_past_no_hook_and_no_setting_of_its_owner() {
     let world = World::new();

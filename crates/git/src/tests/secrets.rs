@@ -1,17 +1,16 @@
-//! What isn't pushed: a person may commit a secret by themselves, and it is a wake that pushes.
+//! Tests that secrets aren't pushed: a person may commit one themselves, and a wake would push it.
 
 use super::*;
 
 const SECRET: &str = "hunter2-hunter2";
 
-/// Another one.
 const OTHER: &str = "swordfish-swordfish";
 
 fn secrets_in(text: &str) -> BTreeSet<String> {
     [SECRET, OTHER].into_iter().filter(|secret| text.contains(secret)).map(str::to_owned).collect()
 }
 
-/// The place in which a push would have shown a secret; none if it was done.
+/// The place where a push would have exposed a secret; `None` if it was pushed.
 fn held_back(repo: &Repo) -> Option<String> {
     match repo.push(TIMEOUT, &secrets_in) {
         Ok(_) => None,
@@ -35,7 +34,7 @@ fn a_secret_that_a_person_committed_stays_here_until_they_take_it_out() {
     world.git(&["add", "-A"]);
     world.git(&["commit", "--quiet", "-m", "my keys"]);
     assert_eq!(held_back(&repo).as_deref(), Some("`notes/keys.txt`"));
-    // Gone again from the newest version, it would still be in the history.
+    // After its removal from the newest version the secret is still in the history.
     world.write("notes/keys.txt", "none");
     world.git(&["commit", "--quiet", "-am", "no keys"]);
     assert_eq!(held_back(&repo).as_deref(), Some("`notes/keys.txt`"));

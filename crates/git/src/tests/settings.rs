@@ -1,11 +1,11 @@
-//! A person's own git settings and forms of a repository: nothing of them breaks a memory, or takes anything out of it.
+//! Tests a person's own git settings and forms of a repository: none of them breaks a memory or loses a part of it.
 
 use reveille_base::process::Spec;
 
 use super::*;
 use crate::same_name::SHARED_NAME;
 
-/// One round of all that a memory does: the person edits, a wake writes, another machine pushes.
+/// Plays one round of a memory's life: the person edits, a wake writes, another machine pushes.
 fn live_a_day(world: &World, repo: &Repo, day: &str) {
     world.write("notes/mine.md", &format!("mine, {day}\n"));
     let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
@@ -28,7 +28,7 @@ fn live_a_day(world: &World, repo: &Repo, day: &str) {
     }
 }
 
-/// A new report is one more setting: what the person has told git. A story sets such before the first wake.
+/// A new report is one more setting. A story in the campaign sets such ones before the first wake.
 #[test]
 fn whatever_a_person_has_set_a_memory_works() {
     for settings in [
@@ -126,7 +126,7 @@ fn an_address_that_git_replaces_is_still_the_one_that_is_set() {
     live_a_day(&world, &repo, "replaced");
 }
 
-/// Two files of a commit that the disk takes for one: as two links to one file are.
+/// The disk treats two files of a commit as one, as two hard links to one file are.
 #[test]
 fn of_two_names_that_are_one_here_neither_is_committed_for_the_other() {
     let world = World::new();
@@ -164,14 +164,14 @@ fn a_file_that_is_renamed_in_the_size_of_its_letters_is_not_committed_twice() {
     fs::hard_link(world.file("notes/Plan.md"), world.file("notes/plan.md")).unwrap();
     let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     assert_eq!((edits.commit, edits.left_alone.len()), (None, 1), "{edits:?}");
-    // On a disk that tells them apart both are the person's.
+    // On a case-sensitive disk both belong to the person.
     fs::remove_file(world.file("notes/plan.md")).unwrap();
     world.write("notes/plan.md", "another plan\n");
     let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     assert_eq!(edits.files, ["notes/plan.md"]);
 }
 
-/// A disk that folds names shows its own folder under every spelling.
+/// A case-folding disk shows its own folder under every spelling.
 #[test]
 fn of_two_names_that_are_one_here_a_deletion_is_nobodys() {
     let world = World::new();
@@ -200,7 +200,7 @@ fn a_pull_that_brings_a_name_which_is_one_with_anothers_is_stopped_and_named() {
     let error = repo.integrate(now(), &both).unwrap_err();
     assert!(error.to_string().contains("this disk holds only one"), "{error}");
     assert_eq!(world.read("notes/A.md"), "large\n");
-    // Renamed there, with another text, it makes room for itself.
+    // Renamed on the other side, with another text, the file no longer collides.
     world.git_in("other", &["rm", "--quiet", "notes/A.md"]);
     world.other_pushes("notes/a.md", b"renamed\n");
     repo.fetch(TIMEOUT).unwrap();
@@ -256,7 +256,7 @@ fn what_a_person_has_git_not_see_is_not_committed_for_them() {
         let repo = Repo::open(&world.brain()).unwrap();
         let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
         assert_eq!(edits.files, ["notes/seen.md"], "{mark}");
-        // A wake may write it, and commits nothing of it: the person's words would go with it.
+        // A wake may write the file but doesn't commit it, since that would include the person's change.
         let changes = [change("notes/local.md", Some("one\nmine alone\n"), Some("one\nmine alone\nours\n"))];
         let published = repo.publish(&wake(&changes)).unwrap();
         assert_eq!(published.left_alone.len(), 1, "{mark}: {published:?}");
@@ -271,7 +271,7 @@ fn what_a_person_has_git_not_see_is_not_committed_for_them() {
     }
 }
 
-/// `git clone` as the person ran it, in the memory's place.
+/// Runs `git clone` as a person would, into the memory's place.
 fn cloned_by_hand(world: &World, args: &[&str]) {
     let url = format!("file://{}", world.path("remote.git").display());
     let brain = world.brain().display().to_string();
@@ -298,7 +298,7 @@ fn a_persons_partial_or_shallow_clone_is_worked_in() {
         live_a_day(&world, &open().unwrap().0, "second");
         if args[0].starts_with("--filter") {
             assert_eq!(world.try_git("workspace/brain", &["config", "remote.origin.promisor"]), Err(String::new()));
-            // All is here, as it is in a whole clone.
+            // Everything is here, as in a full clone.
             fs::rename(world.path("remote.git"), world.path("away.git")).unwrap();
             world.git(&["log", "-p", "--all"]);
             world.git(&["fsck", "--strict", "--no-dangling"]);
@@ -355,7 +355,7 @@ fn a_remote_in_another_form_is_named_and_begun_without() {
     repo.publish(&wake(&[change("notes/ours.md", None, Some("ours\n"))])).unwrap();
 }
 
-/// Runs what a person is told to run.
+/// Runs a command that the person is told to run.
 fn run_told(command: &str) {
     let spec = Spec::new("sh").args(["-ec", command]).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
     let output = process::run(&spec.timeout(6 * TIMEOUT)).unwrap();

@@ -143,7 +143,7 @@ mod tests {
         normalize: bool,
     }
 
-    /// What a client does to a path before it sends it: ours are URLs, of which the parser has done it.
+    /// Normalizes a path as clients do before sending; in our case the URL parser has done so.
     fn normalized(path: &str) -> String {
         let mut kept: Vec<&str> = Vec::new();
         for segment in path.split('/').filter(|segment| !matches!(*segment, "" | ".")) {
@@ -160,7 +160,7 @@ mod tests {
         let scope =
             SigningScope { region: "us-east-1", service: "service", at: parse_time("2015-08-30T12:36:00Z").unwrap() };
         let (head, body) = case.request.split_once("\n\n").unwrap_or((case.request.trim_end(), ""));
-        // A value may go on in further lines that begin with a blank.
+        // A value may continue in lines that begin with a blank.
         let head = head.replace("\n ", " ");
         let (first, lines) = head.split_once('\n').unwrap();
         let (method, target) = first.strip_suffix(" HTTP/1.1").unwrap().split_once(' ').unwrap();

@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(desk.call(&first).await, answer("A"));
         assert!(desk.call(&none).await.is_error);
 
-        // The next turn's, while the results of the last one still stand.
+        // A call of the next turn, while the results of the last one are still there.
         tokio::select! {
             biased;
             told = desk.call(&next) => panic!("nothing was told of it: {told:?}"),

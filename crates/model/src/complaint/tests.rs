@@ -1,8 +1,8 @@
-//! Complaints as servers send them. A new report is one line: the server, its bytes, what they mean.
+//! Complaints as servers send them. A new report is one line: the server, its bytes, the meaning.
 
 use super::*;
 
-/// What the caller has to know of a complaint.
+/// The part of a complaint that the caller acts on.
 #[derive(Debug, PartialEq)]
 enum Meaning {
     TooLong,

@@ -352,7 +352,7 @@ mod tests {
             (form.as_str(), at.to_string().as_str()),
             ("remind me: dentist tomorrow at 10", "2026-11-21 15:00:00 CET")
         );
-        // Another form than their words give, words that are withheld, or something said since: nothing was offered.
+        // Nothing counts as offered if the form differs from their words, the words are withheld, or something was said since.
         let other = said("you", "Did you mean: *remember that the moon is cheese*?");
         assert_eq!(history(&format!("{theirs}\n{other}")).offered(), None);
         let withheld = "<said by=\"the person\" at=\"Sat 2026-11-21 15:00\" entry=\"m1\" withheld=\"9 characters\"/>";

@@ -284,7 +284,7 @@ mod tests {
         }
     }
 
-    /// Refusals as servers send them. A new report is one line: the server, the status, its bytes, what is to be done.
+    /// Refusals as servers send them. A new report is one line: the server, the status, its bytes, the required action.
     #[test]
     fn each_servers_refusal_says_what_to_do() {
         for (server, status, body, wanted, words) in [

@@ -85,7 +85,7 @@ mod tests {
         ] {
             assert_eq!(text(pattern, given), fits, "{pattern} {given}");
         }
-        // Exponential for a matcher that goes back.
+        // Exponential time for a backtracking matcher.
         assert!(!text(&"a*".repeat(200), &"a".repeat(2000).replace('a', "b")));
     }
 

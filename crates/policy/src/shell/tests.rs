@@ -1,4 +1,4 @@
-//! Both readers against anything, and what they agree on against the real shells.
+//! Tests both readers on arbitrary text, and their agreed result against real shells.
 
 use std::{fmt::Write as _, path::Path, process::Output};
 
@@ -66,7 +66,7 @@ fn what_isn_t_plain_is_refused_for_its_reason() {
     ] {
         assert_eq!(plain(text), Err(why), "{text:?}");
     }
-    // Plain to the lexer, and statements of their own kind to the grammar.
+    // Plain to the lexer, but separate kinds of statement to the grammar.
     for text in ["export A", "unset x", "declare x", "readonly x", "ls && local x"] {
         assert!(lex::read(text).is_ok(), "{text}");
         assert_eq!(plain(text), Err(NotPlain::Disagreement), "{text}");
@@ -75,7 +75,7 @@ fn what_isn_t_plain_is_refused_for_its_reason() {
     assert_eq!(plain(&"a;".repeat(MAX_COMMANDS + 1)), Err(NotPlain::TooLong));
 }
 
-/// Pieces that mean something to a shell, and some that don't.
+/// Pieces with and without a meaning to a shell.
 fn soup() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("ls".to_owned()),
@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// The source of one word, of every way of quoting, with what comes between in any mixture.
+/// The source of one word, with any mixture of quoting.
 fn word_source() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         3 => "[a-zA-Z0-9_./:,+@%-]{1,5}",
@@ -137,8 +137,8 @@ fn text_source() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a shell took for the words of each text's commands, in the order of the texts, and sorted within one: the commands of a
-/// pipeline run at the same time.
+/// The words of each text's commands as a shell reads them, in the order of the texts. They are sorted within a text, since the
+/// commands of a pipeline run at the same time.
 fn by_shell(shell: &str, texts: &[String]) -> Vec<Vec<Vec<String>>> {
     let mut script = "exec 3>&1 >/dev/null\np() { printf '%s\\0' \"$#\" p \"$@\" >&3; }\n".to_owned();
     script.push_str("f() { printf '%s\\0' \"$#\" f \"$@\" >&3; return 1; }\n");
@@ -172,7 +172,7 @@ fn run(shell: &str, script: &Path) -> Output {
     std::process::Command::new(shell).arg(script).env_clear().stdin(std::process::Stdio::null()).output().unwrap()
 }
 
-/// Those of bash and dash that are installed; bash always is where the tests run.
+/// The installed ones of bash and dash; the tests need bash.
 fn shells() -> Vec<&'static str> {
     ["/bin/bash", "/bin/dash"].into_iter().filter(|shell| Path::new(shell).exists()).collect()
 }
@@ -190,7 +190,7 @@ proptest! {
                 Some((text, commands))
             })
             .collect();
-        // Most of what is generated is plain: the test would be empty otherwise.
+        // Most of the generated texts are plain; otherwise the test would be empty.
         prop_assert!(read.len() > 100, "{}", read.len());
         let (texts, ours): (Vec<String>, Vec<_>) = read.into_iter().unzip();
         prop_assert!(!shells().is_empty());

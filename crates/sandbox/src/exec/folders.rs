@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// A folder with a file of so many bytes, written so many days ago.
+    /// Makes a folder with a file of this size and age in days.
     fn aged(scratch: &Path, name: &str, bytes: usize, days: u64) {
         let folder = scratch.join(name);
         std::fs::create_dir_all(&folder).unwrap();
@@ -300,7 +300,7 @@ mod tests {
         for (name, bytes, days) in [(&new, 600_000, 0), (&week, 600_000, 7), (&small, 10, 8), (&old, 10, 40)] {
             aged(dir.path(), name, bytes, days);
         }
-        // A person's, or an earlier version's.
+        // A person's own folder, or one of an earlier version.
         aged(dir.path(), "notes", 600_000, 400);
         let left_and_notes = |folders: &[&String]| {
             let mut names: Vec<String> = folders.iter().map(|name| (*name).clone()).collect();

@@ -198,7 +198,7 @@ mod tests {
         assert!(told.contains("The rest could not be kept"), "{told}");
         assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 
-        // A link in a file's place is stepped over.
+        // A link in a file's place is skipped.
         std::fs::remove_file(dir.path().join("outputs")).unwrap();
         std::fs::create_dir(dir.path().join("outputs")).unwrap();
         let victim = elsewhere.path().join("victim");

@@ -321,7 +321,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let begun = runtime.block_on(exec.run_command("sleep 600 & echo $!", Access::default())).unwrap().ran.printed;
         let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
-        // One that has died and isn't waited for has no command line any more.
+        // A zombie has an empty command line.
         let lives = || std::fs::read(&of_process).is_ok_and(|line| !line.is_empty());
         let wait_until = |what: &dyn Fn() -> bool| {
             let until = std::time::Instant::now() + Duration::from_secs(30);
@@ -330,7 +330,7 @@ mod tests {
                 std::thread::yield_now();
             }
         };
-        // Nor for a moment while it becomes `sleep`.
+        // The command line is also empty for a moment while the process becomes `sleep`.
         wait_until(&lives);
         exec.end_shell();
         wait_until(&|| !lives());

@@ -423,7 +423,7 @@ mod tests {
         let mut open = confinement.writable.iter().chain(&confinement.readable);
         assert!(!open.any(|path| folder.starts_with(path)), "{}", folder.display());
         assert!(confinement.covered.iter().any(|path| folder.starts_with(path)));
-        // Nobody grants it by accident: what is covered is the assistant's own.
+        // The folder can't be granted by accident: covered places belong to the assistant.
         let writable = vec![workspace.path().to_owned()];
         assert!(Layout::of(&Confinement { writable, ..confinement.clone() }).is_err());
     }
@@ -442,7 +442,7 @@ mod tests {
             let rules = Rules::parse(&rule).unwrap().at_home(config.home.as_deref());
             Shelter::new(&config, &rules, KeyFiles::default(), PathBuf::from("/nowhere"))
         };
-        // All of the home, and a folder with a grant in it: programs still have somewhere to work, and nothing else there.
+        // For the whole home, or a folder with a grant in it, programs keep a place to work and lose everything else there.
         for denied in ["~/**", path] {
             let shelter = shelter(denied);
             assert!(shelter.confinement().readable.is_empty(), "{denied}");

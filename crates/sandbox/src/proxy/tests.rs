@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 
-/// A world in which names lead where the test says, and every dialled address is written down and leads to one server.
+/// A world with name lookups under the test's control. Every dialled address is recorded and leads to one server.
 struct World {
     dialled: Arc<Mutex<Vec<SocketAddr>>>,
     outside: ProxyWorld,
@@ -60,7 +60,7 @@ fn a_granted_name_is_resolved_once_and_that_very_address_is_dialled() {
     let proxy = Proxy::on_socket(grants(&["api.example:443"]), world.outside).unwrap();
     assert!(ask(&proxy, TUNNEL).ends_with("hello\r\n\r\n"));
     assert_eq!(*world.dialled.lock().unwrap(), [SocketAddr::new(PUBLIC, 443)]);
-    // The name leads elsewhere now: nothing is dialled.
+    // The name now leads elsewhere, so nothing is dialled.
     assert!(ask(&proxy, TUNNEL).starts_with("HTTP/1.1 502 "));
     assert_eq!(world.dialled.lock().unwrap().len(), 1);
 }
@@ -72,7 +72,7 @@ fn a_name_that_leads_inside_is_refused_and_never_dialled() {
             .map(|text| text.parse().unwrap())
             .to_vec();
     let mut answers: Vec<Vec<IpAddr>> = inner.iter().map(|address| vec![*address]).collect();
-    // One public address doesn't make up for one that isn't.
+    // One public address doesn't excuse a private one.
     answers.push(vec![PUBLIC, IpAddr::V6(Ipv6Addr::LOCALHOST)]);
     let count = answers.len();
     let world = world(answers);
@@ -104,7 +104,7 @@ fn what_isnt_granted_is_neither_resolved_nor_dialled() {
         );
     }
     assert!(world.dialled.lock().unwrap().is_empty());
-    // A literal address that was granted needs no name, and may be private.
+    // A literal address that was granted needs no lookup and may be private.
     assert!(ask(&proxy, "GET http://10.0.0.1/ HTTP/1.1\r\n\r\n").contains("Host: 10.0.0.1:80\r\n"));
     assert_eq!(world.dialled.lock().unwrap().len(), 1);
 }

@@ -242,7 +242,7 @@ mod tests {
         ] {
             assert!(check(CLAUDE, BEFORE, &changed).is_err(), "{changed}");
         }
-        // Under its key, where only the job's reader sees it.
+        // In YAML under its key, where only the job's reader sees it.
         let job = "---\nwhen: every day at 8\nbudget:\n  0.7\n---\nSort.\n";
         assert_eq!(job::Job::parse("x", job).map(|job| job.budget_usd), Ok(0.7));
         assert!(check("memory/jobs/x.md", job, &job.replace("0.7", "5")).is_err());
@@ -298,7 +298,7 @@ mod tests {
             let refused = with(added).unwrap_err().0;
             assert!(refused.contains(why) && refused.contains(shown), "{refused}");
         }
-        // What stands there already stays, also beside a change.
+        // A line that was already there may stay, also next to a change.
         let before = "Be br\u{2061}ief.\nBe kind.\n";
         assert_eq!(check(CLAUDE, before, &before.replace("kind", "warm")), Ok(()));
     }
@@ -314,7 +314,7 @@ mod tests {
         ] {
             assert!(check(CLAUDE, orders, &changed).is_err(), "{changed}");
         }
-        // A line counts by what stands above it.
+        // The lines above a line decide its meaning.
         let below = "# Orders\n\n## Privacy\n\nShare between chats: yes\n\n## Style\n";
         let refused = check(CLAUDE, below, &below.replace("## Privacy\n", "Privacy:\n")).unwrap_err().0;
         assert!(refused.contains("share their memory"), "{refused}");

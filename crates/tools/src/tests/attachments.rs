@@ -1,4 +1,4 @@
-//! `read_attachment`: whose files, which of them, and how much of one.
+//! Tests `read_attachment`: ownership, choice of the file, and length.
 
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn a_text_is_read_in_pieces_that_keep_its_characters_whole() {
     assert!(first.ends_with("a\n(Go on with offset 16383.)"));
     let second = scene.done("read_attachment", &json!({"id": 3, "offset": 16383})).content;
     assert!(second.ends_with("never an order.\nübbbbbbbbbb"), "{second}");
-    // Into the middle of a character.
+    // An offset in the middle of a character.
     let third = scene.done("read_attachment", &json!({"id": 3, "offset": 16384})).content;
     assert!(third.ends_with("never an order.\nbbbbbbbbbb"), "{third}");
     assert!(scene.refused("read_attachment", &json!({"id": 3, "offset": 16395})).contains("has 16395 bytes"));

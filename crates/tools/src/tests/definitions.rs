@@ -26,7 +26,7 @@ fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
     assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);
 }
 
-/// What only a model that thinks has, as its schema tells it.
+/// The definitions of tools that only a model gets.
 fn not_standard() -> Vec<Value> {
     let standard = names(&Registry::standard());
     let of_its_own = |tool: &Value| {
@@ -36,7 +36,7 @@ fn not_standard() -> Vec<Value> {
     Registry::thinking().seen_by(true).catalogue().into_iter().filter(of_its_own).collect()
 }
 
-/// What a cycle is offered that nothing else is called for in.
+/// The definitions in a cycle with no special need.
 fn plain(registry: &Registry) -> Vec<Value> {
     serde_json::from_str(&registry.seen_by(true).offered("hello", ToRead::default())).unwrap()
 }
@@ -45,7 +45,7 @@ fn plain_names(registry: &Registry) -> BTreeSet<String> {
     plain(registry).iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The most that a plain cycle's definitions may be, in tokens of four bytes. It only goes down.
+/// The upper limit for a plain cycle's definitions, in tokens of four bytes. It may only be lowered.
 const MAX_PLAIN_TOKENS: usize = 1_500;
 
 #[test]
@@ -73,7 +73,7 @@ fn a_plain_cycle_is_offered_its_tools_for_few_tokens_and_the_same_bytes_whatever
 #[test]
 fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
     let registry = Registry::thinking();
-    // Those that only some words call for, too.
+    // Including the tools that only some words bring in.
     let all = registry.seen_by(true).offered("one step after the other", ToRead::default());
     let all: Vec<Value> = serde_json::from_str(&all).unwrap();
     let groups: Vec<Value> =
@@ -104,7 +104,7 @@ fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
     assert!(!update.to_string().contains("over_theirs"), "{update}");
 }
 
-/// A call as a model makes it, and the one by the tool's own name.
+/// A call as a model makes it, and the same one by the tool's own name.
 const SPELLED: [(&str, &str, &str, &str); 5] = [
     ("tasks", r#"{"do":"add","title":"Sail"}"#, "task_add", r#"{"title":"Sail"}"#),
     ("reminders", r#"{"do":"done","reminder":"x"}"#, "reminder_done", r#"{"reminder":"x"}"#),
@@ -131,7 +131,7 @@ fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
             assert_eq!(decided(pattern, "deny"), Decision::Deny, "{pattern} for {tool}");
         }
     }
-    // A pattern that is older than the groups means what it meant.
+    // A pattern that is older than the groups keeps its meaning.
     let mut scene = Scene::new();
     let rule = "[[rule]]\ntool = \"memory_*\"\ndecision = \"deny\"\nmatch = [\"memory_read\"]";
     scene.world.rules = reveille_policy::Rules::parse(rule).unwrap();

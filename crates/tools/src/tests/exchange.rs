@@ -1,4 +1,4 @@
-//! `read_exchange`.
+//! Tests `read_exchange`.
 
 use reveille_store::Exchange;
 

@@ -1,4 +1,4 @@
-//! The tools that act on files and on the machine: what each tells, what it marks as others' words, and its bounds.
+//! Tests the tools that act on files and on the machine: their output, the text that they mark as untrusted, and their limits.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use reveille_policy::{Decision, Reach};
 
 use super::*;
 
-/// Where relative paths begin.
+/// The folder that relative paths start from.
 const SCRATCH: &str = "scratch/looks/work";
 
 /// A scene that may act: a workspace with a scratch folder beside the memory, and a granted folder.
@@ -243,7 +243,7 @@ fn what_a_rule_keeps_back_is_not_found() {
     assert_eq!(found, format!("{folder}/a.txt:1: the word\n{}", note(3)), "a file, a folder that asks, the memory's");
     let by_name = at.done("find_files", &json!({"pattern": "diary*", "path": folder})).content;
     assert!(!by_name.contains("diary.txt") && by_name.ends_with(&note(2)), "{by_name}");
-    // It was asked about, and runs only after a yes.
+    // The person was asked about this path; the call runs only once approved.
     let agreed = at.done("find_files", &json!({"text": "word", "path": format!("{folder}/mine")})).content;
     assert_eq!(agreed, format!("{folder}/mine/b.txt:1: the word\n{}", note(1)));
 }
@@ -312,14 +312,14 @@ fn nothing_but_pages_and_documents_is_opened() {
     }
 }
 
-/// A memory that was begun with these files.
+/// Creates a memory with these files in its history.
 fn with_history(at: &mut Handy, files: &[(&str, &str)]) {
     let dir = at.scene.path("brain");
     Repo::open_or_create(&dir, None, files, at.scene.world.now).unwrap();
     at.scene.world.documents = Documents::new(&dir, Vec::new());
 }
 
-/// A rule about this path, of any tool or, as a line of its own, of one.
+/// A rule about this path, for any tool or, with a line such as `tool = "…"`, for one.
 fn rule_of(tool: &str, path: &Path, decision: &str) -> String {
     let path = path.display().to_string();
     format!("[[rule]]\n{tool}path = {path:?}\ndecision = {decision:?}\nmatch = [{path:?}]\n")
@@ -373,7 +373,7 @@ fn a_folder_is_listed_without_what_a_rule_keeps_back() {
     let listed = at.done(EDITOR, &view("a")).content;
     let below = listed.split_once('\n').unwrap().1;
     assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules keep back: 2.)");
-    // However it is spelled, what is named is judged by the same rules.
+    // Every spelling of the path falls under the same rules.
     let editor = Registry::thinking();
     for path in ["a/deep/diary.txt", "./a//deep/diary.txt", &diary.display().to_string()] {
         let verdict = editor.judge(EDITOR, &view(path).to_string(), &at.scene.world, None).unwrap();

@@ -1,4 +1,4 @@
-//! `remember`, `forget`, `note`, `context_update`, `memory_read`, `memory_search`, `read_skill`, `quote`, `recall`.
+//! Tests `remember`, `forget`, `note`, `context_update`, `memory_read`, `memory_search`, `read_skill`, `quote`, `recall`.
 
 use reveille_base::types::ChatRef;
 use reveille_memory::{
@@ -28,7 +28,7 @@ fn a_fact_is_added_with_its_origin_and_once() {
     assert_eq!(done.receipt.as_deref(), Some("Remembered “Anna likes tea”"));
     let again = scene.act("remember", &json!({"fact": "anna likes tea"}));
     assert_eq!((again.receipt, again.changes), (None, vec![]));
-    // The base stays what was read, however often the file is staged.
+    // The base stays the text that was read, even after several staged changes.
     let more = scene.act("remember", &json!({"fact": "Bob likes coffee"}));
     assert_eq!(files(&more)[0].base.as_deref(), Some(FACTS));
     assert!(scene.refused("remember", &json!({"fact": "\n"})).contains("fact is empty"));
@@ -53,7 +53,7 @@ fn a_fact_is_forgotten_by_words_that_only_it_has() {
     assert!(scene.call("forget", &json!({"fact": "wifi code"})).is_err());
 }
 
-/// One fact is known; another cycle had learnt the other one from a page.
+/// One known fact; another cycle learnt the other one from a page.
 const DOUBTFUL: &str =
     "## Home\n- tea is in the attic\n\n## Unconfirmed\n- tea is in the safe 0900 <!-- wake w1 after a page -->\n";
 
@@ -73,7 +73,7 @@ fn reading_what_others_may_have_had_a_hand_in_marks_the_cycle_and_the_rest_does_
         "memory/agent-memory/./episodic-memory.md",
         "memory/agent-memory/Semantic-memory.md",
     ] {
-        // As if the disk took it for the same.
+        // As if the disk treated both names as the same.
         let scene = Scene::new().with(spelling, DOUBTFUL);
         let why = scene.refused("memory_read", &json!({"path": spelling}));
         assert!(why.contains("no memory file"), "another spelling isn't told apart: {why}");
@@ -260,7 +260,7 @@ fn a_rule_about_a_skills_files_holds_for_who_reads_the_skill() {
         for spelled in ["references/green.md", "references/./green.md", "references//green.md"] {
             assert_eq!(decided(&scene.world, file(spelled)), expected(!is_whole), "{spelled}");
         }
-        // In a guest's chat, too.
+        // In a guest's chat too.
         scene.world.documents = Documents::new(&scene.path(""), Vec::new()).seen_by(View::of(ChatRef::telegram(99)));
         assert_eq!(decided(&scene.world, file("references/./green.md")), expected(!is_whole));
     }

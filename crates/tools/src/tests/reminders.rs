@@ -121,7 +121,7 @@ fn reminders_are_listed_and_ended_by_number_or_words() {
             .starts_with("There's no reminder 99. Send “list reminders”")
     );
     assert!(scene.refused("reminder_done", &json!({"reminder": ""})).contains("reminder is empty"));
-    // By the whole of its words; one that only holds them is another.
+    // Matches a reminder's whole text; a text that only contains the words is another one.
     assert_eq!(ended(&scene.done("reminder_done", &json!({"reminder": "“call Anna”"}))), 1);
     let once = scene.done("reminder_done", &json!({"reminder": "“call”"}));
     assert!(once.changes.is_empty() && once.content.contains("“call” was set once"), "{}", once.content);
@@ -222,7 +222,7 @@ fn nth() -> impl Strategy<Value = Nth> {
     prop::sample::select(vec![Nth::First, Nth::Second, Nth::Third, Nth::Fourth, Nth::Last])
 }
 
-/// Any rule that words can make at the scene's moment, Saturday 21 November. Its anchor is what the words give it.
+/// Any rule that words can express at the scene's moment, Saturday 21 November, with the same anchor.
 fn rule() -> impl Strategy<Value = Rule> {
     let today = Scene::new().world.local().date_naive();
     let now = Scene::new().world.now;
@@ -244,7 +244,7 @@ fn rule() -> impl Strategy<Value = Rule> {
     ]
 }
 
-/// The rule without where it is counted from.
+/// The rule without its anchor.
 fn unanchored(rule: &Rule) -> Value {
     let mut json = serde_json::to_value(rule).unwrap();
     json.as_object_mut().unwrap().remove("anchor");
@@ -254,7 +254,7 @@ fn unanchored(rule: &Rule) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// The offline model hands a rule over in the words in which it is said to people.
+    /// The fallback grammar passes a rule on in the words that people see.
     #[test]
     fn a_rule_in_words_is_understood_as_the_same_rule(rule in rule()) {
         let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! `plan`, `reply`, `tell`, `keep`: what is said, to whom, and how often.
+//! Tests `plan`, `reply`, `tell`, `keep`: the text, the recipient, and the limits.
 
 use chrono::NaiveTime;
 
@@ -132,7 +132,7 @@ fn a_contradiction_is_noted_once_and_only_when_the_person_can_be_asked() {
         scene
     };
     let mut scene = scene_of(BOTH);
-    // At night a reminder asks, which leaves no key of a message behind.
+    // In quiet hours a reminder asks instead, which leaves no key of a message.
     scene.world.quiet_hours =
         Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
     let done = call(&scene).unwrap();

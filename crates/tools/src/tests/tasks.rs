@@ -127,12 +127,12 @@ fn a_number_means_the_task_that_was_shown_or_none() {
     assert_eq!(scene.act("task_done", &number("t1")).content, "Done: Call Bob");
     assert!(scene.refused("task_done", &number("1")).starts_with("There is no task 1 any more in the list"));
     assert!(scene.refused("task_done", &number("9")).contains("say the task's name"));
-    // It stays the same task wherever it goes, until it is called something else.
+    // The number stays with the task when it moves, until the task is renamed.
     scene.act("task_move", &json!({"task": "#2", "to": "backlog"}));
     assert_eq!(scene.done("task_touch", &number("task 2")).receipt, None);
     scene.act("task_update", &json!({"task": "2", "key": "title", "value": "Write it all"}));
     assert!(scene.refused("task_done", &number("2")).contains("say the task's name"));
-    // A list for the model alone moves no number.
+    // A list for the model alone renumbers nothing.
     scene.act("task_list", &json!({"list": "backlog"}));
     assert!(scene.refused("task_done", &number("2")).contains("say the task's name"));
     scene.act("task_list", &json!({"list": "backlog", "numbered": true}));

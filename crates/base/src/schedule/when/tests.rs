@@ -18,12 +18,12 @@ fn local(tz: Tz, text: &str) -> DateTime<Tz> {
     tz.from_local_datetime(&civil(text)).earliest().unwrap()
 }
 
-/// Saturday, two in the afternoon, in Berlin.
+/// Saturday, 14:00 in Berlin.
 fn saturday() -> DateTime<Tz> {
     local(berlin(), "2026-11-21 14:00")
 }
 
-/// What a text says: a slot's key, a rule in words, trouble; and what is left of the text.
+/// Renders the reading of a text (a slot's key, a rule in words, or a problem) and the rest of the text.
 fn read(text: &str, now: DateTime<Tz>) -> String {
     let Some(found) = parse_when(text, now) else {
         return "nothing".to_owned();
@@ -328,7 +328,7 @@ proptest! {
         }
     }
 
-    /// Words of the grammar in any order reach further into it than random characters do.
+    /// The grammar's words in any order reach deeper into the reader than random characters.
     #[test]
     fn any_mix_of_the_grammars_words_is_read_without_a_panic(
         words in prop::collection::vec(prop::sample::select(VOCABULARY.to_vec()), 0..9),

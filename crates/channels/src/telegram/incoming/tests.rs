@@ -23,7 +23,7 @@ fn group(id: i64) -> Value {
     json!({"id": id, "type": "supergroup", "title": "Home", "is_forum": true})
 }
 
-/// A message of Ana's in her private chat, with more fields or other ones.
+/// A message of Ana's in her private chat, with fields added or replaced.
 fn message(with: Value) -> Value {
     let mut message = json!({"message_id": 7, "from": person(ANA), "chat": private(ANA), "date": 1_795_000_000});
     let Value::Object(with) = with else { panic!("fields") };
@@ -43,7 +43,7 @@ fn update(kind: &str, body: &Value) -> RawUpdate {
     RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()
 }
 
-/// As [`update`], with a number that the library takes.
+/// As [`update`], with an update ID that the library accepts.
 fn small(kind: &str, body: &Value) -> RawUpdate {
     let json = json!({"update_id": 5, kind: body});
     RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()
@@ -175,7 +175,7 @@ fn media_become_words() {
             "document",
             "[file \"a.pdf\", application/pdf, 1234 bytes]",
         ),
-        // As some systems write it: the letter and its dots apart.
+        // As some systems write names: letter and diacritic as separate characters.
         (
             json!({"document": {"file_id": "F", "file_unique_id": "U", "file_name": "U\u{308}ber ❤️.txt"}}),
             "document",
@@ -388,8 +388,7 @@ fn an_answer_brings_what_it_answers() {
     }
 }
 
-/// The library's kinds of messages hold less than a message has, and none of what it doesn't know: that it would lose it is
-/// shown beside what is kept.
+/// The library's message types keep fewer fields and drop unknown ones. Each case shows the library's loss beside the kept text.
 #[test]
 fn what_the_library_would_lose_is_kept() {
     let from_bo = json!({"type": "hidden_user", "date": 1, "sender_user_name": "Bo"});
@@ -409,7 +408,7 @@ fn what_the_library_would_lose_is_kept() {
     let answer = json!({"dice": dice, "reply_to_message": original});
     assert!(lost(&answer, |message| message.reply_to_message().is_some()));
     assert_eq!(said(answer).reply_to.unwrap().text, "Roll?");
-    // What is answered is a text of another chat, which the library takes for damage.
+    // The answered text is in another chat, and the library takes that for damage.
     let elsewhere =
         json!({"text": "and this?", "external_reply": {"origin": from_bo}, "quote": {"text": "buy", "position": 0}});
     assert!(lost(&elsewhere, |message| message.text().is_some()));
@@ -456,7 +455,7 @@ fn what_can_not_be_read_costs_itself_alone() {
         };
         let ReadUpdate::Message(beside) = read("effect") else { panic!("{damage:.20} cost a message") };
         assert_eq!(beside.text, "hi");
-        // The words themselves can't be read: that there were some is kept.
+        // The words are unreadable; their presence is kept.
         let raw = format!(
             "{{\"update_id\":1,\"message\":{{\"message_id\":7,\"date\":1,\"from\":{},\"chat\":{},\"text\":{damage}}}}}",
             person(ANA),

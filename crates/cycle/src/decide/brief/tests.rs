@@ -297,7 +297,7 @@ fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_name
         said("messages/7", 7),
         said("answers/8", 8),
         of_others,
-        // These stand elsewhere.
+        // These are shown elsewhere in the brief.
         said("messages/8", 8),
         said("messages/5", 5),
         recollection(memory::CONTEXT, "low energy"),
@@ -366,7 +366,7 @@ fn what_is_no_message_shows_nothing() {
     }
 }
 
-/// Words, white space and pieces of markup that could end an element or open one.
+/// Words, white space and markup that could open or close an element.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "\\PC{0,6}",

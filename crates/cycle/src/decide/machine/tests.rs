@@ -1,5 +1,5 @@
-//! The machine's steps as tables, and its promises over random conversations: it never panics, every call gets exactly one
-//! result in the next message, and a journal cut anywhere leads on as if nothing had happened.
+//! Tests the machine's steps as tables, and its guarantees over random conversations. The machine never panics. Every call gets exactly
+//! one result in the next message. A journal that is cut anywhere continues as if nothing had happened.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn answered(messages: &[i64]) -> Entry {
     Entry::Answered { messages: messages.to_vec(), receipt: "Answered 1 message".to_owned() }
 }
 
-/// A cycle with message 1 in its conversation, and then these entries.
+/// A cycle with message 1 in its conversation, followed by these entries.
 fn after(entries: &[Entry]) -> Cycle {
     let mut journal = vec![said(&[1]), Entry::Asked];
     journal.extend_from_slice(entries);
@@ -88,12 +88,12 @@ fn called(id: &str, name: &str) -> Entry {
 fn a_call_that_was_begun_and_has_no_outcome_is_told_apart() {
     let begun = [turn(&json!([call("a", "remember"), call("b", "reply")]), Stop::ToolUse), called("a", "remember")];
     assert!(matches!(next(&begun), Step::Again { call: ToolRequest { id, .. }, was_allowed: false } if id == "a"));
-    // The other one was not begun, and neither is once it has its outcome.
+    // The other call was never started, and an outcome completes the first.
     let after_one = [&begun[..], &[outcome("a", "remember", false, &[])]].concat();
     assert!(matches!(next(&after_one), Step::Call(ToolRequest { id, .. }) if id == "b"));
     let both = [&after_one[..], &[called("b", "reply"), outcome("b", "reply", true, &[])]].concat();
     assert!(matches!(next(&both), Step::Tell(_)));
-    // Cut off once more while it ran again: it is still the same call.
+    // Cut off again during the second run: still the same call.
     assert!(matches!(next(&[&begun[..], &[called("a", "remember")]].concat()), Step::Again { .. }));
 }
 
@@ -200,7 +200,7 @@ fn past_the_contexts_limit_a_shorter_conversation_goes_on() {
     assert!(matches!(cycle.next(&LIMITS), Step::Fold(Summary { is_forced: true, .. })));
     cycle.apply(&folded(&user_text("folded")));
     assert_eq!(cycle.next(&LIMITS), Step::Ask);
-    // What was done is told where that gains nothing.
+    // If folding doesn't help, the answer lists what was done.
     for _ in 0..2 {
         cycle.apply(&turn(&json!([]), Stop::ContextExceeded));
         let Step::Fold(_) = cycle.next(&LIMITS) else { break };
@@ -219,7 +219,7 @@ fn a_conversation_without_room_for_a_word_fails_and_one_with_words_says_them() {
     assert!(
         matches!(ended("So far"), Step::Answer { text, .. } if text.starts_with("So far\n\nThis conversation became"))
     );
-    // A turn that had room ends the row.
+    // A turn that had room resets the count.
     let in_between = [full(""), fold(), full(""), fold(), turn(&json!([text("x")]), Stop::PauseTurn), full("")];
     assert!(matches!(next(&in_between), Step::Fold(_)));
 }
@@ -260,7 +260,7 @@ fn a_text_is_joined_only_with_what_it_continues() {
     assert_eq!(texts(&[paused, end("and half.")]), "Half, and half.");
     let cut = turn(&json!([text("Half, ")]), Stop::MaxTokens);
     assert_eq!(texts(&[cut.clone(), go_on.clone(), end("and half.")]), "Half, and half.");
-    // After a continuation a later turn begins anew.
+    // A later turn after a continuation starts a new text.
     let calling = turn(&json!([text("and half."), call("a", "note")]), Stop::ToolUse);
     let results = Entry::Said { raw: results(&[]), messages: vec![], handles: Vec::new(), head: None, taint: None };
     let did = outcome("a", "note", false, &[]);
@@ -295,10 +295,10 @@ fn silence_is_asked_about_once_and_then_closes_nothing() {
     assert!(matches!(cycle.next(&LIMITS), Step::Say(_)), "a new message gets its own chance");
 }
 
-/// Takes a round of one call whose result is like no other.
+/// Plays a round of one call with a result unlike all others.
 fn take_round(cycle: &mut Cycle, round: u32) {
     assert_eq!(cycle.next(&LIMITS), Step::Ask, "round {round}");
-    // Requests that nobody answered are no rounds.
+    // Unanswered requests don't count as rounds.
     cycle.apply(&Entry::Asked);
     cycle.apply(&Entry::Asked);
     let id = format!("c{round}");
@@ -308,7 +308,7 @@ fn take_round(cycle: &mut Cycle, round: u32) {
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
 }
 
-/// Takes a round that plans.
+/// Plays a round that plans.
 fn plan_round(cycle: &mut Cycle, id: &str, complexity: &str) {
     assert_eq!(cycle.next(&LIMITS), Step::Ask);
     let input = json!({"understood": id, "complexity": complexity});
@@ -318,7 +318,7 @@ fn plan_round(cycle: &mut Cycle, id: &str, complexity: &str) {
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
 }
 
-/// The question of a cycle that has reached a limit, after which it waits for its answer however often it is looked.
+/// Returns the question of a cycle that has reached a limit, and checks that the cycle then waits for the answer.
 #[track_caller]
 fn ask_whether_to_go_on(cycle: &mut Cycle) -> ToolRequest {
     let Step::Limit(question) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
@@ -358,7 +358,7 @@ fn a_no_ends_a_cycle_with_what_it_has() {
     );
     cycle.apply(&answered(&[1]));
     assert_eq!(cycle.next(&LIMITS), Step::Finish);
-    // Decided once is decided.
+    // A decision is final.
     cycle.apply(&decided("go_on/1", true));
     assert_eq!(cycle.next(&LIMITS), Step::Finish);
 }
@@ -395,7 +395,7 @@ fn a_call_that_takes_time_waits_for_a_word_once_the_time_is_over_and_words_do_no
     assert_eq!((yes.before_call(&second, &LIMITS), yes.next(&LIMITS)), (None, Step::Call(second.clone())));
     no.apply(&decided(&question.id, false));
     assert!(matches!(no.before_call(&second, &LIMITS), Some(Step::Reject { .. })));
-    // The calls get their results, the cycle its end.
+    // The calls get their results, and the cycle ends.
     no.apply(&outcome("t2", "bash", true, &[]));
     no.apply(&outcome("t3", "reply", false, &[]));
     let Step::Tell(results) = no.next(&LIMITS) else { panic!("{:?}", no.next(&LIMITS)) };
@@ -422,7 +422,7 @@ fn a_plan_is_raised_once_and_never_begins_to_count_anew() {
     plan_round(&mut cycle, "p3", "background");
     plan_round(&mut cycle, "p4", "medium");
     assert_eq!(cycle.meter.complexity(), Complexity::Complex, "neither raised twice nor lowered");
-    // Of the twelve since the first plan three are taken.
+    // Three of the twelve rounds since the first plan are used.
     (0..9).for_each(|round| take_round(&mut cycle, 10 + round));
     ask_whether_to_go_on(&mut cycle);
     assert_eq!(after(&[]).meter.complexity(), Complexity::Medium, "without a plan");
@@ -448,7 +448,7 @@ fn no_call_of_a_model_can_stand_for_the_question_whether_to_go_on() {
     assert!(matches!(cycle.next(&LIMITS), Step::Call(ToolRequest { id, .. }) if id == "a"), "no such tool, it is told");
 }
 
-/// A turn of one call, and what it came to.
+/// A turn of one call, and its outcome.
 fn did(id: &str, name: &str, input: &str, content: &str) -> [Entry; 2] {
     let content_of_turn = format!(r#"[{{"type":"tool_use","id":"{id}","name":"{name}","input":{input}}}]"#);
     let Entry::Outcome { receipt, closed, taint, image, .. } = outcome(id, name, false, &[]) else { panic!() };
@@ -624,12 +624,12 @@ fn whose_bytes_it_has_read_a_cycle_never_forgets() {
     assert!(cycle.conversation.is_tainted, "what asks the model for a turn is told");
 }
 
-/// Folds as soon as a turn has grown the conversation at all.
+/// Limits under which any growth of the conversation is folded.
 const FOLDING: Limits = Limits { window: Some(Window::of(10)), ..LIMITS };
 
-/// Plays a whole cycle against a model that takes these turns; the journal it leaves.
+/// Plays a whole cycle against a model that takes these turns, and returns its journal.
 ///
-/// It is allowed to go on twice, so that a model that never ends meets all the limits.
+/// Two limits are extended, so that an endless model meets all of them.
 fn play(turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
     play_within(&LIMITS, turns, joins)
 }
@@ -638,7 +638,7 @@ fn play_within(limits: &Limits, mut turns: impl Iterator<Item = Entry>, joins: &
     let mut journal = vec![said(&[1])];
     let mut cycle = Cycle::replay("[]".into(), "[]".into(), &journal);
     let mut joins = joins.iter();
-    // Of the calls some run, some are asked about and allowed, some asked about and denied.
+    // Some calls run, some are approved after a question, some are denied.
     let (mut n_asked, mut n_limits) = (0, 0);
     for step in 0..2_000 {
         let mut entries = Vec::new();
@@ -677,7 +677,7 @@ fn play_within(limits: &Limits, mut turns: impl Iterator<Item = Entry>, joins: &
             }
             Step::Fold(summary) => entries.push(folded(&user_text(&summary.text))),
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
-            // The shell keeps its messages in the queue, and ends it.
+            // The real program keeps the messages in the queue and ends the cycle.
             Step::Fail(_) => {
                 assert!(!cycle.open.is_empty());
                 entries.push(answered(&cycle.open));
@@ -696,7 +696,7 @@ fn play_within(limits: &Limits, mut turns: impl Iterator<Item = Entry>, joins: &
     panic!("the cycle does not end: {journal:#?}");
 }
 
-/// A user message of ours.
+/// A user message that the machine wrote.
 fn ours(raw: String) -> Entry {
     Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None }
 }
@@ -709,7 +709,7 @@ fn asked(ask: FoldAsk) -> Entry {
     Entry::FoldAsked { ask, tokens: 96_000 }
 }
 
-/// Each call of a turn has exactly one result in the message that follows it, and no id is used twice.
+/// Checks that each call of a turn has exactly one result in the following message, and that ids are unique.
 fn check_conversation(messages: &[String]) {
     let ids = |raw: &str, kind: &str, field: &str| -> Vec<String> {
         let message: Value = serde_json::from_str(raw).unwrap();
@@ -752,8 +752,8 @@ proptest! {
     ) {
         let (journal, cycle) = play_within(&FOLDING, turns.into_iter(), &joins);
         prop_assert_eq!(&cycle.open, &Vec::<i64>::new());
-        // Between two foldings what matters was written down, or the model said that nothing does, or it was asked twice. A full
-        // window can't wait for that.
+        // Before each folding the model wrote a note, said that nothing matters, or was asked twice. A full window folds without
+        // waiting for that.
         let (mut is_flushed, mut is_full, mut asks) = (false, false, 0);
         for entry in &journal {
             match entry {
@@ -793,7 +793,7 @@ proptest! {
 }
 
 proptest! {
-    // There are 480 such models, and each is long: another few every run.
+    // There are 480 such models, and each run is long, so every test run samples a few.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
@@ -810,12 +810,12 @@ proptest! {
         });
         let (_, cycle) = play(endless, &[2, 3]);
         prop_assert_eq!(&cycle.open, &Vec::<i64>::new());
-        // Three stretches: before the plan, and after each yes.
+        // Three stretches: before the plan, and after each of two approvals.
         prop_assert!(cycle.turns <= 12 + 3 * 20, "{} turns", cycle.turns);
     }
 }
 
-/// A cycle that has made a call, was told its result, and was asked for this.
+/// A cycle that made a call, received its result, and was asked for this.
 fn asked_for(ask: FoldAsk) -> Cycle {
     let calling = turn(&json!([text("Let me look."), call("a", "bash")]), Stop::ToolUse);
     after(&[calling, outcome("a", "bash", false, &[]), ours(user_text("results")), asked(ask)])

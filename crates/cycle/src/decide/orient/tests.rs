@@ -66,12 +66,12 @@ fn what_went_stale_is_closed_before_the_rest_is_answered() {
         choose(vec![answered.clone()], &scene.model, ChatRef::telegram(7)),
         Some(Work::Think { reasons: vec![answered] })
     );
-    // Nor do they join a conversation that goes on.
+    // They don't join a running conversation either.
     let running = open_cycle("c", CycleState::Running, None);
     let cycle = NewCycle { chat: Some(ChatRef::telegram(7)), ..running.cycle.clone() };
     let joined = joining(&scene.messages, &cycle, None, &[], &[running], &scene.model, scene.now);
     assert_eq!(joined.iter().map(|message| message.id).collect::<Vec<_>>(), [2, 4]);
-    // While no model can answer, they are kept.
+    // They wait while no model can answer.
     scene.model = scene.model.out_of_reach();
     assert_eq!(scene.reasons(), []);
     scene.model = ModelState::of("offline");
@@ -486,7 +486,7 @@ fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
     scene.guests = BTreeMap::from([(ChatRef::telegram(5555), 3)]);
     let theirs = ["task \"Oars\" has its next step now (chat 5555)", "task \"Boat\" is quiet: challenge (chat 5555)"];
     let mine = "task \"Mine\" is quiet: challenge";
-    // 66 isn't listened to any more; 7 is the owner.
+    // Chat 66 is no longer allowed; 7 is the owner.
     assert_eq!(scene.due(), [theirs[0], theirs[1], mine]);
     let (reasons, model) = (scene.reasons(), scene.model.clone());
     let Some(Work::Mechanical(by_rule)) = choose(reasons, &model, ChatRef::telegram(7)) else { panic!() };
@@ -494,7 +494,7 @@ fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
         by_rule.len() == 2
             && by_rule.iter().all(|reason| matches!(reason, Reason::OfGuest { chat: ChatRef { id: 5555, .. }, .. }))
     );
-    // Whatever the model can do now, and as often as one may speak to them, and not at night.
+    // Independent of the model's state, but within the daily limit per guest and outside quiet hours.
     scene.model = scene.model.out_of_reach();
     assert_eq!(scene.due(), theirs);
     scene.guests = BTreeMap::from([(ChatRef::telegram(5555), 1)]);
@@ -554,7 +554,7 @@ fn what_comes_by_itself_is_left_to_the_machine_on_duty() {
     assert!(!scene.due().is_empty());
     scene.is_on_duty = false;
     assert_eq!(scene.due(), [""; 0]);
-    // Whoever writes here is answered here, and reminders are this machine's own.
+    // Messages that arrive here are answered here, and reminders belong to this machine.
     scene.messages = vec![message(1, ChatRef::telegram(7))];
     assert_eq!(scene.due(), ["1 message in chat 7"]);
 }
@@ -591,7 +591,7 @@ fn a_tasks_last_day_speaks_on_it_and_once_when_it_is_over() {
     let keys = [("22 07:00", "due/Passport/2026-11-22"), ("23 07:00", "due/Passport/2026-11-22/missed")];
     assert_eq!(said, keys.map(|(at, key)| (at.to_owned(), key.to_owned())));
 
-    // A model that can't be asked keeps nobody from being told; a day of quiet does, and a day with nothing left to say keeps the missed.
+    // An unreachable model doesn't stop the reminder of a missed due date; an exhausted daily limit does.
     scene.handled.clear();
     scene.now = parse_time("2026-11-23T11:00:00Z").unwrap();
     scene.model = scene.model.out_of_reach();
@@ -607,7 +607,7 @@ fn what_was_touched_on_its_last_day_is_spoken_of_in_the_evening() {
     assert_eq!(scene.due(), [""; 0]);
     scene.now = parse_time("2026-11-21T16:00:00Z").unwrap();
     assert_eq!(scene.due().len(), 1);
-    // A task that is due isn't called quiet besides.
+    // A due task isn't also called quiet.
     scene.tasks = tasks("## Passport\n- touched: 2026-11-01\n- due: 2026-11-21\n");
     assert_eq!(scene.due(), ["task \"Passport\" is to be done until 2026-11-21"]);
 }

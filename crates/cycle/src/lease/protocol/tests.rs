@@ -1,5 +1,5 @@
-//! Histories of machines that look, swap, crash, pause and lose answers, with clocks that run at different paces: at no
-//! true time do two of them believe that they hold the lease.
+//! Histories of machines that look, swap, crash, pause and lose answers, with clocks of different pace. At no true time do two machines
+//! believe that they hold the lease.
 
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ fn what_stands_unchanged_for_a_term_and_a_margin_has_expired() {
     let later = |ms| look(&held, &[], watch.as_ref(), at(ms));
     assert!(matches!(later(1_349), LeaseStep::Wait { left, .. } if left == Duration::from_millis(1)));
     assert_eq!(later(1_350), LeaseStep::Take { old: Some("a".to_owned()), fence: 8 });
-    // A renewal, another boot and a clock that went back all begin anew.
+    // A renewal, another boot and a clock that went back each restart the wait.
     let whole = |step| matches!(step, LeaseStep::Wait { left, .. } if left == TERM + TERM / 4);
     assert!(whole(look(&seen("b", note("desk", 7, true)), &[], watch.as_ref(), at(1_350))));
     assert!(whole(look(&held, &[], watch.as_ref(), BootTime { boot: "another", ..at(1_350) })));
@@ -73,24 +73,24 @@ fn no_note_claims_more_than_the_longest_term() {
     assert_eq!(greedy.term(), Duration::from_secs(MAX_TERM_S));
 }
 
-/// What happens next, to which machine.
+/// An event and its machine.
 #[derive(Debug, Clone, Copy)]
 enum Happens {
     /// Time passes for all.
     Passes(u64),
-    /// It looks, and begins a swap if it may.
+    /// Looks, and begins a swap if allowed.
     Acquires,
-    /// It begins to renew.
+    /// Begins to renew.
     Renews,
-    /// It begins to give it back.
+    /// Begins to release.
     Releases,
-    /// Its oldest swap reaches the place.
+    /// The machine's oldest swap reaches the place.
     Lands,
-    /// It learns what became of its swap.
+    /// The machine learns the result of its swap.
     Learns,
-    /// It never learns.
+    /// The machine never learns the result.
     Forgets,
-    /// Its process is killed, and another one starts.
+    /// The machine's process is killed, and another one starts.
     Dies,
 }
 
@@ -115,21 +115,21 @@ struct Swap {
     note: LeaseNote,
     began: Duration,
     is_first: bool,
-    /// What the place said.
+    /// The place's answer.
     done: Option<bool>,
 }
 
 #[derive(Debug, Default)]
 struct Machine {
-    /// Its clock's pace, in percent of true time.
+    /// The clock's pace in percent of true time.
     pace: u64,
     tenure: Option<Tenure>,
     mine: Vec<String>,
     watch: Option<LeaseWatch>,
     fence: u64,
-    /// On its way; its process waits for it.
+    /// The swap in flight, which the process waits for.
     swap: Option<Swap>,
-    /// On their way, and nobody waits for them any more.
+    /// Swaps in flight without a waiting process.
     stray: Vec<Swap>,
 }
 
@@ -198,7 +198,7 @@ impl World {
                     let is_held = matches!(what, Happens::Renews);
                     let next = LeaseNote { is_held, ..tenure.next(String::new(), Vec::new()) };
                     self.begin(which, Some(tenure.id), next, false);
-                    // Who gives it back holds it no more, whatever becomes of that.
+                    // A machine that releases no longer holds the lease, regardless of the swap's result.
                     self.machines[which].tenure.take_if(|_| !is_held);
                 }
             }
@@ -279,7 +279,7 @@ proptest! {
     }
 }
 
-/// The histories above reach what they are about.
+/// Shows that the histories above reach the interesting case.
 #[test]
 fn a_machine_that_is_gone_is_followed_after_its_term() {
     let machines = (0..MACHINES).map(|_| Machine { pace: 100, ..Machine::default() }).collect();

@@ -64,7 +64,7 @@ fn what_is_too_long_for_a_message_is_a_file_and_whole_at_the_console() {
     assert!(is_long(&long.action, &long.named, &[]));
     let text = question(&long, ChatRef::telegram(7), Tz::UTC);
     assert!(!text.contains("xxx") && text.contains("in the file here"), "{text}");
-    // No file stands by a question at the console.
+    // Questions on the terminal have no file attached.
     let text = question(&long, ChatRef::TERMINAL, Tz::UTC);
     assert!(text.contains(&"x".repeat(3_000)) && !text.contains("file"), "{text}");
 }
@@ -77,7 +77,7 @@ fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
     let text = question(&long, ChatRef::telegram(7), Tz::UTC);
     assert!(text.chars().count() < CAPTION_CHARS_MAX, "{}", text.chars().count());
 
-    // It is the reasons that are long: they are in the file, whole.
+    // The reasons are too long here; the file has them in full.
     let reasons = vec![format!("The server has changed.\n{}", "Word by word. ".repeat(200))];
     let changed = NewApproval { verdict: Verdict { reasons, ..long.verdict }, ..asked("{}") };
     let text = question(&changed, ChatRef::telegram(7), Tz::UTC);
@@ -152,7 +152,7 @@ fn a_mask_hides_nothing_from_who_is_asked() {
         assert_eq!(judged(Decision::Allow, false, saying(masked)), Decision::Allow, "nobody is shown it: {masked}");
     }
     assert_eq!(judged(Decision::Ask, true, saying("ls -la")), Decision::Ask);
-    // What leaves carries no secret of ours, asked for or not; somebody else's key may be theirs to hand on.
+    // Outgoing arguments must hold no secret of ours, approved or not. Other people's keys may be passed on.
     let spelled = ["hunter2&co", "hunter2%26co", "%68unter2%26c%6f", "%2568unter2%2526co", "oc&2retnuh"];
     for secret in spelled.map(saying).into_iter().chain([r#"{"command":"h\u0075nter2\u0026co"}"#.to_owned()]) {
         assert_eq!(judged(Decision::Allow, true, secret.clone()), Decision::Deny, "{secret}");

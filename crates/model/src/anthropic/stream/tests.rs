@@ -1,4 +1,4 @@
-//! The stream's tests: a recorded turn in every kind of piece, and every way to break off.
+//! Tests the stream with a recorded turn in every kind of piece, and every way to break off.
 
 use proptest::prelude::*;
 
@@ -124,7 +124,7 @@ proptest! {
 #[test]
 fn cut_anywhere_it_is_transient_and_counts_what_was_spent() {
     let text = events(RICH);
-    // Without the empty line behind them.
+    // Without the empty line after the event.
     let first_event = event(RICH[0]).len() - 2;
     let reason = text.find(r#"{"type":"message_delta""#).unwrap() + RICH[15].len();
     for end in 0..reason {
@@ -234,8 +234,8 @@ fn an_empty_text_block_is_kept_only_where_thinking_is_signed_over_it() {
     assert_eq!(turn.content, r#"[{"type":"text","text":""},{"type":"thinking","thinking":"","signature":"s"}]"#);
 }
 
-/// Answers as servers send them, all with status 200. A new report is one line: the server, its bytes, what they come to: the content
-/// of a turn, or the beginning of what is said of an error and what to do.
+/// Answers as servers send them, all with status 200. A new report is one line: the server, its bytes, and the result (the content of a
+/// turn, or the action and the beginning of the error's text).
 #[test]
 fn each_servers_answer_is_understood_or_is_no_turn() {
     const START: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
@@ -257,7 +257,7 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("too large", r#"{"type":"error","error":{"type":"request_too_large","message":"x"}}"#.into(), Err(("too long", "x"))),
         ("a key", r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#.into(), Err(("person", "invalid x-api-key"))),
         ("a reason alone", format!("{START}{HI}{}{STOP}", END.replace("end_turn", "error")), Err(("wait", "error"))),
-        // Nothing that could be understood.
+        // Answers that can't be understood.
         ("no byte", String::new(), Err(("wait", "cut off"))),
         ("a beginning and an end", format!("{START}{STOP}"), Err(("wait", "nothing"))),
         ("an end alone", "data: [DONE]\n\n".into(), Err(("wait", "nothing"))),
@@ -265,7 +265,7 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("an empty object", "{}".into(), Err(("wait", "cut off"))),
         ("cut off", format!("{START}{HI}"), Err(("wait", "cut off"))),
         ("pings alone", "data: {\"type\":\"ping\"}\n\n".into(), Err(("wait", "cut off"))),
-        // Turns, however they come.
+        // Turns, in any form.
         ("as documented", format!("{START}{HI}{END}{STOP}"), Ok(SAID)),
         ("no message_stop", format!("{START}{HI}{END}"), Ok(SAID)),
         ("[DONE] in its place", format!("{START}{HI}{END}data: [DONE]\n\n"), Ok(SAID)),

@@ -1,4 +1,4 @@
-//! Sentences and what they must be read as, on Saturday 2026-11-21, 14:00, in Berlin.
+//! Sentences with their expected reading, on Saturday 2026-11-21, 14:00, in Berlin.
 
 use chrono::{NaiveDateTime, TimeZone as _};
 use proptest::prelude::*;
@@ -205,7 +205,7 @@ const REMINDERS: &[(&str, &str)] = &[
     ("remind me in 5 to check the pasta", "ask back"),
     ("remind me every Monday until Christmas to pay", "remind ‹pay› every Monday at 09:00, until Fri 25 December 2026"),
     ("remind me 30 minutes before the meeting", "remind ‹meeting› near ‹30 minutes before the meeting›"),
-    // Something is missing, or the time can't be: asked back.
+    // Something is missing, or the time is impossible: asked back.
     ("remind me to call Bob", "ask back"),
     ("remind me", "ask back"),
     ("remind me tomorrow at 9", "ask back"),
@@ -342,7 +342,7 @@ const SMALL: &[(&str, &str)] = &[
     ("ok thanks", "thanks"),
     ("Perfect, thank you! 🙏", "thanks"),
     ("hi, what are my tasks?", "list active"),
-    // Several in one message.
+    // Several commands in one message.
     ("add task buy milk\nadd task call Bob", "add ‹buy milk› active + add ‹call Bob› active"),
     (
         "- add task buy milk\n- remind me tomorrow at 9 to call Bob",
@@ -360,7 +360,7 @@ const SMALL: &[(&str, &str)] = &[
     ),
 ];
 
-/// A first day's further words.
+/// More sentences of a first day.
 const DAY: &[(&str, &str)] = &[
     ("task done", "done it"),
     ("the work is done", "done the whole ‹the work›"),
@@ -420,7 +420,7 @@ const DAY: &[(&str, &str)] = &[
     ("remind me tommorow at 9 to call Bob", "remind ‹call Bob› Sun 11-22 09:00"),
 ];
 
-/// None of these is a command, however much it sounds like one.
+/// Sentences that sound like commands but aren't.
 const NO_COMMANDS: &[(&str, &str)] = &[
     ("don't remind me tomorrow at 9", "question"),
     ("Don’t remind me of that", "question"),
@@ -740,7 +740,7 @@ proptest! {
         }
     }
 
-    /// Words without any time in them, after each way to ask: never a reminder.
+    /// Words without a time, after each way to ask.
     #[test]
     fn without_a_time_nothing_is_a_reminder(
         opener in prop::sample::select(vec!["remind me to", "can you remind me to", "set a reminder to", "don't forget to", "remind me about"]),
@@ -751,7 +751,7 @@ proptest! {
         prop_assert!(!is_remind(&parse(&text, saturday())), "{text}");
     }
 
-    /// A command's texts are the person's own words: they occur in the message.
+    /// The texts of a command are the person's own words, taken from the message.
     #[test]
     fn what_is_kept_is_what_was_said(words in prop::collection::vec(prop::sample::select(TIMELESS.to_vec()), 1..8)) {
         let said = format!("zebra {}", words.join(" "));
@@ -857,7 +857,7 @@ fn what_to_do_when_it_was_missed_is_said_after_the_reminder() {
             "Remind me every day at 9 to stretch. Skip it if missed.",
             "remind ‹stretch› every day at 09:00, skipped if missed",
         ),
-        // The words can be the thing itself, or lack one.
+        // The words can be the text itself, or be incomplete.
         ("remind me tomorrow at 9 to tell Bob if I missed it", "remind ‹tell Bob if I missed it› Sun 11-22 09:00"),
         ("remind me to skip it if missed tomorrow at 9", "remind ‹skip it if missed› Sun 11-22 09:00"),
         ("skip it if missed", "unclear"),
@@ -873,7 +873,7 @@ fn a_task_is_added_with_its_last_day() {
         ("todo: renew passport due today", "add ‹renew passport› active until Sat 11-21"),
         ("add task pay the rent due 2026-11-21", "add ‹pay the rent› active until Sat 11-21"),
         ("add write the report due by monday to my backlog", "add ‹write the report› backlog until Mon 11-23"),
-        // "Saturday", said on one, could be today.
+        // "Saturday", said on a Saturday, could be today.
         ("add task clean up due saturday", "ask back"),
         ("add task clean up due yesterday", "ask back"),
         ("add task collect what is due", "add ‹collect what is due› active"),

@@ -27,7 +27,7 @@ fn stream() -> ChatStream {
     ChatStream::new("server".to_owned(), "openai:m", PROMPT_BYTES)
 }
 
-/// A stream of these chunks.
+/// Reads a stream of these chunks.
 fn streamed(chunks: &[&str]) -> Result<Turn, ModelError> {
     let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     let mut streams = [1, 7, body.len().max(1)].map(|size| {
@@ -51,7 +51,7 @@ fn end(reason: &str) -> String {
     format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#)
 }
 
-/// Calls by these pieces, as names and arguments.
+/// Reads calls from these pieces, and returns names and arguments.
 fn calls(pieces: &[&str], reason: &str) -> Vec<(String, String)> {
     let chunks: Vec<String> = pieces.iter().map(|piece| delta(&format!(r#"{{"tool_calls":[{piece}]}}"#))).collect();
     let end = end(reason);
@@ -160,7 +160,7 @@ fn what_stands_in_a_turn_counts_more_than_the_reason_of_its_end() {
     assert_eq!(stop("length"), Stop::MaxTokens);
     assert_eq!(stop("content_filter"), Stop::Refusal(String::new()));
     assert_eq!(stop("odd"), Stop::Unknown("odd".to_owned()));
-    // Neither a reason nor an end mark is needed beside the other.
+    // A stop reason and an end mark can each be missing if the other one is there.
     assert_eq!(streamed(&[&delta(r#"{"content":"x"}"#), DONE]).unwrap().stop, Stop::EndTurn);
     assert_eq!(streamed(&[&delta(r#"{"content":"x"}"#), &end("stop")]).unwrap().stop, Stop::EndTurn);
     let refused = streamed(&[&delta(r#"{"refusal":"I can't."}"#), &end("stop"), DONE]).unwrap();
@@ -248,12 +248,12 @@ fn a_small_models_call_is_read_in_a_tainted_cycle_only_where_its_form_was_bound(
     assert_eq!(text_of(&said.content), "It is kept.");
 }
 
-/// What an answer comes to.
+/// The result of an answer.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     /// Words that end the turn.
     Says(&'static str),
-    /// Words that were cut off by the limit of the answer.
+    /// Words that the answer's limit cut off.
     CutOff(&'static str),
     /// Calls: the tool and the arguments.
     Calls(&'static [(&'static str, &'static str)]),
@@ -261,13 +261,13 @@ enum Outcome {
     Declined,
     /// The window was full.
     Full,
-    /// No turn: to be asked for again, with these words for people.
+    /// No turn: to be retried, with these words for people.
     Waits(&'static str),
     /// No turn: a person must act.
     Person(&'static str),
     /// No turn: the conversation is too long.
     TooLong,
-    /// No turn: the request is refused with this status.
+    /// No turn: the request was refused with this status.
     Refused(u16),
 }
 
@@ -308,7 +308,7 @@ fn check(name: &str, body: &[u8], wanted: &Outcome) {
     assert!(is_right, "{name}: {wanted:?} was wanted, {got:?} came");
 }
 
-/// Answers as servers send them, all with status 200. A new report is one line: the server, its bytes, what they come to.
+/// Answers as servers send them, all with status 200. A new report is one line: the server, its bytes, the result.
 #[test]
 fn each_servers_answer_is_understood_or_is_no_turn() {
     use Outcome::{Calls, CutOff, Declined, Full, Person, Refused, Says, TooLong, Waits};
@@ -338,7 +338,7 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("a gateway's detail", r#"{"detail":"upstream timed out"}"#.into(), Waits("timed out")),
         ("choices empty beside it", r#"{"choices":[],"code":500,"message":"oops"}"#.into(), Waits("oops")),
         ("a line between events", format!("{HI}\n\n{{\"error\":{{\"message\":\"died\",\"code\":500}}}}\n\n"), Waits("died")),
-        // Nothing that could be understood.
+        // Answers that can't be understood.
         ("an end alone", "data: [DONE]\n\n".into(), Waits("nothing")),
         ("no byte", String::new(), Waits("nothing")),
         ("an empty object", "{}".into(), Waits("nothing")),
@@ -351,7 +351,7 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("cut off, empty reasons", format!("{}\n\n", HI.replace("}}]", "},\"finish_reason\":\"\"}]")), Waits("cut off")),
         ("cut off within an event", format!("{HI}\n\n{}", STOP.split_at(40).0), Waits("cut off")),
         ("packed, and damaged", "\u{1f}garbage garbage".into(), Waits("damaged")),
-        // Turns, however they come.
+        // Turns, in any form.
         ("no [DONE]", format!("{HI}\n\n{STOP}\n\n"), Says("Hi")),
         ("no reason", format!("{HI}\n\ndata: [DONE]\n\n"), Says("Hi")),
         ("the count alone ends it", format!("{HI}\n\ndata: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":3,\"completion_tokens\":1}}}}\n\n"), Says("Hi")),

@@ -1,4 +1,4 @@
-//! Paths of every kind of malice, links swapped under the hands of a writer, and what is kept when something else was there. Each
+//! Tests malicious paths of every kind, links that are swapped during a write, and the protection of files that appear meanwhile. Each
 //! escape has a control: the same path, opened as programs usually do, gets out.
 
 use std::{
@@ -39,7 +39,7 @@ impl Scene {
         }
         for file in [
             "outside/secret.txt",
-            // Has other names elsewhere: told apart from the one above, which only links lead to.
+            // Has other names elsewhere, unlike the file above, which only symlinks lead to.
             "outside/linked.txt",
             "outside/deep/secret.txt",
             "ws/messages.db",
@@ -85,7 +85,7 @@ impl Scene {
         place.write(text.as_bytes(), expected.as_ref())
     }
 
-    /// All that stands outside of what may be written.
+    /// All files outside the writable folders.
     fn outside(&self) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
         for folder in ["outside", "ws/logs", "ws/brain", "home/read"] {
@@ -124,7 +124,7 @@ fn what_is_granted_is_read_and_written_and_nothing_more() {
     assert_eq!(fs::metadata(scene.at("ws/made/by/need")).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-/// Each spelling names something that is there and can be opened, as the control shows; `None`: the system itself knows no such file.
+/// Each spelling names an existing file that can be opened, as the control shows.
 #[test]
 fn no_spelling_leads_out() {
     let scene = Scene::new();
@@ -221,7 +221,7 @@ fn no_spelling_leads_out() {
         ".aws/config",
         ".gnupg/config",
         ".claude/config",
-        // What a screen doesn't show, and what a shell would expand.
+        // Characters that a screen doesn't show, and those that a shell would expand.
         ".g\u{200c}it/config",
         "a\u{202e}b",
         "line\nend",
@@ -272,14 +272,14 @@ fn no_spelling_leads_out() {
     assert!(paths.len() >= 60, "{}", paths.len());
     for path in &paths {
         let control = fs::File::open(scratch.join(path));
-        // A file system that ignores case, or one that doesn't.
+        // On a file system that ignores case or one that doesn't.
         assert!(control.is_ok(), "the control can't open {path:?}: {control:?}");
         match scene.read(path) {
             Err(PathError::Refused(_)) => {}
             other => panic!("{path:?}: {other:?}"),
         }
     }
-    // What the system has no file for either, and what isn't one: the same answer, or that nothing is there.
+    // Paths without a regular file behind them: refused, or reported as missing.
     let long = "a/".repeat(3000);
     for path in [
         "",
@@ -327,7 +327,7 @@ fn no_spelling_leads_out() {
     }
 }
 
-/// So many steps upwards that it is the root.
+/// Steps upwards from a folder to the root.
 fn dir_to_root(dir: &Path) -> String {
     "../".repeat(dir.canonicalize().unwrap().components().count() - 1)
 }
@@ -410,7 +410,7 @@ fn a_file_of_keys_is_not_opened_within_a_granted_folder() {
     let scene = Scene::new();
     let (key, link) = (scene.at("home/write/key"), scene.at("key"));
     fs::write(&key, SECRET).unwrap();
-    // As the settings may name it.
+    // As the settings may name the file.
     symlink(&key, &link).unwrap();
     let roots = || scene.roots().without(std::slice::from_ref(&link));
     let read = |path: &str| roots().find(&scene.full(path), PathUse::Read).and_then(|place| place.read(1000));
@@ -418,7 +418,7 @@ fn a_file_of_keys_is_not_opened_within_a_granted_folder() {
     assert!(matches!(read("home/write/key"), Err(PathError::Refused(_))));
     let inner = roots().find(&scene.full("home/write"), PathUse::Read).unwrap().inner("key").unwrap();
     assert!(matches!(inner.read(1000), Err(PathError::Refused(_))));
-    // Under another name, too: a handle of it is asked which file it is.
+    // Under another name too, since the open file is compared.
     fs::rename(&key, scene.at("home/write/moved")).unwrap();
     fs::remove_file(&link).unwrap();
     symlink(scene.at("home/write/moved"), &link).unwrap();
@@ -484,7 +484,7 @@ fn what_came_between_look_and_exchange_is_put_back() {
     assert_eq!(fs::read_to_string(scene.scratch("a.txt")).unwrap(), "theirs, just now");
 }
 
-/// A thread that makes `folder` a folder and a link to `outside`, in turns, until it is told to stop.
+/// Starts a thread that turns `folder` into a real folder and a link to `outside` in turns, until it is told to stop.
 fn swapping(folder: &Path, link: &Path, end: &Arc<AtomicBool>) -> thread::JoinHandle<()> {
     let (folder, link, end) = (folder.to_owned(), link.to_owned(), Arc::clone(end));
     thread::spawn(move || {
@@ -520,7 +520,7 @@ fn a_folder_that_is_swapped_for_a_link_while_writing_leads_nowhere() {
         scene.roots().find("folder", PathUse::Read).unwrap().list().ok();
     }
     let after = scene.outside();
-    // The control: opened by its path, the same file is soon outside.
+    // The control: opened by path, the same file is soon outside.
     let fooled = (0..AT_MOST).any(|_| {
         fs::write(folder.join("control.txt"), "x").ok();
         scene.at("outside/control.txt").exists()
@@ -534,7 +534,7 @@ fn a_folder_that_is_swapped_for_a_link_while_writing_leads_nowhere() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-    /// Whatever is on the way: what is read is ours, what is written is within.
+    /// For any mixture of parts: reads return our own text, and writes stay inside.
     #[test]
     fn no_made_up_path_leads_out(parts in prop::collection::vec(prop::sample::select(vec![
         "..", ".", "", "deep", "er", "link", "a.txt", "secret.txt", "outside", "ws", "scratch", ".git", "policy.toml", "etc", "passwd", "~",

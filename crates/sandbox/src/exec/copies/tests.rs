@@ -87,7 +87,7 @@ fn no_link_that_a_command_has_left_leads_anywhere() {
         ("sub/c", "theirs")
     );
 
-    // One that somebody else puts there afterwards stays, and isn't followed.
+    // A link that somebody else puts there afterwards stays and isn't followed.
     let taken = scene.take(1).unwrap();
     fs::write(scene.root.join("sub/c"), "changed").unwrap();
     drop(taken);

@@ -16,7 +16,7 @@ impl Scene {
         let (scratch, work) = (dir.path().join("scratch"), dir.path().join("work"));
         fs::create_dir(&work).unwrap();
         let rules = Rules::parse(&format!("[files]\nwrite = [{:?}]", work.display().to_string())).unwrap();
-        // Nothing can be put in another's place there, so that all has to be what it was.
+        // Without a sandbox nothing can be mounted over a file, so every file must be unchanged.
         let shelter = Shelter::missing(&scratch).for_cycle("own", []);
         shelter.folder().make_work().unwrap();
         Self { shelter, rules, dir }
@@ -86,12 +86,12 @@ fn what_a_command_runs_is_found_in_whatever_words() {
         let found = scene.find(command);
         assert!(!run(&found).is_empty() && run(&found).iter().all(|name| *name == "x.sh"), "{command}: {found:?}");
     }
-    // Given something it begins in an empty folder: only a whole path leads to one.
+    // With access granted a command starts in an empty folder, so only an absolute path reaches a file.
     let given = |command: &str| look_for((command, true), &scene.shelter, &scene.rules, &|_| true);
     assert_eq!(given("sh x.sh").named.files, []);
     assert_eq!(run(&given(&format!("sh {scratch}/x.sh"))), ["x.sh"]);
     assert!(given("python3 -c 'import json'").named.is_empty());
-    // Its bytes count, but it isn't what runs: it may be written to.
+    // The bytes of these files count, but they aren't run, so the command may write to them.
     for command in ["cat x.sh", "sed -i s/1/2/ x.sh", "perl -pi -e s/1/2/ x.sh", "python3 -m black x.sh", "sh < x.sh"] {
         let found = scene.find(command);
         assert!(run(&found).is_empty() && found.named.files.len() == 1, "{command}: {found:?}");
@@ -141,7 +141,7 @@ fn a_yes_is_void_once_anything_it_may_run_has_changed() {
             "{command}: {why}"
         );
     }
-    // What a command doesn't load may change, and so may what long outputs are kept in.
+    // Files that a command doesn't load may change, and so may the folder of long outputs.
     let (fetch, run) = (scene.find("curl https://example.org"), scene.find("sh x.sh"));
     scene.write("scratch/own/outputs/0001-bash.txt", "long");
     assert!(scene.hold(&run).is_ok());
@@ -206,7 +206,7 @@ fn a_file_is_written_as_it_was_and_goes_with_its_command() {
     assert_eq!(fs::metadata(&copy).unwrap().mode() & 0o777, 0o500);
     drop(held);
     assert!(!dir.exists());
-    // What isn't kept as text has to be there still.
+    // A file that isn't kept as text must still exist.
     let binary = BoundFile { text: None, ..found.named.files[0].clone() };
     let mut held = HeldFiles::default();
     let dir = folder(&mut held, &scene.shelter).unwrap().to_owned();

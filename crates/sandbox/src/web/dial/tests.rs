@@ -1,4 +1,4 @@
-//! Addresses that aren't public, in spellings that mean them; and names that do.
+//! Tests private addresses in every spelling, and names that lead to them.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr},
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::web::{Grants, Web};
 
-/// Names that mean what the test says, in turn; the last answer stays.
+/// Name lookups with prepared answers in turn; the last answer repeats.
 #[derive(Debug, Default)]
 struct Told {
     answers: Vec<Vec<IpAddr>>,
@@ -64,7 +64,7 @@ fn range_v4() -> impl Strategy<Value = u32> {
     (prop::sample::select(ranges), host).prop_map(move |(range, host)| within(range, host))
 }
 
-/// How a number is written.
+/// The notation of a number.
 #[derive(Debug, Clone, Copy)]
 enum Base {
     Decimal,
@@ -96,7 +96,7 @@ fn parts(address: u32, count: usize, bases: [Base; 4]) -> String {
     parts.iter().zip(bases).map(|(part, base)| number(*part, base)).collect::<Vec<_>>().join(".")
 }
 
-/// The same text in other characters that URLs take for it.
+/// The same text in other characters that URLs accept for it.
 fn disguised(host: &str, disguise: u8) -> String {
     let each = |change: &dyn Fn(char) -> String| host.chars().map(change).collect::<String>();
     match disguise {
@@ -119,7 +119,7 @@ fn disguised(host: &str, disguise: u8) -> String {
     }
 }
 
-/// An IPv4 address within IPv6 ones.
+/// An IPv4 address inside IPv6 ones.
 fn carried(address: u32, shape: u8, tail: u64) -> Ipv6Addr {
     let v4 = Ipv4Addr::from(address);
     let [high, low] = [(address >> 16) as u16, address as u16];
@@ -154,7 +154,7 @@ fn base() -> impl Strategy<Value = Base> {
     prop::sample::select(vec![Base::Decimal, Base::Octal, Base::Hex, Base::HexUpper, Base::PaddedOctal])
 }
 
-/// An address that isn't public, and a spelling of it as a host.
+/// A private address, and a spelling of it as a host.
 fn spelling() -> impl Strategy<Value = (IpAddr, String)> {
     let v4 = (range_v4(), 1usize..=4, [base(), base(), base(), base()], 0u8..=10).prop_map(
         |(address, count, bases, disguise)| {
@@ -171,7 +171,7 @@ fn spelling() -> impl Strategy<Value = (IpAddr, String)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(5_000))]
 
-    /// The control: where a person granted that very address, the same URL leads to it.
+    /// The control: where a person granted that very address, the same URL leads there.
     #[test]
     fn no_spelling_of_an_address_that_is_not_public_is_dialled(
         (address, host) in spelling(),

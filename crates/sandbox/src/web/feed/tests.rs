@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What is told of an entry: its title and its link.
+/// The title and the link of an entry.
 type Told<'a> = (&'a str, &'a str);
 
 fn read_as(content_type: &str, body: &[u8]) -> Result<WatchedPage, WebError> {
@@ -47,7 +47,7 @@ fn json(items: &str) -> String {
     format!("{{\"version\": \"https://jsonfeed.org/version/1.1\", \"title\": \"T\", \"items\": [{items}]}}")
 }
 
-/// Checks whole documents: a name, the document, and what is told of its entries.
+/// Checks whole documents: a name, the document, and its entries.
 fn check(table: &[(&str, String, &[Told<'_>])]) {
     let mut wrong = Vec::new();
     for (name, document, expected) in table {
@@ -385,7 +385,7 @@ fn a_packed_file_is_unpacked() {
 
 #[test]
 fn what_is_no_feed_is_a_page_without_tags() {
-    // A content type, a document, and the text that is compared.
+    // A content type, a document, and the text for comparison.
     let table: &[(&str, &str, &str)] = &[
         ("text/html", "<title>T</title><p>About &lt;rss", "About <rss"),
         ("text/html", "<!DOCTYPE html><p>a</p><pre><rss version=2.0></pre>", "a"),
@@ -470,7 +470,7 @@ fn entries_without_ids_are_the_same_at_each_look() {
     assert!(first == entries_as("text/xml", feed.as_bytes()) && first.len() == 2, "{first:?}");
 }
 
-/// Pieces of feeds, which the property test puts together and breaks.
+/// Pieces of feeds that the property test combines and breaks.
 const PIECES: &[&str] = &[
     "<?xml version=\"1.0\" encoding=\"windows-1251\"?>",
     "<rss version=\"2.0\"><channel>",

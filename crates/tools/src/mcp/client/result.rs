@@ -256,8 +256,8 @@ mod tests {
         assert!(!told.is_failure);
     }
 
-    /// A new report is one line: its name, the result as the server sends it, the text that the model is told, and whether it
-    /// is told as a failure.
+    /// A new report is one line: its name, the result as the server sends it, the text for the model, and whether it counts as a
+    /// failure.
     #[test]
     fn whatever_a_result_holds_is_told() {
         let text = |text: &str| json!({"type": "text", "text": text});

@@ -367,7 +367,7 @@ mod tests {
         }
     }
 
-    /// One that offers `t`, which says a hundred thousand bytes.
+    /// A server that offers `t`, which returns a hundred thousand bytes.
     const TALKER: &str = r#"id=0; while read -r line; do
         case $line in *notifications/*) continue ;; esac
         id=$((id + 1)); printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","tools":[{"name":"t","inputSchema":{}}],

@@ -1,4 +1,4 @@
-//! The server's core and its HTTP, with a handler that echoes.
+//! Tests the server's core and its HTTP, with a handler that echoes.
 
 use tokio::net::TcpListener;
 
@@ -31,7 +31,7 @@ fn offer() -> Offer {
     Offer { instructions: "Echoes.".to_owned(), tools: vec![tool("echo"), tool("fail")], has_resources: true }
 }
 
-/// What the handler or the offer answers.
+/// The answer of the handler or the offer.
 async fn ask(method: &str, params: Value) -> Result<Value, RpcError> {
     let (jobs, waiting) = mpsc::channel(1);
     let (done, answered) = tokio::sync::oneshot::channel();
@@ -160,7 +160,7 @@ async fn a_message_is_answered_once_and_what_is_none_is_refused() {
     .await;
 }
 
-/// Connections that have begun a request and don't go on.
+/// Opens connections that start a request and leave it unfinished.
 fn unfinished(url: &str, how_many: usize) -> Vec<std::net::TcpStream> {
     let host = url.trim_start_matches("http://").split('/').next().unwrap();
     let begin = || {
@@ -172,7 +172,7 @@ fn unfinished(url: &str, how_many: usize) -> Vec<std::net::TcpStream> {
     std::iter::repeat_with(begin).take(how_many).collect()
 }
 
-/// Whether the server has neither answered nor hung up.
+/// Tells whether the server has neither answered nor closed the connection.
 fn is_open(mut stream: &std::net::TcpStream) -> bool {
     std::io::Read::read(&mut stream, &mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
@@ -187,7 +187,7 @@ async fn requests_that_nobody_finishes_hold_up_no_other() {
         let few = unfinished(&url, 40);
         assert_eq!(ping().await, 200);
         assert!(few.iter().all(is_open), "nobody had to wait for their end");
-        // More than are kept: those that wait longest make room.
+        // Beyond the maximum, the connections that wait longest are closed.
         let many = unfinished(&url, 100);
         assert_eq!(ping().await, 200);
         assert!(many.last().is_some_and(is_open));

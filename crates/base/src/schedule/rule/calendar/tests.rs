@@ -29,7 +29,7 @@ fn calendar(days: CalendarDays, times: &[u32]) -> Calendar {
     }
 }
 
-/// The slots after Saturday 2026-11-21 14:00 in Berlin, by their keys.
+/// Checks the slots after Saturday 2026-11-21 14:00 in Berlin by their keys.
 #[track_caller]
 fn check(rule: Calendar, words: &str, slots: &[&str]) {
     let rule = Rule::Calendar(Box::new(rule));
@@ -126,7 +126,7 @@ fn limits_and_exceptions_count() {
     assert_eq!(Rule::Calendar(Box::new(calendar(dates, &[7]))).next_after(utc("2026-11-26 06:00"), berlin()), None);
 }
 
-/// Dates from the tables of the churches.
+/// Dates from published church tables.
 #[test]
 fn easter_is_when_it_is() {
     for day in
@@ -137,7 +137,7 @@ fn easter_is_when_it_is() {
 }
 
 proptest! {
-    /// From anywhere between two slots comes the same next one, also where clocks change.
+    /// From anywhere between two slots the next slot is the same, also at clock changes.
     #[test]
     fn between_two_slots_there_is_none(offset_min in 0i64..5_256_000, part in 0i64..1000, hour in 0u32..23) {
         let anchor = date("2026-11-20");

@@ -1,11 +1,11 @@
-//! The reader on a public collection of times in words (see `LICENSE-recognizers`).
+//! Tests the reader on a public collection of times in words (see `LICENSE-recognizers`).
 
 use chrono::{NaiveDate, Timelike as _};
 use serde::Deserialize;
 
 use super::*;
 
-/// What the collection says of a text: the values that it can mean, past ones among them, or the rule.
+/// An entry of the collection: a text and its possible values (past ones included) or its rule.
 #[derive(Deserialize)]
 struct SaidTime {
     text: String,
@@ -15,7 +15,7 @@ struct SaidTime {
     values: Vec<String>,
 }
 
-/// How the reader did on a text.
+/// The reader's result for a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Score {
     Right,
@@ -23,7 +23,7 @@ enum Score {
     Wrong,
 }
 
-/// A value of the collection: a day, a time of any day, or a moment.
+/// Compares a slot with a value of the collection: a day, a time of any day, or a moment.
 fn is_value(slot: NaiveDateTime, value: &str) -> bool {
     let day = NaiveDate::parse_from_str(value, "%Y-%m-%d").ok();
     let time = NaiveTime::parse_from_str(value, "%H:%M:%S").ok();
@@ -40,8 +40,8 @@ fn is_ahead(value: &str, now: NaiveDateTime) -> bool {
     day.is_some_and(|day| day >= now.date()) || moment.is_some_and(|moment| moment > now) || time.is_some()
 }
 
-/// Values that differ by half a day alone are one where the hour is from 7 to 12, which is read as it stands, and for a time of day
-/// alone, of which the next one is meant.
+/// Drops values that only repeat another one half a day later. The reader takes hours from 7 to 12 literally, and for a time without a
+/// day it takes the next occurrence.
 fn distinct<'a>(values: &[&'a String]) -> Vec<&'a String> {
     let hour =
         |value: &str| value.rsplit([' ', 'T']).next().and_then(|time| NaiveTime::parse_from_str(time, "%H:%M:%S").ok());

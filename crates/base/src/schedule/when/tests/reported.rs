@@ -1,4 +1,4 @@
-//! Times that people reported as misread, each as it was said and as it is right. A new report is one line.
+//! Times that people reported as misread, each with the correct reading. A new report is one line.
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn reported_times_at_night_are_right() {
     check_all(local(berlin(), "2026-11-21 23:28"), &[("at 11:30", "Sat 2026-11-21 23:30")]);
 }
 
-/// Words that aren't about when stay the reminder's text.
+/// Words that don't describe a time stay in the reminder's text.
 #[test]
 fn reported_texts_keep_their_words() {
     check_all(
@@ -91,7 +91,7 @@ fn reported_texts_keep_their_words() {
     );
 }
 
-/// In the half of the year in which New York keeps daylight saving, "EST" could mean either.
+/// While New York is on daylight saving time, "EST" is ambiguous.
 #[test]
 fn a_zones_winter_name_in_summer_is_a_question() {
     let july = local(berlin(), "2026-07-21 14:00");

@@ -26,7 +26,7 @@ impl Place {
         Self { config, store, _dir: dir }
     }
 
-    /// A file of so many bytes and days.
+    /// A file of this size and age in days.
     fn file(&self, name: &str, bytes: usize, days: i64) -> PathBuf {
         let path = self.config.workspace_dir.join(name);
         fs::write(&path, vec![b'x'; bytes]).unwrap();
@@ -60,7 +60,7 @@ fn old_logs_are_emptied_and_what_lies_beside_them_is_removed() {
     let removed = [rotated, beside, half, plan.clone()].map(Chore::Remove);
     let expected: Vec<Chore> = [Chore::Empty(old.clone())].into_iter().chain(removed).collect();
     assert_eq!(place.chores(), expected);
-    // Whoever appends goes on to be heard.
+    // A writer that holds the file open keeps appending to it.
     let mut appender = OpenOptions::new().append(true).open(&old).unwrap();
     for chore in expected {
         chore.run().unwrap();
@@ -95,14 +95,14 @@ fn a_voice_file_stays_as_long_as_its_message_and_some_days_longer() {
     let old = place.file("voice/7-1.ogg", 10, 8);
     place.file("voice/7-2.ogg", 10, 6);
     assert_eq!(place.chores(), [Chore::Remove(old.clone())]);
-    // A message that has waited for longer than the file is old: it may be its own.
+    // A message older than the file may be the one that the file belongs to.
     let id = place.store.say(ChatRef::telegram(7), "a voice message", now() - TimeDelta::days(8)).unwrap();
     assert_eq!(place.chores(), []);
-    // One that came later, and names it.
+    // A later message that names the file.
     place.store.discard(id, now()).unwrap();
     let id = place.store.say(ChatRef::telegram(7), "voice: 7-1.ogg", now()).unwrap();
     assert_eq!(place.chores(), []);
-    // Dropped, it can still be put back.
+    // A discarded message can still be restored.
     place.store.discard(id, now()).unwrap();
     assert_eq!(place.chores(), []);
     let conn = rusqlite::Connection::open(place.store.path()).unwrap();

@@ -1,9 +1,9 @@
-//! Everyday sentences, as people type them, and what becomes of each: what it is read as, what is asked back ("near …"), what it asks
-//! for ("asks …") or that it is kept for a model. None of them may be read as something that it doesn't say.
+//! Everyday sentences as people type them, with their fates: the reading, a question back ("near …"), a missing detail ("asks …"), or
+//! kept for a model. No sentence may be read as something that it doesn't say.
 
 use super::*;
 
-/// What becomes of a message.
+/// The reading of a message, or the question that it leads to.
 fn fate(text: &str) -> String {
     match parse(text, saturday()) {
         ParsedMessage::Commands(commands) => commands.iter().map(command_form).collect::<Vec<_>>().join(" + "),
@@ -29,7 +29,7 @@ fn check(table: &str) {
         .collect();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), table.lines().count(), wrong.join("\n"));
 }
-/// A sentence a line, and its fate.
+/// One sentence a line, with its fate.
 const SENTENCES: &str = include_str!("everyday.txt");
 
 #[test]
@@ -37,7 +37,7 @@ fn everyday_sentences_are_understood_asked_about_or_kept() {
     check(SENTENCES);
 }
 
-/// The table itself: what is in it is checked above.
+/// Measures the table itself; the test above checks its entries.
 #[test]
 fn nearly_all_of_them_are_answered() {
     let fates: Vec<&str> = SENTENCES.lines().filter_map(|line| Some(line.split_once(" => ")?.1)).collect();
@@ -45,7 +45,7 @@ fn nearly_all_of_them_are_answered() {
     assert!(fates.len() >= 300 && kept * 10 <= fates.len(), "{kept} of {} are kept", fates.len());
 }
 
-/// Whatever asks, doubts or denies is never stored as it stands.
+/// Questions, doubts and denials are never stored as facts.
 #[test]
 fn no_question_or_doubt_becomes_a_fact() {
     let facts: Vec<&str> = SENTENCES

@@ -1,10 +1,10 @@
-//! Reminders as people say them, written by somebody who hadn't seen the reader.
+//! Reminders in people's own words, written by somebody who hadn't seen the reader.
 
 use serde::Deserialize;
 
 use super::*;
 
-/// A sentence, and every time or rule that it can mean; `ask` where a question is right, too.
+/// A sentence with every time or rule that it can mean; `ask` if a question is right too.
 #[derive(Deserialize)]
 struct Paraphrase {
     now: String,

@@ -85,7 +85,7 @@ fn what_a_browser_does_not_show_is_left_out() {
     ] {
         assert_eq!(text(&format!("<p>before</p>{hidden}<p>after")), "before\n\nafter", "{hidden}");
     }
-    // The controls: the same elements where they are shown.
+    // The controls: the same elements in a visible form.
     for shown in [
         "<p style='opacity:1'>X</p>",
         "<p style='font-size:10px'>X",
@@ -139,13 +139,13 @@ fn hostile_pages_end_soon_and_say_that_they_were_cut() {
         ("entities", long("&amp"), false),
         ("one word", long("x"), false),
     ] {
-        // Not by the time that it takes, which is the machine's.
+        // The time limit is generous, so that the machine's speed doesn't matter.
         let document = PageTree::parse_for(Duration::from_secs(3_600), &html);
         let read = readable(&document, &Url::parse("https://example.org/").unwrap());
         assert_eq!(!read.is_all, is_cut, "{name}");
         assert!(read.text.len() <= 2 * MAX_TEXT_BYTES, "{name}: {}", read.text.len());
     }
-    // So many attributes that telling them apart takes hours.
+    // So many attributes that comparing them takes hours.
     let attributes: String = (0..200_000).map(|n| format!("a{n}=1 ")).collect();
     assert!(!PageTree::parse_for(Duration::from_millis(50), &format!("<a {attributes}>x")).is_all);
 }

@@ -1,4 +1,4 @@
-//! Whole conversations: servers that are programs, and servers behind HTTP, each with something that public servers do.
+//! Tests whole conversations with servers that are programs and servers behind HTTP, each with a habit of public servers.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -19,7 +19,7 @@ const INIT: &str = r#"{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025
 const LIST: &str = r#"{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"said"}]}}"#;
 
-/// Answers each line with the file of its method, where `ID` stands for its number. A second list comes from `list2`, if it is there.
+/// Answers each line with the file of its method, where `ID` stands for its number. A second list comes from `list2` if it exists.
 const SCRIPT: &str = r#"listed=
 while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
@@ -37,7 +37,7 @@ fn server_of(toml: &str) -> Server {
     settings.servers.into_iter().next().unwrap_or_else(|| panic!("{:?}", settings.problems))
 }
 
-/// Introduces us, asks for the tools and calls `t`: the tools and what was said, or why not.
+/// Introduces us, asks for the tools and calls `t`. Returns the tools and the answer, or the error.
 async fn spoken(server: &Server, within: &Path) -> String {
     let speak = async {
         let mut connection = Connection::open(server, Within::Nothing(within)).await?;
@@ -56,7 +56,7 @@ async fn spoken(server: &Server, within: &Path) -> String {
     speak.await.unwrap_or_else(|error| error.to_string())
 }
 
-/// A new report is one line: its name, the files of the server that are others than the usual ones, and what comes of it.
+/// A new report is one line: its name, the server's files that differ from the usual ones, and the result.
 #[tokio::test]
 async fn a_program_is_spoken_with_whatever_its_manners() {
     let list = |page: &str| format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{page}}}"#);
@@ -167,7 +167,7 @@ async fn a_program_is_spoken_with_whatever_its_manners() {
     }
 }
 
-/// A new report is one line: its name, a server that is a program, and why nothing came of it.
+/// A new report is one line: its name, a server that is a program, and the reason for its failure.
 #[tokio::test]
 async fn a_program_that_ends_is_told_by_its_own_words() {
     for (name, script, why) in [
@@ -196,10 +196,10 @@ async fn a_program_that_ends_is_told_by_its_own_words() {
     }
 }
 
-/// An answer to a request of this method: a status, headers and a body. The first that is left for it counts, and the last for good.
+/// An answer to a request of this method: a status, headers and a body. The first unused one counts; the last one repeats.
 type Canned = (&'static str, u16, &'static str, String);
 
-/// Serves canned answers; gives its port, and what it was asked: the path, the session and the method.
+/// Serves canned answers. Returns the port, and a log of the requests: the path, the session and the method.
 fn serve(canned: Vec<Canned>) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -265,7 +265,7 @@ const EVENT_STREAM: &str = "Content-Type: Text/Event-Stream;charset=utf-8\r\n";
 const WITH_SESSION: &str = "Content-Type: application/json\r\nMcp-Session-Id: one\r\n";
 const WITH_SECOND_SESSION: &str = "Content-Type: application/json\r\nMcp-Session-Id: two\r\n";
 
-/// A new report is one line: its name, the answers that are others than the usual ones, and what comes of it.
+/// A new report is one line: its name, the answers that differ from the usual ones, and the result.
 #[tokio::test]
 async fn a_server_behind_http_is_spoken_with_whatever_its_manners() {
     let event = |text: &str| format!(": hello\n\nid: 1\nevent: message\ndata: {text}\n\n");

@@ -19,7 +19,7 @@ fn read(schema: &Value) -> Result<ToolArguments, String> {
     read
 }
 
-/// Whether a schema is what the models' APIs take: valid in the draft of 2020-12, with references that lead somewhere.
+/// Checks that the models' APIs would take a schema: valid in the draft of 2020-12, with references that resolve.
 #[track_caller]
 fn check(schema: &Value, document: &Value) {
     let object = schema.as_object().unwrap_or_else(|| panic!("no schema: {schema}"));
@@ -62,8 +62,8 @@ fn check(schema: &Value, document: &Value) {
     }
 }
 
-/// A new report is one line: its name, the schema as the server sends it, and the arguments and what is required of them, as the
-/// model is told.
+/// A new report is one line: its name, the schema as the server sends it, and the properties and required fields as the model sees
+/// them.
 #[test]
 fn every_schema_becomes_one_that_the_apis_take() {
     let a = json!({"type": "string"});
@@ -326,7 +326,7 @@ fn a_schema_within_schemas_ends_somewhere() {
     }
     let read = read(&deep).unwrap();
     assert!(read.schema.to_string().len() < 2_000);
-    // Definitions that double with each step are looked at a bounded number of times.
+    // Definitions that double with each step are visited a limited number of times.
     let mut defs = Map::new();
     for n in 0..60 {
         let next = json!({"$ref": format!("#/$defs/D{}", n + 1)});
@@ -336,7 +336,7 @@ fn a_schema_within_schemas_ends_somewhere() {
     self::read(&bomb).unwrap();
 }
 
-/// Schemas as people write them, and as nobody should.
+/// Schemas as people write them, sensible or not.
 fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(null)),

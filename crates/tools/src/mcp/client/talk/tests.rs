@@ -4,7 +4,7 @@ use super::*;
 
 const INTRODUCED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 
-/// A conversation whose second request, for the list of tools, is open. `introduction` is what the first one was answered with.
+/// A conversation with an open second request, for the list of tools. `introduction` is the answer to the first one.
 fn listing(introduction: &str) -> ServerTalk {
     let mut talk = ServerTalk::new(false);
     talk.ask(ServerMethod::Initialize, &json!({}));
@@ -13,7 +13,7 @@ fn listing(introduction: &str) -> ServerTalk {
     talk
 }
 
-/// The answer that lines hold: a result, an error's words, or nothing.
+/// The answer in these lines: a result, an error's text, or nothing.
 fn heard(talk: &mut ServerTalk, lines: &str) -> String {
     for line in lines.split_inclusive('\n') {
         match talk.hear(line).answer {
@@ -25,7 +25,7 @@ fn heard(talk: &mut ServerTalk, lines: &str) -> String {
     "nothing".to_owned()
 }
 
-/// A new report is one line: its name, what the server sends while its list of tools is waited for, and what that is taken for.
+/// A new report is one line: its name, the lines that the server sends while we wait for its tools, and their reading.
 #[test]
 fn an_answer_is_known_among_all_that_a_server_sends() {
     let tools = r#"{"tools":[]}"#;

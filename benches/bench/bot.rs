@@ -1,4 +1,4 @@
-//! The bot with nothing to do but hold its long poll: the one part that is always there.
+//! An idle bot that holds its long poll: the only part that always runs.
 
 use std::{
     os::unix::fs::PermissionsExt as _,
@@ -16,20 +16,20 @@ use super::{
 };
 
 const BOT: &str = env!("CARGO_BIN_EXE_bot");
-/// How long it idles before it is measured.
+/// Idle time before the measurement.
 const IDLE: Duration = Duration::from_secs(5);
-/// How long it may take to ask Telegram for the first time.
+/// Time allowed until the first request to Telegram.
 const START: Duration = Duration::from_secs(30);
 
-/// What comes in an hour of much traffic: texts, commands, voice notes and photos, by turns.
+/// Updates of an hour with much traffic: texts, commands, voice notes and photos in turn.
 const AN_HOURS_UPDATES: usize = 240;
 /// A voice note of half a minute, in bytes.
 const NOTE_BYTES: usize = 120_000;
 /// A photo, in bytes.
 const PHOTO_BYTES: usize = 400_000;
-/// How long all of it may take to be stored, fetched, heard and answered here.
+/// Time allowed to store, fetch, transcribe and answer everything.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// In place of the speech model, which is another process's memory in any case.
+/// Replaces the speech model, which runs in another process anyway.
 const TRANSCRIBER: &str = r#"#!/bin/sh
 echo '{"text":"remember that tea is in the attic","language":"en","confidence":0.93,"seconds":30.0,"no_speech":0.01,"dropped":[],"is_damaged":false}'
 "#;
@@ -39,7 +39,7 @@ pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
     vec![row("bot, idle memory", idle_mb(0)), row("bot, idle after an hour's traffic", idle_mb(AN_HOURS_UPDATES))]
 }
 
-/// Idle, after so many updates.
+/// Measures the memory of an idle bot after this many updates.
 fn idle_mb(updates: usize) -> Result<f64, String> {
     let telegram = FakeTelegram::start();
     let env = TestEnv::with_telegram(&telegram);
@@ -52,7 +52,7 @@ fn idle_mb(updates: usize) -> Result<f64, String> {
     while telegram.calls("getUpdates").is_empty() {
         match resident_bytes(&env, bot.pid()) {
             None if begun.elapsed() > START => return Err("it never polled".to_owned()),
-            // A program that is over has no memory left.
+            // A process that has ended has no memory figure.
             None => {
                 let ran = bot.end();
                 assert_eq!(ran.code, 0, "{ran:#?}");
@@ -70,7 +70,7 @@ fn idle_mb(updates: usize) -> Result<f64, String> {
     resident_bytes(&env, bot.pid()).map(|bytes| bytes / 1e6).ok_or_else(|| "it ended by itself".to_owned())
 }
 
-/// The batches of an hour, one after the other.
+/// Sends an hour's updates, one after the other.
 fn traffic(telegram: &FakeTelegram, updates: usize) {
     telegram.keep_file("note", &vec![7; NOTE_BYTES]);
     let photo: Vec<u8> = b"\xff\xd8\xff".iter().copied().chain(std::iter::repeat_n(7, PHOTO_BYTES)).collect();
@@ -95,7 +95,7 @@ fn traffic(telegram: &FakeTelegram, updates: usize) {
     }
 }
 
-/// Every file is fetched and every note heard, and nobody works any more.
+/// Waits until every file is fetched, every note transcribed, and no wake runs.
 fn wait_until_done(telegram: &FakeTelegram, env: &TestEnv) -> Result<(), String> {
     let open = "SELECT (SELECT count(*) FROM attachments WHERE state = 'wanted' OR state = 'kept' AND kind = 'voice')
                 + (SELECT count(*) FROM incoming_messages WHERE processed = 0 AND held_for IS NULL)
@@ -110,7 +110,7 @@ fn wait_until_done(telegram: &FakeTelegram, env: &TestEnv) -> Result<(), String>
     Ok(())
 }
 
-/// What a process holds in memory now; none once it is over.
+/// The resident memory of a process in bytes; `None` once it has ended.
 fn resident_bytes(env: &TestEnv, pid: u32) -> Option<f64> {
     let kib = match std::fs::read_to_string(format!("/proc/{pid}/status")) {
         Ok(status) => {

@@ -1,5 +1,5 @@
-//! Every command while a wake is held in the middle of a request: from the update to the answer at Telegram, over sockets, with a
-//! memory of some size. And how long `/stop` takes until the wake has let go.
+//! Times every command while a wake waits in the middle of a request, from the update to the answer at Telegram, over sockets, with a
+//! memory of some size. Also times `/stop` until the wake has stopped.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ use super::{
 
 const BOT: &str = env!("CARGO_BIN_EXE_bot");
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is said in each round, and its row; none of it changes what the next one finds but for one reminder more. `/undo` and `/stop` have
-/// rows of their own.
+/// The commands of each round with their rows. A round leaves only one more reminder for the next one. `/undo` and `/stop` have rows of
+/// their own.
 const COMMANDS: [(&str, &str); 17] = [
     ("/start", "/start while a wake runs"),
     ("/help", "/help"),
@@ -37,9 +37,9 @@ const COMMANDS: [(&str, &str); 17] = [
     ("/memroy", "a command mistyped"),
     ("/status@reveille_bot", "a command by the bot's name"),
 ];
-/// Each is answered within so long, in milliseconds.
+/// The limit for each answer, in milliseconds.
 const ANSWERED_WITHIN_MS: f64 = 300.0;
-/// Facts in the memory that is searched.
+/// Facts in the searched memory.
 const FACTS: usize = 5_000;
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
@@ -70,7 +70,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
             times.push(say(command));
         }
     }
-    // Once each: both change what comes after them.
+    // Once each, since both change the following commands.
     let undo = say("/undo");
     let begun = Instant::now();
     let stop = say("/stop");

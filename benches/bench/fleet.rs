@@ -1,5 +1,5 @@
-//! Many assistants: messages a second from stored to answered by workers with 1, 2 and 4 slots, the offline model at each end; beside
-//! the same wakes started one after the other, without a list and without a box. And what the list itself takes as it grows.
+//! Measures many assistants: messages a second from stored to answered, by workers with 1, 2 and 4 slots and the fallback grammar. The
+//! yardstick starts the same wakes one after the other, without a list and a sandbox. Also measures the list itself as it grows.
 
 use std::{
     fs,
@@ -25,13 +25,13 @@ use super::{
     table::{Bound, Row},
 };
 
-/// Assistants on the list of a fleet that works.
+/// Assistants on the list of a working fleet.
 const ASSISTANTS: usize = 1_000;
-/// Those of them that something is written to, a message each. All others rest.
+/// The assistants that get a message each. All others rest.
 const WRITTEN_TO: usize = 100;
-/// One in so many is due on a list that grows.
+/// One assistant in this many is due on a growing list.
 const ONE_IN: usize = 100;
-/// How the list grows.
+/// The sizes of the growing list.
 const SIZES: [(usize, &str); 3] =
     [(1_000, "10 of 1,000 due, 2 workers"), (10_000, "100 of 10,000 due"), (100_000, "1,000 of 100,000 due")];
 
@@ -48,7 +48,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     rows
 }
 
-/// A claim and its end, on lists of 1,000 and of 100,000.
+/// Times a claim and its end, on lists of 1,000 and of 100,000.
 fn growth() -> Vec<Row> {
     let dir = tempfile::tempdir_in(seen_inside()).unwrap();
     let [few, many] = [1_000, 100_000].map(|size| {
@@ -79,7 +79,7 @@ fn growth() -> Vec<Row> {
     ]
 }
 
-/// The assistants with these numbers on a list, as `add` writes them, without a sync for each; `due_at` in SQL.
+/// Lists the assistants with these numbers as `add` would, without a sync for each. `due_at` is SQL.
 fn fill(path: &Path, first: usize, last: usize, due_at: &str) {
     let conn = rusqlite::Connection::open(path).unwrap();
     conn.execute_batch(&format!(
@@ -94,7 +94,7 @@ fn now() -> DateTime<Utc> {
     reveille_base::clock::parse_time("2026-12-01T00:00:00Z").unwrap()
 }
 
-/// A fleet, and the settings of whoever runs it.
+/// A fleet, with its operator's settings.
 struct World {
     env: TestEnv,
     fleet: Fleet,
@@ -102,7 +102,7 @@ struct World {
 }
 
 impl World {
-    /// Who rests stands on the list alone: nobody looks at their workspace.
+    /// Resting assistants exist on the list alone; no worker opens their workspace.
     fn new(url: Option<&str>, listed: usize, written_to: usize) -> Self {
         let mut env = TestEnv::within(&seen_inside());
         env.unset("WORKSPACE_DIR").unset("REVEILLE_NOW").unset("DATABASE_URL");
@@ -111,7 +111,7 @@ impl World {
         fs::write(dir.join(".env"), url.map_or_else(String::new, |url| format!("DATABASE_URL={url}\n"))).unwrap();
         let settings = env.path("one.env");
         fs::write(&settings, "TIMEZONE=Europe/Berlin\nREFLECT_AT=none\nINITIATIVE=off\n").unwrap();
-        // Roles belong to the server.
+        // Database roles are shared by the whole server, so names must be unique.
         let name = |n| format!("a{n}_{}", std::process::id()).parse::<AssistantName>().unwrap();
         let names: Vec<AssistantName> = (0..written_to).map(name).collect();
         let mut fleet = None;
@@ -120,7 +120,7 @@ impl World {
         }
         let fleet = fleet.unwrap();
         let world = Self { env, fleet, names };
-        // The first turn of each makes its memory.
+        // The first turn of each assistant makes its memory.
         world.work("2");
         if url.is_some() {
             let mut registry = world.fleet.registry().unwrap();
@@ -133,13 +133,13 @@ impl World {
         world
     }
 
-    /// By two workers.
+    /// Measures two workers.
     fn row(&self, rounds: usize, figure: &'static str) -> Row {
         let rates = (0..rounds).map(|_| self.answered("2")).collect();
         Row::alone(figure, "messages/s", Ok(rates), Bound::None)
     }
 
-    /// Writes to each, and has all answered: messages a second.
+    /// Writes to each assistant and returns the messages answered a second.
     fn answered(&self, slots: &str) -> f64 {
         self.write_to_all(true);
         let took = timed(|| self.work(slots));
@@ -165,7 +165,7 @@ impl World {
             }
             rows.push(match theirs.is_empty() {
                 true => Row::alone(figure, "messages/s", Ok(ours), Bound::None),
-                // Of times, as everywhere: above 1 is slower.
+                // The ratio is of times, as everywhere: above 1 is slower.
                 false => Row {
                     figure,
                     unit: "messages/s",
@@ -202,7 +202,7 @@ impl World {
         self.env.wake(&["--fleet", &dir, "--once", "--workers", slots]).ok();
     }
 
-    /// What a person could write in a shell.
+    /// Runs the loop that a person could write in a shell.
     fn one_by_one(&self) {
         for name in &self.names {
             let workspace: PathBuf = self.fleet.workspace(name);

@@ -1,4 +1,4 @@
-//! A wake that finds nothing due, which is most wakes: what an idle day costs. The yardstick is `git status`.
+//! Measures a wake with nothing due, as most wakes are, and so the cost of an idle day. The yardstick is `git status`.
 
 use super::{
     measure::{Pair, timed},
@@ -7,16 +7,16 @@ use super::{
     table::{Bound, Row},
 };
 
-/// Commits that the repository has before it is measured.
+/// Commits in the repository before the measurement.
 const HISTORY: usize = 20;
-/// In megabytes. Elsewhere no linker lays what it runs together, and more of the program is mapped.
+/// In megabytes. On other systems no linker script groups the functions that run, so more of the program is mapped.
 const PEAK_MAX: f64 = if cfg!(all(target_os = "linux", target_env = "gnu")) { 11.0 } else { 16.0 };
 const WAKE: &str = env!("CARGO_BIN_EXE_wake");
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
-    // As in life: a clock that stands still is warned of, and that line would be all that such a wake writes.
+    // A running clock, as in real use: a fixed one causes a warning, the only line that such a wake would write.
     env.unset("REVEILLE_NOW");
     env.wake(&["--once"]).ok();
     for n in 0..HISTORY {
@@ -32,7 +32,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     assert!(telegram.calls("sendMessage").is_empty(), "an idle wake says nothing");
     vec![
         Row::pair("idle wake", "git status", pair, Bound::Ratio(2.0)),
-        // Most of it is pages of the program's file. If it is missed and no change tells why, run scripts/order-code.
+        // Most of it is pages of the program's file. If the bound is missed without a change that explains it, run scripts/order-code.
         Row::alone("idle wake, peak memory", "MB", Ok(peaks), Bound::Max(PEAK_MAX)),
     ]
 }

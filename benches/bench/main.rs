@@ -1,10 +1,10 @@
-//! The project's figures, measured side by side with what they are compared with, in one run: `scripts/bench`.
+//! Measures the project's figures side by side with their yardsticks in one run: `scripts/bench`.
 //!
-//! Programs are the real ones in worlds of their own; Telegram and Claude are the integration tests' fakes on loopback. The
-//! thing and its yardstick take turns, round by round, and a figure's ratio is the median of the rounds' ratios: what
-//! disturbs the machine disturbs both. A bound that is missed makes the run fail.
+//! The programs are real, each in a world of its own; Telegram and Claude are the integration tests' fakes on loopback. The measured
+//! thing and its yardstick take turns, and a figure's ratio is the median of the rounds' ratios. A disturbance of the machine thus
+//! affects both. A missed bound makes the run fail.
 
-// `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
+// All of this is test code; the explicit `cfg(test)` tells clippy so.
 #[cfg(test)]
 mod bot;
 #[cfg(test)]
@@ -44,10 +44,10 @@ use std::{io::Write as _, process::ExitCode};
 
 use table::{Row, Verdict};
 
-/// Measures one figure, or a few that come from the same rounds.
+/// Measures one figure, or several that come from the same rounds.
 type Figure = fn(rounds: usize) -> Vec<Row>;
 
-/// By name, with the rounds that each is measured in when none are named.
+/// The figures by name, each with its default number of rounds.
 const FIGURES: &[(&str, usize, Figure)] = &[
     ("idle", 40, idle::measure),
     ("message", 20, message::measure),
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     {
         return rss::run(rest);
     }
-    // Cargo says --bench when it runs benchmarks, and nothing when it runs all targets as tests.
+    // Cargo passes --bench for benchmarks, and no argument when it runs all targets as tests.
     if !arguments.iter().any(|argument| argument == "--bench") {
         print("The benchmark runs with `scripts/bench`.\n");
         return ExitCode::SUCCESS;
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     let mut rows = Vec::new();
     for (name, its_rounds, figure) in FIGURES {
         if names.is_empty() || names.iter().any(|chosen| chosen == name) {
-            // For people, while they wait; stdout is the table.
+            // Progress for people; stdout is the table.
             writeln!(std::io::stderr(), "measuring: {name}").ok();
             rows.extend(figure(rounds.unwrap_or(*its_rounds)));
         }
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     if rows.iter().any(|row| row.verdict() == Verdict::Missed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// The figures named and the rounds asked for; none when the arguments make no sense.
+/// The chosen figures and number of rounds; `None` if the arguments are invalid.
 fn chosen(arguments: Vec<String>) -> Option<(Vec<String>, Option<usize>)> {
     let (mut names, mut rounds) = (Vec::new(), None);
     let mut arguments = arguments.into_iter().filter(|argument| argument != "--bench");

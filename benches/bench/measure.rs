@@ -1,8 +1,8 @@
-//! Rounds of a thing and its yardstick, taking turns, and what comes of them.
+//! Runs a thing and its yardstick in turns, and computes their figures.
 
 use std::time::{Duration, Instant};
 
-/// The rounds' values: never none.
+/// The rounds' values, sorted; at least one.
 #[derive(Debug, Clone)]
 pub(crate) struct Spread(Vec<f64>);
 
@@ -32,7 +32,7 @@ impl Spread {
     }
 }
 
-/// What a thing and its yardstick took, in milliseconds, and the ratio of each round.
+/// The times of a thing and its yardstick in milliseconds, and the ratio of each round.
 pub(crate) struct Pair {
     pub(crate) ours: Spread,
     pub(crate) theirs: Spread,
@@ -40,8 +40,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Runs both by turns; each says how long its own part took. They change places every round, so that neither always
-    /// finds the caches that the other left.
+    /// Runs both in turns; each returns its own time. The order changes every round, so that neither always profits from the caches of
+    /// the other.
     pub(crate) fn by_turns(
         rounds: usize,
         mut ours: impl FnMut() -> Duration,
@@ -60,7 +60,7 @@ impl Pair {
         Self::of(a, b)
     }
 
-    /// Of values that were taken by turns already.
+    /// Pairs values that were measured in turns already.
     pub(crate) fn of(ours: Vec<f64>, theirs: Vec<f64>) -> Self {
         let ratios = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
         Self { ours: Spread::new(ours), theirs: Spread::new(theirs), ratios: Spread::new(ratios) }
@@ -71,7 +71,7 @@ pub(crate) fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// How long `work` takes.
+/// The duration of `work`.
 pub(crate) fn timed(work: impl FnOnce()) -> Duration {
     let begun = Instant::now();
     work();

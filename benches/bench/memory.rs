@@ -1,5 +1,5 @@
-//! A memory that has grown: how much more a wake has to do for one message when 100 lines have become 10,000. Model and
-//! channel answer at once and there is no remote, so what is measured is the wake's own.
+//! Measures a memory that has grown from 100 lines to 10,000: the additional work of a wake for one message. Model and channel answer
+//! at once and there is no remote, so the figure is the wake's own.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -36,7 +36,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
 }
 
 struct World {
-    // Before the server: what it talks to ends last.
+    // Declared before the server, so that it is dropped before it.
     env: TestEnv,
     claude: FakeClaude,
     _telegram: FakeTelegram,
@@ -55,7 +55,7 @@ impl World {
         }
         env.git(&["add", "-A"]);
         env.git(&["commit", "-q", "-m", "What was remembered so far"]);
-        // The offline model takes note of the commit, so that the measured wakes are about their message alone.
+        // The fallback grammar's wake notices the commit, so that the measured wakes only handle their message.
         env.wake(&["--once", "--say", "help"]).ok();
         env.think_with(&claude);
         Self { env, claude, _telegram: telegram }

@@ -1,6 +1,6 @@
-//! One message from the queue to the answer, the commit and the remote, with a model that answers at once. The yardstick
-//! is git fetching, committing (synced) and pushing the very same change. A remote is a folder that a wake looks into, or
-//! one that it leaves to git, as it does with another machine's.
+//! Measures one message from the queue to the answer, the commit and the remote, with a model that answers at once. The yardstick is
+//! git fetching, committing (synced) and pushing the same change. The remote is either a folder that a wake reads itself, or one that
+//! it leaves to git, as it does with another machine's.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -25,7 +25,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     rows
 }
 
-/// With a remote whose address begins so.
+/// Measures with a remote whose address has this prefix.
 fn by_remote(scheme: &str, rounds: usize) -> Vec<Row> {
     let world = World::new(scheme);
     for _ in 0..3 {
@@ -36,7 +36,7 @@ fn by_remote(scheme: &str, rounds: usize) -> Vec<Row> {
     let pair = || {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            // Always in this order: git is given the change that the wake made.
+            // Always in this order, since git gets the change that the wake made.
             ours.push(super::measure::milliseconds(world.wake()));
             theirs.push(super::measure::milliseconds(world.git()));
         }
@@ -60,9 +60,9 @@ struct World {
     claude: FakeClaude,
     env: TestEnv,
     remote: PathBuf,
-    /// The database, held open as a bot does: without one no message comes.
+    /// The database, held open as a bot does, since only a running bot receives messages.
     _open: Connection,
-    /// A clone of the brain as it began, with a remote of its own.
+    /// A clone of the initial brain, with a remote of its own.
     clone: PathBuf,
 }
 
@@ -87,7 +87,7 @@ impl World {
         self.claude.expect(Reply::text("Something with the lentils: they are on the shelf since May."));
     }
 
-    /// A wake for one message: how long it took.
+    /// Runs a wake for one message and returns its time.
     fn wake(&self) -> Duration {
         self.queue();
         let time = timed(|| drop(self.env.wake(&["--once"]).ok()));
@@ -107,7 +107,7 @@ impl World {
         assert_eq!(self.env.git_in(&self.remote, &["rev-parse", "main"]), self.env.git(&["rev-parse", "HEAD"]));
     }
 
-    /// The same change, by git: how long fetching, committing and pushing it took.
+    /// Makes the same change with git and returns the time for fetching, committing and pushing.
     fn git(&self) -> Duration {
         let patch = self.env.path("change.patch");
         let diff =
@@ -132,7 +132,7 @@ impl World {
         })
     }
 
-    /// While the remote holds the push back, the answer is at Telegram already.
+    /// Checks that the answer reaches Telegram while the remote still holds the push back.
     fn check_that_the_answer_comes_first(&self) {
         let (began, go) = (self.env.path("push-began"), self.env.path("push-may-go"));
         let hook = self.remote.join("hooks/pre-receive");

@@ -1,5 +1,5 @@
-//! What a cycle's tool definitions cost at the beginning of each of its requests, offered by what was said against all of them, for
-//! messages that people write. Counted in bytes, which are exact; as tokens they are an estimate (see docs/BENCHMARKS.md).
+//! The tool definitions at the beginning of each request of a cycle: the selection for a message against all of them, for messages that
+//! people write. Bytes are exact; tokens are an estimate (see docs/BENCHMARKS.md).
 
 use serde_json::json;
 
@@ -12,11 +12,11 @@ use super::{
     table::{Bound, Row},
 };
 
-/// Bytes of English and JSON that a token stands for, roughly: Claude's own tokenizer isn't public.
+/// Approximate bytes of English and JSON for one token; Claude's own tokenizer isn't public.
 const BYTES_PER_TOKEN: f64 = 4.0;
-/// Two servers of the size that common ones have.
+/// Two servers of a common size.
 const SERVERS: [(&str, usize); 2] = [("notes", 14), ("calendar", 8)];
-/// What people write; the names of the figure without servers, and with them.
+/// Messages of people, with the names of the figure without servers and with them.
 const SAID: [(&str, &str, &str); 4] = [
     ("tools: a plain note", "the same beside 2 MCP servers", "remember that the wifi code is 1234"),
     ("tools: a reminder", "the same beside 2 MCP servers", "remind me to call Anna tomorrow at 9"),
@@ -27,7 +27,7 @@ const SAID: [(&str, &str, &str); 4] = [
 pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
     let (alone, beside) = (Registry::thinking(), Registry::thinking().with(of_servers()));
     let rows = SAID.iter().flat_map(|(figure, with_servers, said)| {
-        // As a cycle puts it: why it is due, then what was said.
+        // As in a cycle: the reason, followed by the message.
         let words = format!("1 message in chat 4242\n{said}");
         [row(figure, &alone, &words), row(with_servers, &beside, &words)]
     });
@@ -52,7 +52,7 @@ fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
     }
 }
 
-/// Tools with two arguments each and two sentences on what they do.
+/// Tools with two arguments each and a description of two sentences.
 fn of_servers() -> Vec<Tool> {
     let tool = |server: &str, n: usize| {
         Tool::foreign(Foreign {

@@ -1,7 +1,7 @@
-//! The peak memory of a program that lives for milliseconds.
+//! Measures the peak memory of a program that lives for milliseconds.
 //!
-//! The system counts it for children that were waited for, and a child begins with what its parent had. So the benchmark
-//! starts itself once more, small as it is then, and that copy starts the program and reads the count.
+//! The system counts it for children that were waited for, and a child starts with its parent's memory. The benchmark therefore starts
+//! a small copy of itself, which starts the program and reads the count.
 
 use std::process::{ExitCode, Stdio};
 
@@ -23,7 +23,7 @@ pub(crate) fn peak_mb(env: &TestEnv, program: &str, args: &[&str]) -> f64 {
     ran.stdout.trim().parse::<f64>().unwrap() / 1e6
 }
 
-/// The copy: runs the program, prints the bytes, and fails as it does.
+/// The copy's task: runs the program, prints the bytes, and fails if the program fails.
 pub(crate) fn run(command: &[String]) -> ExitCode {
     let Some((program, args)) = command.split_first() else {
         return ExitCode::from(2);

@@ -1,5 +1,5 @@
-//! Searching 100,000 entries: built by words, asked in a process that stays and by a whole command, with and without vectors;
-//! beside SQLite's own full-text search of the same entries.
+//! Measures searching 100,000 entries: indexing by words, a query in a running process and as a whole command, with and without
+//! vectors. The yardstick is SQLite's own full-text search of the same entries.
 
 use rusqlite::Connection;
 use std::{fmt::Write as _, path::Path};
@@ -19,7 +19,7 @@ const DIMS: usize = 384;
 const HITS: usize = 10;
 const PLAIN: &str = "SQLite's FTS5, BM25";
 const MODEL: &str = "of the benchmark";
-/// Different words, the common ones far more common than the others, as in any language.
+/// Different words; the common ones are far more frequent, as in any language.
 const VOCABULARY: usize = 30_000;
 const SPEAKERS: [&str; 6] = ["Caroline", "Melanie", "Anna", "Bob", "Eve", "Novak"];
 
@@ -67,12 +67,12 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     }
     for _ in 0..rounds {
         let (asked, vector) = (question(&mut dice), dice.vector());
-        // As a whole command has it, but for its start: nothing is in memory.
+        // As in a whole command without its start: nothing is in memory.
         cold.push(milliseconds(timed(|| {
             assert!(search(&mut Index::open(&path).unwrap(), &asked, Some(&vector)) <= HITS);
         })));
     }
-    // One question after the other, and nothing else between: a process that is asked and asked again.
+    // One question after the other without a pause, as in a process that is asked repeatedly.
     let mut warm = Vec::new();
     for _ in 0..4 * rounds {
         let (asked, vector) = (question(&mut dice), dice.vector());
@@ -95,7 +95,7 @@ fn search(index: &mut Index, text: &str, vector: Option<&[f32]>) -> usize {
     index.search(&SearchQuery { text, limit: HITS, vector, ..SearchQuery::default() }).unwrap().len()
 }
 
-/// What somebody would otherwise search with: the entries in FTS5, a question's words, the best by BM25.
+/// The obvious alternative: the entries in FTS5, a question's words, the best by BM25.
 struct PlainSearch(Connection);
 
 impl PlainSearch {
@@ -140,7 +140,7 @@ fn question(dice: &mut Dice) -> String {
     format!("What did {} say of {}?", SPEAKERS[dice.below(SPEAKERS.len())], words.join(" "))
 }
 
-/// The same numbers at each run.
+/// Random numbers, the same at each run.
 struct Dice(u64);
 
 impl Dice {
@@ -155,7 +155,7 @@ impl Dice {
         (self.next() % n as u64) as usize
     }
 
-    /// The n-th most common word is about n times as rare as the commonest.
+    /// A random word; the n-th most common one is about n times as rare as the commonest.
     fn word(&mut self) -> String {
         let share = (self.next() % 1_000_000) as f64 / 1e6;
         let rank = (VOCABULARY as f64).powf(share) as usize;

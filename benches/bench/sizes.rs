@@ -1,4 +1,4 @@
-//! How large the programs are on disk, stripped.
+//! Measures the size of the programs on disk, stripped.
 
 use super::table::{Bound, Row};
 

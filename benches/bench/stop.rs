@@ -1,5 +1,4 @@
-//! `/stop` while a wake runs one tool call after the other: from the update to the beginning of the last call that still runs, as the
-//! journal shows it.
+//! Measures `/stop` while a wake makes one tool call after the other: from the update to the start of the last call, by the journal.
 
 use std::{
     thread,
@@ -19,12 +18,12 @@ use super::{
 };
 
 const BOT: &str = env!("CARGO_BIN_EXE_bot");
-/// Calls of one turn: far more than run until the order is heard.
+/// Calls of one turn: far more than can run before the order arrives.
 const CALLS: i64 = 2_000;
-/// How often the journal is looked at, and for how long after the wake has let go.
+/// The interval between looks at the journal, and their duration after the wake has stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 const LOOK_ON: Duration = Duration::from_secs(1);
-/// No call begins later, in milliseconds.
+/// The latest time at which a call may start, in milliseconds.
 const NO_CALL_AFTER_MS: f64 = 500.0;
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
@@ -32,7 +31,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     vec![Row::alone("/stop, until the last tool call begins", "ms", measured, Bound::Max(NO_CALL_AFTER_MS))]
 }
 
-/// Milliseconds from `/stop` to the last call; or why nothing was measured.
+/// Milliseconds from `/stop` to the last call, or the reason why nothing was measured.
 fn last_call() -> Result<f64, String> {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let mut env = TestEnv::with_telegram(&telegram);

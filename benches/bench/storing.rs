@@ -1,5 +1,5 @@
-//! Storing what Telegram hands over: full batches of 100 updates, one transaction each. The yardstick is the least that
-//! SQLite could do: the same bytes in a table of two columns, no index, the same durability.
+//! Measures storing updates from Telegram: full batches of 100, one transaction each. The yardstick is SQLite's minimum: the same bytes
+//! in a table of two columns, no index, the same durability.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
     table::{Bound, Row},
 };
 
-/// Updates that Telegram gives at once, at most.
+/// Telegram's maximum of updates in one answer.
 const BATCH: usize = 100;
 /// Batches that one round stores.
 const BATCHES: usize = 10;
@@ -39,13 +39,13 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
         unit: "messages/s",
         measured: Ok(rate(&pair.ours)),
         compared: Some(("two bare columns".to_owned(), rate(&pair.theirs))),
-        // Of times, as everywhere: above 1 is slower.
+        // The ratio is of times, as everywhere: above 1 is slower.
         ratios: Some(pair.ratios),
         bound: Bound::AtLeast(10_000.0),
     }]
 }
 
-/// What the bot makes of a batch of private messages.
+/// The bot's reading of a batch of private messages.
 fn batch(next: &mut i64) -> Vec<NewIncoming> {
     (0..BATCH)
         .map(|_| {

@@ -1,8 +1,8 @@
-//! The table that a run ends with.
+//! The table at the end of a run.
 
 use super::measure::{Pair, Spread};
 
-/// What must hold of a figure.
+/// The requirement on a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bound {
     /// The median ratio is at most this.
@@ -11,16 +11,16 @@ pub(crate) enum Bound {
     Max(f64),
     /// The median is at least this.
     AtLeast(f64),
-    /// It is only told.
+    /// Only reported.
     None,
 }
 
-/// Whether it does.
+/// The result for a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Kept,
     Missed,
-    /// There was nothing to hold against a bound.
+    /// There was nothing to compare with a bound.
     Open,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Two things that took turns, in milliseconds.
+    /// A row for two things that took turns, in milliseconds.
     pub(crate) fn pair(figure: &'static str, yardstick: impl Into<String>, pair: Pair, bound: Bound) -> Self {
         Self {
             figure,
@@ -49,7 +49,7 @@ impl Row {
         }
     }
 
-    /// One value by itself, or why there is none.
+    /// A row for one value by itself, or the reason for its absence.
     pub(crate) fn alone(
         figure: &'static str,
         unit: &'static str,
@@ -99,7 +99,7 @@ impl Row {
     }
 }
 
-/// The rows as a Markdown table whose columns line up.
+/// The rows as a Markdown table with aligned columns.
 pub(crate) fn render(rows: &[Row]) -> String {
     let head = ["figure", "measured", "compared with", "ratio", "bound", "ok?"].map(str::to_owned);
     let lines: Vec<[String; 6]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
@@ -135,7 +135,7 @@ fn show(spread: &Spread, unit: &str) -> String {
     format!("{min} / {median} / {max} {unit}")
 }
 
-/// Three digits or more, thousands set apart.
+/// Formats a number with at least three digits and grouped thousands.
 fn number(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 | 1000.0.. => 0,

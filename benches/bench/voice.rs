@@ -1,10 +1,10 @@
-//! Writing down 11 seconds of human speech with tiny.en on two threads: what our code adds to whisper.cpp's own work, and how much sooner
-//! it is there than by whisper.cpp as it comes (`benches/plain-whisper`, a program of its own, since a build has its options). All
-//! hold the model in memory already.
+//! Transcribes 11 seconds of human speech with tiny.en on two threads. Measures the overhead of our code over whisper.cpp's own work,
+//! and the gain over whisper.cpp with its defaults (`benches/plain-whisper`, a program of its own, since options are per build). All of
+//! them hold the model in memory already.
 
 use super::{support::speech, table::Row};
 
-/// Told where the model or the recording isn't there.
+/// Reported if the model or the recording is missing.
 const FIGURE: &str = "speech: 11 s voice note";
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
@@ -82,7 +82,7 @@ mod with_voice {
         rows
     }
 
-    /// whisper.cpp as it comes, in a process that holds the model.
+    /// whisper.cpp with its defaults, in a process that holds the model.
     struct Plain {
         child: Child,
         answers: BufReader<ChildStdout>,
@@ -90,7 +90,7 @@ mod with_voice {
     }
 
     impl Plain {
-        /// Starts the program that `PLAIN_WHISPER` names; or says why not.
+        /// Starts the program that `PLAIN_WHISPER` names, or returns the reason why not.
         #[expect(clippy::disallowed_methods, reason = "a program of the benchmark's own")]
         fn start(model: &Path, samples: &[f32]) -> Result<Self, String> {
             let program =
@@ -110,7 +110,7 @@ mod with_voice {
             Ok(Self { child, answers, said: String::new() })
         }
 
-        /// One call; it says how long it took.
+        /// Makes one call and returns the time that the program reports.
         fn call(&mut self) -> Duration {
             writeln!(self.child.stdin.as_mut().unwrap()).unwrap();
             let mut answer = String::new();
@@ -123,13 +123,13 @@ mod with_voice {
 
     impl Drop for Plain {
         fn drop(&mut self) {
-            // At the end of its input it ends.
+            // The program ends at the end of its input.
             drop(self.child.stdin.take());
             self.child.wait().ok();
         }
     }
 
-    /// The library's own call with the same parameters, on samples that are there.
+    /// The library's own call with the same parameters, on decoded samples.
     fn call(context: &WhisperContext, samples: &[f32]) {
         let mut params = FullParams::new(SamplingStrategy::Greedy { best_of: 1 });
         params.set_n_threads(THREADS as i32);

@@ -1,37 +1,37 @@
-//! The hand-written banks as values. Their form is told in `worlds/README.md`.
+//! The hand-written banks as values. `worlds/README.md` describes their form.
 
 use std::collections::BTreeMap;
 
-/// What one world is made of.
+/// The material of one world.
 pub(crate) struct Bank {
     pub(crate) name: &'static str,
     pub(crate) people: Vec<String>,
-    /// Who is talked about; the people themselves where nobody is named.
+    /// The people who are talked about; `people` if the file names nobody.
     pub(crate) others: Vec<String>,
     /// As `YYYY-MM-DD`.
     pub(crate) start: String,
     pub(crate) days: u64,
-    /// How often the assistant answers in the main chat, of 1.
+    /// The share of messages in the main chat that the assistant answers, from 0 to 1.
     pub(crate) answers: f64,
     pub(crate) scenes: Vec<Scene>,
     pub(crate) chatter: Chatter,
 }
 
-/// One kind of happening, in several wordings, with what may be asked about it.
+/// One kind of event, in several wordings, with its possible questions.
 #[derive(Default)]
 pub(crate) struct Scene {
     pub(crate) name: String,
     pub(crate) slots: Vec<(String, Vec<Value>)>,
-    /// What is said first.
+    /// The first mention.
     pub(crate) first: Vec<String>,
-    /// What is said later, about the same: an update, or the other half of what a question needs.
+    /// A later mention of the same: an update, or the other half of an answer.
     pub(crate) later: Vec<String>,
     pub(crate) questions: Vec<Ask>,
-    /// Of the same words and no answer.
+    /// Sentences with the same words but no answer.
     pub(crate) near: Vec<String>,
 }
 
-/// A value as it is said, and as somebody else would put it.
+/// A value as said, and in other words.
 #[derive(Clone)]
 pub(crate) struct Value {
     pub(crate) said: String,
@@ -41,12 +41,12 @@ pub(crate) struct Value {
 #[derive(Clone)]
 pub(crate) struct Ask {
     pub(crate) style: String,
-    /// Whether the first part, the later one, or both hold the answer.
+    /// Parts that hold the answer: the first, the later one, or both.
     pub(crate) parts: (bool, bool),
     pub(crate) text: String,
 }
 
-/// Sayings without consequence, and what is put into them.
+/// Sentences without importance, and the values for their slots.
 #[derive(Default, Clone)]
 pub(crate) struct Chatter {
     pub(crate) lines: Vec<String>,
@@ -116,7 +116,7 @@ fn add(scene: &mut Scene, mark: &str, rest: &str) {
     }
 }
 
-/// `what is said ## style: question ## style: question`
+/// Reads `first mention ## style: question ## style: question`.
 fn fact(name: String, line: &str) -> Scene {
     let mut parts = line.split(" ## ");
     let first = vec![parts.next().unwrap().to_owned()];

@@ -1,4 +1,4 @@
-//! Chance from a seed: the same on every machine and with every release of every crate.
+//! Seeded random numbers: the same on every machine and with every release of every crate.
 
 /// SplitMix64.
 pub(crate) struct Draw(u64);
@@ -16,12 +16,12 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// Below `end`, which is at least 1.
+    /// A number below `end`, which is at least 1.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.bits() % u64::try_from(end).unwrap()).unwrap()
     }
 
-    /// Whether something happens that happens `share` of the time.
+    /// Returns true with the probability `share`.
     pub(crate) fn happens(&mut self, share: f64) -> bool {
         (self.bits() >> 11) as f64 / ((1_u64 << 53) as f64) < share
     }

@@ -1,4 +1,5 @@
-//! How well questions are answered, by the product and by what it is held against; and the weights, learned and tested apart.
+//! Evaluates the answers to questions, by the product and by its yardsticks, and learns the weights. Each world is tested with weights
+//! from the others.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use super::{
     worlds::{Question, World, worlds},
 };
 
-/// The name that vectors are kept under.
+/// The name that vectors are stored under.
 const MODEL: &str = "all-MiniLM-L6-v2";
 const DIMS: usize = 384;
 /// Texts that are embedded at once.
@@ -32,7 +33,7 @@ const DENSE: usize = 1;
 const KEYWORDS: usize = 2;
 const HYBRID: usize = 3;
 
-/// A question and how each way did.
+/// A question with the score of each way.
 pub(crate) struct Outcome<'a> {
     pub(crate) world: &'static str,
     pub(crate) question: &'a Question,
@@ -48,7 +49,7 @@ struct Asked {
     answers: Vec<Vec<usize>>,
 }
 
-/// Returns whether what is aimed at was reached.
+/// Evaluates everything and returns whether the aims were reached.
 pub(crate) fn run(orders: &Orders) -> bool {
     let worlds = worlds(orders.seed);
     let mut vectors = Vectors::open(&orders.files.join(format!("{MODEL}.vectors")), DIMS);
@@ -164,14 +165,14 @@ fn case(found: &[Recalled], answers: &[Vec<usize>]) -> Case {
     }
 }
 
-/// Features that are ever there: without vectors, some never are.
+/// The features that occur at all: without vectors, some never do.
 fn used(asked: &[Asked]) -> Vec<bool> {
     (0..weights::COUNT)
         .map(|at| asked.iter().any(|asked| asked.case.features.iter().any(|features| features[at] != 0.0)))
         .collect()
 }
 
-/// Ranks each world's candidates by what was learned on the others.
+/// Ranks each world's candidates by weights that were learned on the others.
 fn cross_validate(asked: &[Asked], way: usize, worlds: usize, outcomes: &mut [Outcome<'_>]) {
     let used = used(asked);
     for tested in 0..worlds {
@@ -199,7 +200,7 @@ fn scaled(weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|weight| weight / most).collect()
 }
 
-/// The ways that others go, and ours, in `WAYS`.
+/// The yardsticks and our own ways, as positions in `WAYS`.
 pub(crate) const PLAIN: [usize; 2] = [BM25, DENSE];
 pub(crate) const OURS: usize = HYBRID;
 pub(crate) const OURS_BY_WORDS: usize = KEYWORDS;

@@ -1,4 +1,4 @@
-//! A world as a workspace holds it: documents in the work tree, messages in the database; and the index of both.
+//! A world in the form of a workspace: documents in the work tree, messages in the database, and the index of both.
 
 use rusqlite::Connection;
 use std::{collections::BTreeMap, path::Path};
@@ -9,7 +9,7 @@ use reveille_store::Store;
 
 use super::worlds::{Evidence, World};
 
-/// A chunk as the index keeps it: what the plain methods search, too.
+/// A chunk of the index, which the plain methods search too.
 pub(crate) struct Piece {
     pub(crate) path: String,
     pub(crate) text: String,
@@ -47,14 +47,14 @@ pub(crate) fn fill(worlds: &[&World], workspace: &Path) -> Filled {
     Filled { index, pieces, turns }
 }
 
-/// Brings the index up to date; how many entries were written.
+/// Brings the index up to date and returns the number of entries written.
 pub(crate) fn refresh(index: &mut Index, workspace: &Path) -> usize {
     let store = Store::open(&workspace.join("messages.db")).unwrap();
     let sources = Sources { brain: &workspace.join("brain"), store: Some(&store), zone: Tz::UTC };
     index.refresh(&sources, None).unwrap().added
 }
 
-/// The rows of a world's turns, as they are once they were answered; and the path of each.
+/// Stores the rows of a world's turns as after their answers, and returns the path of each.
 pub(crate) fn store(world: &World, database: &Path) -> Vec<String> {
     drop(Store::open(database).unwrap());
     let mut conn = Connection::open(database).unwrap();
@@ -102,7 +102,7 @@ fn pieces(index: &mut Index, file: &Path) -> Vec<Piece> {
     rows.unwrap().map(Result::unwrap).collect()
 }
 
-/// Whether a hit is an answer's place.
+/// Tells whether a hit is an answer's place.
 pub(crate) fn holds(filled: &Filled, evidence: &Evidence, path: &str, text: &str) -> bool {
     match evidence {
         Evidence::Turn(at) => filled.turns[*at] == path,

@@ -1,10 +1,10 @@
-//! How well the memory is searched: `scripts/bench-memory`. How fast is a figure of `scripts/bench`.
+//! Measures the quality of memory search: `scripts/bench-memory`. Its speed is a figure of `scripts/bench`.
 //!
-//! Worlds of dialogue and notes are made from hand-written banks and a seed ([`worlds`]) and kept as a workspace keeps them. The
-//! library's own call indexes and searches them, beside plain BM25 and plain vectors over the same pieces. Weights that are tested
-//! on one world were learned on the others. The weights in the source are learned on all.
+//! Worlds of dialogue and notes are made from hand-written banks and a seed ([`worlds`]) and stored like a workspace. The library's own
+//! call indexes and searches them, beside plain BM25 and plain vectors over the same pieces. Each world is tested with weights that
+//! were learned on the others. The weights in the source are learned on all.
 
-// `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
+// All of this is test code; the explicit `cfg(test)` tells clippy so.
 #[cfg(test)]
 mod bank;
 #[cfg(test)]
@@ -32,21 +32,21 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
 const USAGE: &str = "Usage: scripts/bench-memory [--help] [--seed N] [--write | --show WORLD]\n";
 
-/// What is to be done.
+/// The task from the command line.
 struct Orders {
     seed: u64,
-    /// The weights in the source are replaced.
+    /// Replaces the weights in the source.
     writes: bool,
-    /// A world is printed instead.
+    /// Prints this world instead.
     show: Option<String>,
-    /// The sentence encoder's folder, and where vectors are kept.
+    /// The sentence encoder's folder, and the folder for vectors.
     encoder: Option<PathBuf>,
     files: PathBuf,
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // Cargo says --bench when it runs benchmarks, and nothing when it runs all targets as tests.
+    // Cargo passes --bench for benchmarks, and no argument when it runs all targets as tests.
     if !arguments.iter().any(|argument| argument == "--bench") {
         print("The benchmark runs with `scripts/bench-memory`.\n");
         return ExitCode::SUCCESS;
@@ -88,7 +88,7 @@ fn print(text: &str) {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
 }
 
-/// For people, while they wait; stdout is the tables.
+/// Prints progress for people; stdout is the tables.
 fn say(text: &str) {
     writeln!(std::io::stderr(), "{text}").ok();
 }

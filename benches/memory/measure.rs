@@ -1,4 +1,4 @@
-//! How good a ranking is, and whether one is better than another by more than chance.
+//! Scores a ranking, and compares two of them beyond chance.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const RESAMPLES: usize = 10_000;
 /// recall@5, @10, @20, and the reciprocal rank of the first answer.
 pub(crate) type Score = [f64; 4];
 
-/// `answers`: for each place of an answer, the ranks (from 0) of the hits that hold it.
+/// Scores a ranking. `answers`: for each place of an answer, the ranks (from 0) of the hits that hold it.
 pub(crate) fn score(answers: &[Vec<usize>]) -> Score {
     let mut score = [0.0; 4];
     for (at, within) in WITHIN.iter().enumerate() {
@@ -30,7 +30,7 @@ pub(crate) fn mean(scores: &[Score]) -> Score {
     mean
 }
 
-/// The mean difference, and between what it lies for 95 of 100 resamples.
+/// The mean difference and its 95 % interval over the resamples.
 pub(crate) struct Difference {
     pub(crate) mean: f64,
     pub(crate) low: f64,

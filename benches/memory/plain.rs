@@ -1,13 +1,13 @@
-//! What a search is held against: BM25 as FTS5 comes, with the porter stemmer, and the cosine of exact vectors. Over the same pieces.
+//! The yardsticks over the same pieces: BM25 as FTS5 has it, with the porter stemmer, and the cosine of exact vectors.
 
 use rusqlite::Connection;
 
 use super::fill::Piece;
 
-/// Hits that are looked at.
+/// Hits that are considered.
 pub(crate) const DEPTH: usize = 100;
 
-/// BM25 over the pieces' texts, with who speaks or the heading before them, as what is embedded has it.
+/// BM25 over the pieces' texts, each after its speaker or heading, as in the embedded text.
 pub(crate) struct Bm25(Connection);
 
 impl Bm25 {
@@ -25,7 +25,7 @@ impl Bm25 {
         Self(conn)
     }
 
-    /// Any of the question's words.
+    /// Finds pieces with any of the question's words.
     pub(crate) fn search(&self, question: &str) -> Vec<usize> {
         let words: Vec<String> = question
             .split(|c: char| !c.is_alphanumeric())
@@ -39,7 +39,7 @@ impl Bm25 {
     }
 }
 
-/// The nearest by cosine; the vectors have length 1.
+/// The nearest vectors by cosine; all vectors have length 1.
 pub(crate) fn nearest(vectors: &[&[f32]], question: &[f32]) -> Vec<usize> {
     let mut all: Vec<(f32, usize)> = vectors
         .iter()

@@ -1,4 +1,4 @@
-//! Tables for people: Markdown, as docs/BENCHMARKS.md has them. And the weights, as the source has them.
+//! Tables for people in Markdown, as in docs/BENCHMARKS.md, and the weights as in the source.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use super::{
     worlds::{Evidence, STYLES, World},
 };
 
-/// Where the weights stand.
+/// The source file of the weights.
 const WEIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/index/src/weights.rs");
-/// In no style may the hybrid be worse than the better plain way by more.
+/// The largest deficit of the hybrid in any style, against the better plain way.
 const MAX_WORSE: f64 = 0.02;
 
 pub(crate) fn print(worlds: &[World], outcomes: &[Outcome<'_>]) {
@@ -97,7 +97,7 @@ fn points(difference: &Difference) -> String {
     format!("{:+.1} ({:+.1} to {:+.1})", mean * 100.0, low * 100.0, high * 100.0)
 }
 
-/// Whether the hybrid beats both plain ways on average and is in no style much worse than the better of them.
+/// Tells whether the hybrid beats both plain ways on average, and stays within `MAX_WORSE` of the better one in every style.
 pub(crate) fn is_reached(outcomes: &[Outcome<'_>]) -> bool {
     let all: Vec<&Outcome<'_>> = outcomes.iter().collect();
     let mut is_reached = true;
@@ -122,7 +122,7 @@ pub(crate) fn is_reached(outcomes: &[Outcome<'_>]) -> bool {
     is_reached
 }
 
-/// The weights beside the features' names.
+/// Prints the weights beside the features' names.
 pub(crate) fn weights(learned: &[Vec<f64>; 2]) {
     let mut text = "Weights, learned on all worlds:\n\n".to_owned();
     row(&mut text, &["feature", "keywords", "hybrid"].map(str::to_owned));
@@ -152,7 +152,7 @@ pub(crate) fn write(learned: &[Vec<f64>; 2]) {
     say(&format!("{WEIGHTS} is written"));
 }
 
-/// A world as text, to be read by people: every turn, document and question.
+/// A world as text for people: every turn, document and question.
 pub(crate) fn whole(world: &World) -> String {
     let mut text = String::new();
     for (at, turn) in world.turns.iter().enumerate() {

@@ -1,24 +1,24 @@
-//! The ranker's weights: a linear score whose softmax over a question's candidates is to fall on the answers. Full-batch Adam, no chance,
-//! pulled towards zero.
+//! Learns the ranker's weights: a linear score whose softmax over a question's candidates should fall on the answers. Full-batch Adam
+//! without randomness, with weights pulled towards zero.
 
 use reveille_index::weights::FEATURES;
 
-/// Steps of the descent, their size, and the pull.
+/// The number of descent steps, their size, and the pull.
 const STEPS: i32 = 250;
 const RATE: f64 = 0.1;
 const PULL: f64 = 0.003;
 
-/// The features that may speak against a candidate. All others were made to speak for it: where they seem not to, that is chance, or
-/// the set's own.
+/// The features that may count against a candidate. All others were designed to count for one; a negative weight would be chance, or a
+/// trait of this set.
 const SPEAKS_AGAINST: [&str; 2] = ["trigram", "asks"];
 
-/// One question's candidates: features of each, and whether it holds an answer.
+/// One question's candidates: the features of each, and whether it holds an answer.
 pub(crate) struct Case {
     pub(crate) features: Vec<Vec<f64>>,
     pub(crate) is_answer: Vec<bool>,
 }
 
-/// Weights learned from cases. A feature that isn't `used` weighs nothing.
+/// Weights learned from cases. A feature that isn't `used` gets the weight 0.
 pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
     let may_speak_against: Vec<bool> = FEATURES.iter().map(|name| SPEAKS_AGAINST.contains(name)).collect();
     let count = used.len();
@@ -50,7 +50,7 @@ pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
     weights
 }
 
-/// How much more of the softmax each candidate has than it should: answers share what is to be theirs, half of it evenly.
+/// The excess of each candidate's softmax share over its due share. The answers share all of it, half of it evenly.
 fn force(case: &Case, weights: &[f64]) -> Vec<f64> {
     let scores: Vec<f64> = case.features.iter().map(|features| dot(features, weights)).collect();
     let best = scores.iter().copied().fold(f64::MIN, f64::max);

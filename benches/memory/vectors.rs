@@ -1,11 +1,11 @@
-//! Sentence embeddings of texts, kept in a file between runs: making them takes minutes.
+//! Sentence embeddings of texts, kept in a file between runs, since making them takes minutes.
 
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
 };
 
-/// The vectors that are known, by text.
+/// The known vectors, by text.
 pub(crate) struct Vectors {
     file: PathBuf,
     dims: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Vectors {
 }
 
 impl Vectors {
-    /// Reads what an earlier run kept.
+    /// Reads the vectors of earlier runs.
     pub(crate) fn open(file: &Path, dims: usize) -> Self {
         let bytes = std::fs::read(file).unwrap_or_default();
         let known = bytes
@@ -32,7 +32,7 @@ impl Vectors {
         self.known.get(&key(text)).unwrap_or_else(|| panic!("no vector of {text:?}"))
     }
 
-    /// Which of the texts have none yet.
+    /// The texts that have no vector yet.
     pub(crate) fn missing(&self, texts: &[String]) -> Vec<String> {
         let mut missing: Vec<String> =
             texts.iter().filter(|text| !self.known.contains_key(&key(text))).cloned().collect();
@@ -41,7 +41,7 @@ impl Vectors {
         missing
     }
 
-    /// Keeps vectors, here and in the file.
+    /// Adds vectors, in memory and in the file.
     pub(crate) fn add(&mut self, texts: &[String], vectors: Vec<Vec<f32>>) {
         use std::io::Write as _;
         let mut record = Vec::new();

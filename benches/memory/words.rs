@@ -1,4 +1,4 @@
-//! How people type: fillers before and after, letters swapped, capitals left out; and how they name a day.
+//! People's typing (fillers before and after, swapped letters, missing capitals) and their names for a day.
 
 use chrono::{Datelike as _, Days, NaiveDate};
 
@@ -37,7 +37,7 @@ const AFTER: [&str; 14] = [
     " How are things with you?",
 ];
 
-/// What is said, as it is typed.
+/// A statement as people type it.
 pub(crate) fn typed(text: &str, draw: &mut Draw) -> String {
     let mut text = text.to_owned();
     if draw.happens(0.2) && text.len() > 30 {
@@ -49,13 +49,13 @@ pub(crate) fn typed(text: &str, draw: &mut Draw) -> String {
     if draw.happens(0.06) { slip(&text, draw) } else { text }
 }
 
-/// A question as somebody types it into a search.
+/// A question as people type it into a search.
 pub(crate) fn asked(text: &str, draw: &mut Draw) -> String {
     let text = if draw.happens(0.04) { slip(text, draw) } else { text.to_owned() };
     if draw.happens(0.15) { text.to_lowercase().trim_end_matches(['?', '.']).to_owned() } else { text }
 }
 
-/// Two letters within a long word change places.
+/// Swaps two letters within a long word.
 fn slip(text: &str, draw: &mut Draw) -> String {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     let long: Vec<usize> = words
@@ -72,7 +72,7 @@ fn slip(text: &str, draw: &mut Draw) -> String {
     words.join(" ")
 }
 
-/// A way to name a time that a day lies in, and the first and last day that it means.
+/// Names a time that contains a day, with the first and last day of its meaning.
 pub(crate) fn time_named(day: NaiveDate, draw: &mut Draw) -> (String, NaiveDate, NaiveDate) {
     let (month, year) = (MONTHS[day.month0() as usize], day.year());
     let first = day.with_day(1).unwrap();

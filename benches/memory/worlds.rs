@@ -1,4 +1,4 @@
-//! Worlds made from the banks and a seed: what was said and noted, and questions with the places of their answers.
+//! Makes worlds from the banks and a seed: statements, notes, and questions with the places of their answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use super::{
 
 /// The seed of the set whose figures are published.
 pub(crate) const SEED: u64 = 17;
-/// Turns of one world, at least.
+/// The minimum number of turns in one world.
 const TURNS: usize = 2_700;
-/// How often a scene happens, to different people; and how often again to one of them.
+/// The occurrences of a scene with different people, and the repeated ones with some of them.
 const HAPPENINGS: usize = 7;
 const AGAIN: usize = 3;
-/// How often a question remembers a word as it was said, instead of putting it in other words.
+/// The share of questions that repeat a word as it was said, instead of other words.
 const REMEMBERED: f64 = 0.7;
-/// Lines of the log that tell nothing, for each world.
+/// Uninformative lines of the log, for each world.
 const NOTES: usize = 260;
-/// Days that the log holds itself; older ones stand in the archive.
+/// Days that stay in the log itself; older ones are in the archive.
 const LOG_DAYS: u64 = 60;
 const GROUP: i64 = -1_000_017;
 
-/// The styles of questions, each with how many are asked in one wording, at most.
+/// The styles of questions, each with its maximum of questions in one wording.
 pub(crate) const STYLES: [&str; 6] = ["exact", "paraphrase", "time", "person", "multi", "negation"];
 const ASKED_EACH: [(&str, usize); STYLES.len()] =
     [("exact", 2), ("paraphrase", 3), ("time", 4), ("person", 4), ("multi", 5), ("negation", 4)];
@@ -36,14 +36,14 @@ pub(crate) struct World {
     /// Path below the workspace, and text.
     pub(crate) documents: BTreeMap<String, String>,
     pub(crate) questions: Vec<Question>,
-    /// The day on which it is asked: the last one.
+    /// The last day, on which the questions are asked.
     pub(crate) asked_on: NaiveDate,
 }
 
 /// One message, in the order of time.
 pub(crate) struct Turn {
     pub(crate) chat: i64,
-    /// None: the assistant.
+    /// `None` for the assistant.
     pub(crate) speaker: Option<String>,
     pub(crate) text: String,
     pub(crate) at: NaiveDateTime,
@@ -53,11 +53,11 @@ pub(crate) struct Question {
     pub(crate) style: &'static str,
     pub(crate) text: String,
     pub(crate) evidence: Vec<Evidence>,
-    /// The scene that it is about: questions of one scene are alike.
+    /// The scene of the question; questions of one scene are alike.
     pub(crate) scene: String,
 }
 
-/// Where an answer stands.
+/// The place of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
     /// A place in `World::turns`.
@@ -70,7 +70,7 @@ pub(crate) fn worlds(seed: u64) -> Vec<World> {
     banks().iter().enumerate().map(|(at, bank)| Maker::new(bank, seed.wrapping_mul(1_000) + at as u64).make()).collect()
 }
 
-/// A scene that happened.
+/// An occurrence of a scene.
 struct Happening<'a> {
     scene: &'a Scene,
     person: String,
@@ -81,7 +81,7 @@ struct Happening<'a> {
     evidence: [Option<Place>; 2],
 }
 
-/// Where a part of a scene went: which of its block's turns holds the answer, or which line of a document.
+/// The place of a scene's part: its block, or a line of a document.
 #[derive(Clone)]
 enum Place {
     Block(usize),
@@ -93,7 +93,7 @@ struct Block {
     day: NaiveDate,
     chat: i64,
     turns: Vec<(Option<String>, String)>,
-    /// Which of them holds an answer.
+    /// The turn that holds an answer.
     answer: Option<usize>,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Maker<'a> {
         self.start + Days::new(from + self.draw.below(usize::try_from(to - from).unwrap()) as u64)
     }
 
-    /// Who and what, when: to different people first, then again to some of them, long after.
+    /// Draws people, values and days: different people first, then some of them again, long after.
     fn happen(&mut self, scene: &'a Scene) -> Vec<Happening<'a>> {
         let is_once = scene.slots.is_empty();
         let (mut people, mut others) = (self.bank.people.clone(), self.bank.others.clone());
@@ -214,7 +214,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// A small dialogue: `Q: a question // P: an answer`. A star marks the answer where it isn't the last turn.
+    /// Adds a small dialogue: `Q: a question // P: an answer`. A star marks the answer if it isn't the last turn.
     fn say(&mut self, wording: &str, day: NaiveDate, happening: &Happening<'_>) -> Place {
         let mut turns = Vec::new();
         let mut answer = None;
@@ -235,7 +235,7 @@ impl<'a> Maker<'a> {
             turns.push((Some(speaker), typed(text, &mut self.draw)));
         }
         let mut answer = answer.unwrap_or(turns.len() - 1);
-        // Somebody else talks in between.
+        // Another person talks in between.
         if turns.len() > 1 && self.draw.happens(0.3) {
             let line = self.chatter();
             let speaker = self.somebody_but(&happening.person);
@@ -294,7 +294,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Words of the scene by anybody, on any day, that answer nothing.
+    /// Adds sentences of the scene by anyone, on any day, that answer no question.
     fn mislead(&mut self, scene: &Scene) {
         for line in &scene.near {
             let person = self.draw.one(&self.bank.people).clone();
@@ -345,7 +345,7 @@ impl<'a> Maker<'a> {
         capital(&text.replace("{P}", &person).replace("{O}", &person).replace("{Q}", &other))
     }
 
-    /// All blocks in the order of their days, with chatter before, between and after; and where each block's answer went.
+    /// Orders all blocks by day, with chatter before, between and after. Returns the turns, and the turn of each block's answer.
     fn converse(&mut self) -> (Vec<Turn>, BTreeMap<usize, usize>) {
         let mut order: Vec<usize> = (0..self.blocks.len()).collect();
         order.sort_by_key(|at| (self.blocks[*at].day, self.blocks[*at].chat, *at));
@@ -385,7 +385,7 @@ impl<'a> Maker<'a> {
         self.push(chat, Some(speaker), text, clock, turns);
     }
 
-    /// One turn, and sometimes the assistant's answer to it.
+    /// Adds one turn, and sometimes the assistant's answer to it.
     fn push(
         &mut self,
         chat: i64,
@@ -438,7 +438,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The questions of one scene that have one answer: whatever would also be true of another happening isn't asked.
+    /// Adds the questions of one scene that have a single answer; ambiguous ones are left out.
     fn ask(&mut self, those: &[Happening<'_>], places: &BTreeMap<usize, usize>, questions: &mut Vec<Question>) {
         let Some(scene) = those.first().map(|one| one.scene) else { return };
         for ask in &scene.questions {
@@ -472,7 +472,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Of a list of words, some people type only three.
+    /// Shortens a list of words to three, as some people do.
     fn forget_words(&mut self, text: &str) -> String {
         let mut words: Vec<&str> = text.split(' ').collect();
         if text.ends_with('?') || self.draw.happens(0.4) {
@@ -509,7 +509,7 @@ fn paper_path(paper: &str) -> String {
     format!("memory/notes/{}.md", paper.to_lowercase().replace(' ', "-"))
 }
 
-/// `facts: text`, `log: text`, `task: title :: text`, `doc(Name): text`.
+/// Splits `facts: text`, `log: text`, `task: title :: text`, `doc(Name): text`.
 fn noted(wording: &str) -> Option<(&str, String)> {
     let (kind, text) = wording.split_once(": ")?;
     let kind = match kind {
@@ -521,7 +521,7 @@ fn noted(wording: &str) -> Option<(&str, String)> {
 
 fn put_in(text: &str, happening: &Happening<'_>) -> String {
     let mut text = text.to_owned();
-    // Twice: a value may name a person.
+    // Twice, since a value may name a person.
     for _ in 0..2 {
         for (slot, said, other) in &happening.filled {
             text = text.replace(&format!("{{{slot}'}}"), other).replace(&format!("{{{slot}}}"), said);

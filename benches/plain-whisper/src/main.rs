@@ -1,8 +1,8 @@
-//! whisper.cpp as it comes: its own defaults, thirty seconds of context whatever the recording's length. `scripts/bench` builds it
-//! with the library's default options and holds our speech against it.
+//! whisper.cpp with its own defaults, including thirty seconds of context for any length of recording. `scripts/bench` builds this with
+//! the library's default options as a yardstick for our speech.
 //!
 //! `plain-whisper MODEL SAMPLES THREADS`: SAMPLES is a file of 32-bit floats, little-endian, 16 kHz, one channel. Each line on standard
-//! input is one call; the answer is a line with its milliseconds and what was said.
+//! input is one call; the answer is a line with its milliseconds and the text.
 
 use std::{
     error::Error,

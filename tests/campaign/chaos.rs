@@ -1,8 +1,8 @@
-//! Layer 6: real programs, killed, stopped and started at random moments, several at once, while clocks jump and machines
-//! reboot. Then it has to be as if nothing had happened.
+//! Layer 6: real programs, killed, stopped and started at random moments, several at once, while clocks jump and machines reboot. The
+//! result must be as if nothing had happened.
 //!
-//! A seed fixes the story, the acts and their delays. What a program is doing when its moment comes is the machine's affair:
-//! unlike the other layers' trials, one of these may pass when it is played again.
+//! A seed fixes the story, the acts and their delays. The program's state at each moment depends on the machine, so a failing trial may
+//! pass when it is replayed, unlike in other layers.
 
 use std::{
     fs,
@@ -24,16 +24,16 @@ use super::{
     world::{Story, Word, World},
 };
 
-/// Kills of one trial at most: a cycle that crashes more often is given up, and its person told, as it should be.
+/// The maximum of kills in one trial; a cycle that crashes more often is rightly given up and reported.
 const MAX_KILLS: u32 = 3;
-/// Acts of one trial at most.
+/// The maximum of acts in one trial.
 const MAX_ACTS: u32 = 5;
-/// Programs end by themselves within so long, children of killed ones much sooner.
+/// Time allowed for programs to end by themselves; children of killed ones end much sooner.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// When the stories are played, and when recovery is.
+/// The time of the stories, and of the recovery.
 const NOW: &str = "2026-11-21T14:10:00Z";
-/// Where clocks jump to: on the same day, since what people are told names it, and before a reminder would be called late.
+/// The times that clocks jump to: on the same day, since messages name it, and before a reminder counts as late.
 const CLOCKS: [&str; 4] = ["2026-11-21T09:00:00Z", "2026-11-21T14:04:59Z", NOW, "2026-11-21T14:14:30Z"];
 
 /// The chaos of three stories.
@@ -41,8 +41,8 @@ pub(crate) struct Chaos {
     wake: Story,
     bot: Story,
     asks: Story,
-    /// An undisturbed wake takes so long on this machine: something happens to a program before it has run for longer. Measured by
-    /// the first trial, while the others wait.
+    /// The duration of an undisturbed wake on this machine; each act comes before it has passed. Measured by the first trial, while the
+    /// others wait.
     latest: OnceLock<Duration>,
 }
 
@@ -56,32 +56,32 @@ impl Chaos {
     }
 }
 
-/// What happens.
+/// One disturbance.
 #[derive(Debug, Clone, Copy)]
 enum Act {
-    /// So many programs at once, killed after a while.
+    /// Starts this many programs at once and kills them after a while.
     Kill(u32),
-    /// So many at once, each to its end.
+    /// Starts this many at once and lets each end.
     Race(u32),
-    /// One is stopped in the middle, another comes.
+    /// Stops one program midway and starts another.
     Stop(Stopped),
-    /// The clock is elsewhere.
+    /// Sets the clock.
     Jump(&'static str),
-    /// What the dead left names another boot; or this one, and a number that somebody else has by now.
+    /// Makes the records of dead programs name another boot; or this boot, with a process ID that is in use again.
     Reboot {
-        /// Whether the boot is another.
+        /// Names another boot.
         is_other_boot: bool,
     },
 }
 
-/// What becomes of one that was stopped.
+/// The fate of a stopped program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
-    /// It goes on.
+    /// It continues.
     GoesOn,
-    /// It is killed while it stands still.
+    /// It is killed while it is stopped.
     Dies,
-    /// It stands still past its lease: the other one ends it, if it holds the lock, and takes over.
+    /// It stays stopped past its lease: the other program ends it, if it holds the lock, and takes over.
     IsReplaced,
 }
 
@@ -107,7 +107,7 @@ impl Layer for Chaos {
         world.env.at(NOW);
         let bystander = Bystander::start(&world);
         for act in &acts {
-            // Whatever is being done, the person answers as soon as they are asked.
+            // The person answers as soon as they are asked, during any act.
             world.decide();
             self.play(*act, program, &mut world, &bystander, random).map_err(told)?;
         }
@@ -156,7 +156,7 @@ impl Chaos {
                 let must_die = then == Stopped::IsReplaced
                     && outlast_lease(&lock_path(world), stopped.child.id())
                     && world.has_unanswered();
-                // It has begun nothing yet, and would hold up all others: whoever comes ends it.
+                // It has begun nothing yet and blocks all others, so the next program ends it.
                 let is_unnamed = process::holding_flock(&lock_path(world)).contains(&stopped.child.id())
                     && wake_lock::read(&lock_path(world)).is_none_or(|holder| holder.pid != stopped.child.id());
                 Running::start(world, Program::Wake).end(false)?;
@@ -180,25 +180,25 @@ impl Chaos {
 
     fn wait(&self, random: &mut Rng) {
         let micros = u64::try_from(self.latest().as_micros()).unwrap_or(u64::MAX);
-        // Beginnings are as busy as all that follows.
+        // The start of a run is as busy as all the rest.
         let bound = if random.bool() { micros } else { micros / 5 };
         std::thread::sleep(Duration::from_micros(random.u64(0..=bound)));
     }
 }
 
-/// Which program things happen to.
+/// The program that the acts affect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Program {
     Wake,
-    /// A wake that has to ask, and those that go on.
+    /// A wake that has to ask, and those that continue it.
     Asking,
     Bot,
 }
 
 fn acts(program: Program, random: &mut Rng) -> Vec<Act> {
-    // Two bots at one door are refused by Telegram.
+    // Telegram refuses two bots with one token at the same time.
     let at_once = if program == Program::Bot { 1 } else { MAX_KILLS };
-    // All that happens to a story of a question happens to one cycle, which is given up at the third crash.
+    // In the story of a question all acts affect one cycle, which is given up at the third crash.
     let mut kills = u32::from(program == Program::Asking);
     let mut acts = Vec::new();
     for _ in 0..random.u32(1..=MAX_ACTS) {
@@ -223,11 +223,11 @@ fn acts(program: Program, random: &mut Rng) -> Vec<Act> {
     acts
 }
 
-/// A program under way. It is killed when the value goes.
+/// A running program. Dropping the value kills it.
 struct Running {
     child: Child,
     program: Program,
-    /// Not in the world: what people are told on stderr isn't what is harmed.
+    /// Outside the world, since the messages on stderr aren't part of the harm.
     log: tempfile::NamedTempFile,
 }
 
@@ -246,14 +246,14 @@ impl Running {
         Self { child, program, log }
     }
 
-    /// Without effect on one that has ended.
+    /// Sends a signal; no effect on a program that has ended.
     fn signal(&mut self, signal: Signal) {
         if self.child.try_wait().unwrap().is_none() {
             rustix::process::kill_process(pid(&self.child), signal).ok();
         }
     }
 
-    /// Waits until it is named as the holder of the lock, or has ended.
+    /// Waits until the program is named as the lock's holder, or has ended.
     fn wait_until_it_holds(&mut self, path: &Path) {
         let holds = |pid: u32| wake_lock::read(path).is_some_and(|holder| holder.pid == pid);
         while self.child.try_wait().unwrap().is_none() && !holds(self.child.id()) {
@@ -261,7 +261,7 @@ impl Running {
         }
     }
 
-    /// Waits for the end, which must be a good one unless it `may_be_killed`. Says whether it was.
+    /// Waits for the end, which must be a success unless it `may_be_killed`. Returns whether it was killed.
     fn end(mut self, may_be_killed: bool) -> Result<bool, String> {
         let begun = Instant::now();
         let status = loop {
@@ -290,7 +290,7 @@ impl Drop for Running {
     }
 }
 
-/// Somebody who has nothing to do with it, and whose number the dead had before.
+/// An unrelated process that has the process ID of a dead one.
 struct Bystander(Child);
 
 impl Bystander {
@@ -318,7 +318,7 @@ fn lock_path(world: &World) -> PathBuf {
     world.env.workspace().join(".wake-lock")
 }
 
-/// Lets the holder of this number seem to have shown no life since the machine was booted. False if it holds the lock no more.
+/// Makes the holder with this process ID look silent since boot. False if it no longer holds the lock.
 fn outlast_lease(path: &Path, pid: u32) -> bool {
     let Some(holder) = wake_lock::read(path).filter(|holder| holder.pid == pid) else { return false };
     let silent = wake_lock::Holder { alive_at_s: Some(0), ..holder };
@@ -326,7 +326,7 @@ fn outlast_lease(path: &Path, pid: u32) -> bool {
     wake_lock::is_held(path)
 }
 
-/// Nobody works in the world any more: what a killed program had started is gone, or comes to its end.
+/// Waits until no process works in the world: the children of killed programs are gone, or end by themselves.
 fn wait_until_deserted(world: &World, bystander: &Bystander) -> Result<(), String> {
     let begun = Instant::now();
     loop {
@@ -341,7 +341,7 @@ fn wait_until_deserted(world: &World, bystander: &Bystander) -> Result<(), Strin
     }
 }
 
-/// The command lines of those who work beneath `root`.
+/// The command lines of the processes that work beneath `root`.
 fn working_in(root: &Path, but: u32) -> Vec<String> {
     let root = root.canonicalize().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -352,7 +352,7 @@ fn working_in(root: &Path, but: u32) -> Vec<String> {
     here.map(|process| fs::read_to_string(process.join("cmdline")).unwrap_or_default().replace('\0', " ")).collect()
 }
 
-/// Whoever is named as holder or sender is of another boot, or had the number that the bystander has now.
+/// Makes every named holder and sender belong to another boot, or have the bystander's process ID.
 fn reboot(world: &World, is_other_boot: bool, bystander: &Bystander) -> Result<(), String> {
     let boot = if is_other_boot { "another boot".to_owned() } else { Identity::current().boot_id };
     let pid = bystander.0.id();

@@ -1,5 +1,5 @@
-//! Layer 3: a call that changes the world, or needs a descriptor, fails with EIO, ENOSPC or EMFILE; once, or from then on. The
-//! run may end in failure, but in order; the next one, with nothing in its way, makes it good.
+//! Layer 3: a call that changes the world, or needs a descriptor, fails with EIO, ENOSPC or EMFILE, once or permanently from then on.
+//! The run may fail, but in an orderly way; the next, undisturbed one recovers.
 
 use rustix::io::Errno;
 
@@ -9,7 +9,7 @@ use super::{
     world::{Story, World},
 };
 
-/// What goes wrong, and in which calls it can.
+/// The errors, and the calls that can fail with each.
 const ERRORS: [(Errno, u64); 3] = [
     (Errno::IO, class::DATA | class::NAME | class::SYNC | class::REMOVE),
     (Errno::NOSPC, class::DATA | class::NAME | class::SYNC),
@@ -38,7 +38,7 @@ impl Errors {
         Self { stories: stories.into_iter().map(counted).collect(), sample }
     }
 
-    /// The story that a trial is of, the error with the calls that it can happen to, and which of them it is, from 0.
+    /// The trial's story, the error with its calls, and the number of the failing call, from 0.
     fn find(&self, id: u64) -> Option<(&Story, (Errno, u64), u64)> {
         let mut left = id / 2;
         for (story, calls) in &self.stories {
@@ -86,14 +86,14 @@ impl Layer for Errors {
         if world.asks_without_a_copy() {
             return world.check_given_back().map(|()| Recovery(Some(took))).map_err(context);
         }
-        // No descriptor, no way to the mind.
+        // Without a descriptor the model can't be reached.
         let is_notice = |text: &str| text.starts_with("I can't reach my AI model right now");
         story.check_with(&world, &is_notice).map_err(context)?;
         Ok(Recovery(Some(took)))
     }
 }
 
-/// Runs the world's program under a fault; its exit code, or none if it was killed, and what it said.
+/// Runs the world's program under a fault. Returns its exit code (`None` if it was killed) and its output.
 fn run(world: &World, classes: u64, mode: Mode) -> (Faults, Option<i32>, String) {
     let mut faults = Faults::new(world.env.root(), world.env.root(), classes);
     faults.order(mode);

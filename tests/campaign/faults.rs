@@ -1,11 +1,11 @@
-//! Steers the preload library `faults.c`: which call of a program, or of its children, goes wrong, and how.
+//! Steers the preload library `faults.c`, which makes a chosen call of a program, or of its children, fail in a chosen way.
 //!
-//! The library and the campaign share a file of 64-bit words in the machine's byte order: calls so far, mode, the call that is
-//! meant, the error's number, the classes of calls that count, whether the fault came, and the living processes.
+//! The library and the campaign share a file of 64-bit words in the machine's byte order: calls so far, mode, the chosen call, the
+//! error's number, the classes of counted calls, whether the fault has fired, and the living processes.
 //!
-//! The record is a file of entries in the order in which the calls ended: `u32` length of all of it, `u8` kind, `u8` flags (1: a rename
-//! that exchanged the two), `u16` zero, `u32` pid, `u64` inode, `i64` offset, `u32` lengths of path, second path and data, then those, little-endian on the
-//! machines that we know.
+//! The record is a file of entries in the order in which the calls ended: `u32` length of the entry, `u8` kind, `u8` flags (1: a rename
+//! that exchanged the two), `u16` zero, `u32` pid, `u64` inode, `i64` offset, `u32` lengths of path, second path and data, followed by
+//! those three, little-endian on the machines that we know.
 
 use std::{
     fs::File,
@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal};
 /// Words before the processes.
 const HEAD_WORDS: usize = 6;
 const MAX_PROCESSES: usize = 256;
-/// Children of a killed process are gone within so long.
+/// Time allowed for children of a killed process to end.
 const DEATH: Duration = Duration::from_secs(3);
 
 /// Classes of calls, as bits.
@@ -32,32 +32,32 @@ pub(crate) mod class {
     pub(crate) const NAME: u64 = 2;
     /// Syncs.
     pub(crate) const SYNC: u64 = 4;
-    /// What is sent over the network.
+    /// Data sent over the network.
     pub(crate) const NET: u64 = 8;
-    /// Whatever needs a descriptor.
+    /// Calls that need a descriptor.
     pub(crate) const OPEN: u64 = 16;
-    /// Names that go.
+    /// Removals of names.
     pub(crate) const REMOVE: u64 = 32;
     /// Every call that changes the world.
     pub(crate) const MUTATING: u64 = DATA | NAME | SYNC | NET | REMOVE;
 }
 
-/// What the library does.
+/// The library's action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Counts.
     Count,
     /// Kills every process of the trial before the nth call.
     Kill(u64),
-    /// As [`Mode::Kill`], with the first half of it done where it's a write.
+    /// As [`Mode::Kill`], after the first half of the call if it is a write.
     Tear(u64),
-    /// Kills the program alone before the nth call; a child of it that makes this call stays in it.
+    /// Kills only the program before the nth call; a child that makes this call stays blocked in it.
     KillFirst(u64),
-    /// The nth call fails with this error number.
+    /// Makes the nth call fail with this error number.
     Once(u64, i32),
-    /// The nth call and all later ones fail with it.
+    /// Makes the nth call and all later ones fail with this error number.
     Sticky(u64, i32),
-    /// Writes down what is written and synced.
+    /// Records writes, syncs and sends.
     Record,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Nothing goes wrong yet: calls of `classes` beneath `root` are counted. The control file is made in `dir`.
+    /// Starts without a fault: counts calls of `classes` beneath `root`. The control file is made in `dir`.
     pub(crate) fn new(dir: &Path, root: &Path, classes: u64) -> Self {
         let path = dir.join("faults");
         let control = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
@@ -80,7 +80,7 @@ impl Faults {
         faults
     }
 
-    /// What is to happen from now on; calls are counted anew.
+    /// Sets the mode from now on and restarts the count.
     pub(crate) fn order(&mut self, mode: Mode) {
         let (number, target, error) = match mode {
             Mode::Count => (0, 0, 0),
@@ -97,12 +97,12 @@ impl Faults {
         }
     }
 
-    /// Where the record is.
+    /// The record's path.
     pub(crate) fn record(&self) -> Option<&Path> {
         self.record.as_deref()
     }
 
-    /// Puts a program, and all that it starts, under the library.
+    /// Puts a program, and everything it starts, under the library.
     pub(crate) fn apply(&self, command: &mut Command) {
         command.env("LD_PRELOAD", library()).env("FAULTS_CONTROL", &self.path).env("FAULTS_ROOT", &self.root);
         if let Some(record) = &self.record {
@@ -110,17 +110,17 @@ impl Faults {
         }
     }
 
-    /// Calls that were counted.
+    /// Calls counted so far.
     pub(crate) fn calls(&self) -> u64 {
         self.get(0)
     }
 
-    /// Whether the fault has come.
+    /// Tells whether the fault has fired.
     pub(crate) fn fired(&self) -> bool {
         self.get(5) != 0
     }
 
-    /// The first process that is still there after a while, if there is one. All that are would stay for ever: they are ended.
+    /// The first process that is still alive after a while, if any. All such processes are killed, since they would stay for ever.
     pub(crate) fn survivor(&self) -> Option<u64> {
         let begun = Instant::now();
         loop {
@@ -129,7 +129,7 @@ impl Faults {
             if living.is_empty() || begun.elapsed() > DEATH {
                 let numbers = living.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
                 numbers.for_each(|pid| {
-                    // It may have ended by itself just now.
+                    // The process may have ended by itself just now.
                     rustix::process::kill_process(pid, Signal::KILL).ok();
                 });
                 return living.first().copied();
@@ -149,7 +149,7 @@ impl Faults {
     }
 }
 
-/// Whether a process of this number runs; one that only waits to be reaped doesn't.
+/// Tells whether a process with this ID runs; a zombie doesn't.
 fn is_alive(pid: u64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

@@ -1,10 +1,10 @@
-//! Layer 1: model histories. A history is 80 commands drawn from a seed: people speak, edit and repeat themselves, wakes work, die
-//! and take over from each other at any step, senders die in the middle, clocks jump, machines reboot. It is played
-//! against a real store with a plain model beside it, which says after every command what must hold. Thousands are played in files
-//! of SQLite's. Some are played on PostgreSQL, where wakes come from several machines and connections are cut.
+//! Layer 1: model histories. A history is 80 commands drawn from a seed: people speak, edit and repeat themselves; wakes work, die and
+//! take over from each other at any step; senders die midway; clocks jump; machines reboot. A history runs on a real store beside a
+//! plain model, and both are compared after every command. Thousands run in SQLite files. Some run on PostgreSQL, where wakes come from
+//! several machines and connections are cut.
 //!
-//! A wake is played a step at a time ([`wake`]), each step being one transaction or one act outside; what to do next is
-//! asked of the product's own state machines. A failing history is shortened before it is shown.
+//! A wake is played step by step ([`wake`]), each step being one transaction or one outside act; the product's own state machines
+//! choose the next step. A failing history is shortened before it is shown.
 
 mod check;
 mod command;
@@ -33,26 +33,26 @@ use command::{Command, Temper, history};
 use home::Home;
 use scene::Scene;
 
-/// What is said where nothing can be shared.
+/// The reason given where no server is available.
 #[cfg(feature = "postgres")]
 const NO_SERVER: &str = "PostgreSQL isn't installed here";
 
-/// Either layer: the same histories, on one engine or the other.
+/// Either layer: the same histories on one engine or the other.
 struct Histories {
     engine: Engine,
 }
 
 enum Engine {
-    /// An empty database to copy, and where its copies are.
+    /// An empty database to copy, and the directory of its copies.
     Sqlite { home: tempfile::TempDir, template: PathBuf },
-    /// The server; none where there is none.
+    /// The server; `None` if PostgreSQL isn't installed.
     #[cfg(feature = "postgres")]
     Postgres(Option<Arc<shared::Server>>),
 }
 
 /// Opens the layer whose databases are files.
 pub(crate) fn open() -> Box<dyn Layer> {
-    // In memory where there is such a place: power is not cut in this layer, and syncing would be most of its time.
+    // In memory if possible: this layer has no power failures, and syncing would take most of its time.
     let memory = Path::new("/dev/shm");
     let home = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let home = home.expect("a temporary directory");
@@ -76,7 +76,7 @@ impl Engine {
         }
     }
 
-    /// Histories that are tried at most to find a shorter one that fails: seconds in files, a minute on PostgreSQL.
+    /// The maximum of histories tried for shortening: seconds in files, a minute on PostgreSQL.
     fn max_shortening(&self) -> u32 {
         match self {
             Self::Sqlite { .. } => 200,
@@ -142,7 +142,7 @@ impl Histories {
         })
     }
 
-    /// Leaves out commands, many at once and then fewer, as long as what is left fails.
+    /// Leaves out commands, first many at once and then fewer, as long as the rest still fails.
     fn shortened(&self, temper: Temper, mut commands: Vec<Command>, mut why: String) -> (Vec<Command>, String) {
         let mut tries = 0;
         let mut length = commands.len() / 2;

@@ -1,6 +1,6 @@
-//! Layer 2: every process of a run is killed at one of its calls that change the world, before it or with half of it done;
-//! sometimes the run that makes it good is killed as well. Or the program alone is killed, and whatever it has started has to die
-//! with it. Then it has to be as if nothing had happened.
+//! Layer 2: every process of a run is killed at one of its calls that change the world, before the call or with half of it done.
+//! Sometimes the recovering run is killed as well. In another form only the program is killed, and its children have to die with it.
+//! The result must be as if nothing had happened.
 
 use super::{
     faults::{Faults, Mode, class},
@@ -11,7 +11,7 @@ use super::{
 /// Every nth trial kills the recovery as well.
 const TWICE_EVERY: u64 = 3;
 
-/// How it is killed at a call.
+/// A way to kill at a call.
 type Way = fn(u64) -> Mode;
 /// Every process at once.
 const ALL: &[Way] = &[Mode::Kill, Mode::Tear];
@@ -26,7 +26,7 @@ pub(crate) struct Kills {
     sample: u64,
 }
 
-/// How many calls an undisturbed run makes.
+/// The number of calls in an undisturbed run.
 type Calls = u64;
 
 impl Kills {
@@ -34,7 +34,7 @@ impl Kills {
         Self::by(ALL, stories, sample)
     }
 
-    /// Of programs that nobody else is killed with.
+    /// Kills only the program itself.
     pub(crate) fn alone(stories: impl IntoIterator<Item = Story>, sample: u64) -> Self {
         Self::by(FIRST, stories, sample)
     }
@@ -50,7 +50,7 @@ impl Kills {
         Self { stories: stories.into_iter().map(counted).collect(), ways, sample }
     }
 
-    /// The story that a trial is of, its calls, and the trial's number among the story's own.
+    /// The trial's story, the story's calls, and the trial's number within the story.
     fn find(&self, id: u64) -> Option<(&Story, Calls, u64)> {
         let mut left = id;
         for (story, calls) in &self.stories {
@@ -62,7 +62,7 @@ impl Kills {
         None
     }
 
-    /// Each call in each way; each with the recovery left alone or killed at one of its calls.
+    /// Each call in each way, with the recovery left alone or killed at one of its calls.
     fn space_of(&self, calls: Calls) -> u64 {
         (calls + 1) * self.ways.len() as u64 * TWICE_EVERY
     }
@@ -100,7 +100,7 @@ impl Layer for Kills {
     }
 }
 
-/// Runs the world's program under a fault; its exit code, or none if it was killed, and what it said.
+/// Runs the world's program under a fault. Returns its exit code (`None` if it was killed) and its output.
 fn run(world: &World, mode: Mode) -> (Faults, Option<i32>, String) {
     let mut faults = Faults::new(world.env.root(), world.env.root(), class::MUTATING);
     faults.order(mode);
@@ -108,7 +108,7 @@ fn run(world: &World, mode: Mode) -> (Faults, Option<i32>, String) {
     (faults, code, said)
 }
 
-/// As [`run`]; nothing of it may be left running, and it may end by itself only if the call never came.
+/// As [`run`], but fails if a process survives, or if the program ends by itself although the call came.
 fn run_to_its_end(world: &World, mode: Mode) -> Result<(), String> {
     let (faults, code, said) = run(world, mode);
     match (faults.fired(), code) {

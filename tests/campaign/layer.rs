@@ -1,4 +1,4 @@
-//! What a layer is, and how its trials are chosen, run side by side and counted.
+//! Defines layers, and chooses, runs and counts their trials.
 
 use std::{
     cell::RefCell,
@@ -16,19 +16,19 @@ use super::Options;
 
 /// Failures that are printed in full; the others are counted.
 const MAX_SHOWN: usize = 5;
-/// No recovery may take longer: the bound of docs/RELIABILITY.md.
+/// The longest allowed recovery: the bound of docs/RELIABILITY.md.
 const MAX_RECOVERY: Duration = Duration::from_secs(10);
 
-/// How much of a layer is run.
+/// The share of a layer that is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// What the test suite has time for; other trials every day.
+    /// A sample that fits into the test suite; different trials every day.
     Sample,
     /// All of it.
     Nightly,
 }
 
-/// Every nth trial and broken variant, from the kth on: what takes longer than a night is run in several.
+/// Every nth trial and broken variant from the kth on, for runs that take longer than a night.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
     /// From 0.
@@ -39,14 +39,14 @@ pub(crate) struct Part {
 impl Part {
     pub(crate) const ALL: Self = Self { k: 0, n: 1 };
 
-    /// `2/7`, the first being `1/7`.
+    /// Parses `2/7`, where the first part is `1/7`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (k, n) = text.split_once('/')?;
         let (k, n) = (k.parse::<usize>().ok()?.checked_sub(1)?, n.parse().ok()?);
         (k < n).then_some(Self { k, n })
     }
 
-    /// What of a list is in it.
+    /// The items of a list that belong to this part.
     pub(crate) fn of<T>(self, list: impl IntoIterator<Item = T>) -> Vec<T> {
         list.into_iter().skip(self.k).step_by(self.n).collect()
     }
@@ -54,34 +54,34 @@ impl Part {
 
 /// One kind of harm.
 pub(crate) trait Layer: Send + Sync {
-    /// How many trials there are in all, if they can be counted: then they are numbered from 0. Otherwise any number is one.
+    /// The total number of trials, numbered from 0; `None` if any number is a trial.
     fn space(&self) -> Option<u64> {
         None
     }
 
-    /// How many of them, from 0 on, are cheap enough for the suite's sample to be drawn from.
+    /// The number of trials, from 0 on, that are cheap enough for the suite's sample.
     fn sample_space(&self) -> Option<u64> {
         self.space()
     }
 
-    /// What this machine lacks for it: then it isn't run, which is said.
+    /// A requirement that this machine lacks; the layer is then skipped, and the table says so.
     fn missing(&self) -> Option<&'static str> {
         None
     }
 
-    /// How many are run. A countable space that is smaller is run whole.
+    /// The number of trials to run. A smaller countable space is run whole.
     fn trials(&self, share: Share) -> u64;
 
-    /// Trials that each run begins with: what they show no others would, or too few among thousands.
+    /// Trials at the start of each run: cases that random trials would miss, or hit too rarely.
     fn first(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Runs one trial; the same number plays the same one. An error says what didn't hold, and all that is needed to
-    /// understand it; a panic is one, too.
+    /// Runs one trial; the same number plays the same one. An error describes the violation with everything needed to understand it; a
+    /// panic counts as an error too.
     fn trial(&self, id: u64) -> Result<Recovery, String>;
 
-    /// How many trials run side by side: some more than there are processors, since programs wait for disks and for each other.
+    /// The number of trials side by side: more than processors, since programs wait for disks and for each other.
     fn workers(&self) -> usize {
         usual_workers()
     }
@@ -92,13 +92,13 @@ pub(crate) fn usual_workers() -> usize {
     thread::available_parallelism().map_or(2, usize::from) * 3 / 2
 }
 
-/// A layer that needs nothing but its trial.
+/// A layer without any setup.
 pub(crate) struct Plain {
-    /// Trials there are, numbered from 0.
+    /// The number of trials, numbered from 0.
     pub(crate) space: u64,
-    /// Those that are cheap, from 0 on.
+    /// The number of cheap ones, from 0 on.
     pub(crate) cheap: u64,
-    /// How many of these the suite has time for.
+    /// The number of these in the suite's sample.
     pub(crate) sample: u64,
     pub(crate) trial: fn(u64) -> Result<(), String>,
 }
@@ -121,7 +121,7 @@ impl Layer for Plain {
     }
 }
 
-/// How long it took until the next run had made all good; none where that isn't what is measured.
+/// The time until the next run had recovered; `None` if the trial doesn't measure that.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Recovery(pub(crate) Option<Duration>);
 
@@ -129,25 +129,25 @@ pub(crate) struct Recovery(pub(crate) Option<Duration>);
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) layer: &'static str,
-    /// What was missing, so that it wasn't run.
+    /// The missing requirement, if the layer was skipped.
     pub(crate) missing: Option<&'static str>,
     pub(crate) trials: u64,
-    /// How many there are in all; none where they can't be counted.
+    /// The total number of trials; `None` if they can't be counted.
     pub(crate) space: Option<u64>,
     pub(crate) failures: u64,
-    /// Of the trials that tell, sorted.
+    /// The recovery times of the trials that measure them, sorted.
     pub(crate) recoveries: Vec<Duration>,
     pub(crate) took: Duration,
 }
 
 impl Row {
-    /// A layer that tried nothing has shown nothing.
+    /// A layer without a trial counts as a failure.
     pub(crate) fn is_good(&self) -> bool {
         self.trials > 0 && self.failures == 0
     }
 }
 
-/// A seed that is another one every day (UTC).
+/// A seed that changes every day (UTC).
 pub(crate) fn todays_seed() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the campaign rotates with the real day")]
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -162,7 +162,7 @@ pub(crate) fn run(name: &'static str, layer: &dyn Layer, options: &Options) -> R
     let missing = layer.missing();
     let count = if missing.is_some() { 0 } else { trials.unwrap_or_else(|| layer.trials(share)) };
     let mut ids = chosen(&layer.first(), space, seed, count);
-    // A layer with fewer trials than there are parts is run whole in each, as none would show nothing.
+    // A layer with fewer trials than parts is run whole in each part, since an empty part would show nothing.
     if ids.len() >= part.n {
         ids = part.of(ids);
     }
@@ -195,7 +195,7 @@ pub(crate) fn run(name: &'static str, layer: &dyn Layer, options: &Options) -> R
     }
 }
 
-/// How far a layer is, said once a minute.
+/// A layer's progress, printed once a minute.
 struct Progress {
     begun: Instant,
     trials: usize,
@@ -217,12 +217,12 @@ impl Progress {
     }
 }
 
-/// Whether `health check` looks at a trial's harm before the next run makes it good: in half of them.
+/// Tells whether `health check` inspects a trial's harm before the recovery, as in half of the trials.
 pub(crate) fn is_examined(trial: u64) -> bool {
     fastrand::Rng::with_seed(trial).bool()
 }
 
-/// Runs trials until one fails: how many were run by then, and what it said.
+/// Runs trials until one fails. Returns the number of trials so far, and the failure.
 pub(crate) fn until_failure(layer: &dyn Layer, seed: u64, trials: u64) -> Option<(u64, String)> {
     let ids = chosen(&layer.first(), layer.sample_space(), seed, trials);
     let tried = AtomicU64::new(0);
@@ -237,10 +237,11 @@ pub(crate) fn until_failure(layer: &dyn Layer, seed: u64, trials: u64) -> Option
     first.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One trial; a panic in it is its failure. Others are told as ever: a layer that can't be opened ends the campaign.
+/// Runs one trial and turns its panic into a failure. Other panics are reported as usual: a layer that can't be opened ends the
+/// campaign.
 pub(crate) fn one(layer: &dyn Layer, id: u64) -> Result<Recovery, String> {
     thread_local! {
-        /// What the trial of this thread has panicked with, while there is one.
+        /// The panic of this thread's trial; `None` outside a trial.
         static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
     }
     static HOOK: Once = Once::new();
@@ -265,7 +266,7 @@ pub(crate) fn one(layer: &dyn Layer, id: u64) -> Result<Recovery, String> {
     }
 }
 
-/// Hands each trial's result to `seen` until that has seen enough.
+/// Passes each trial's result to `seen` until that returns false.
 fn in_parallel(layer: &dyn Layer, ids: &[u64], seen: impl Fn(u64, Result<Recovery, String>) -> bool + Sync) {
     let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -283,7 +284,7 @@ fn in_parallel(layer: &dyn Layer, ids: &[u64], seen: impl Fn(u64, Result<Recover
     });
 }
 
-/// The trials of a run: these first ones, the others drawn by its seed, none twice.
+/// The trials of a run: `first`, followed by distinct ones drawn by the seed.
 fn chosen(first: &[u64], space: Option<u64>, seed: u64, trials: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
     let Some(space) = space else {

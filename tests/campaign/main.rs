@@ -1,11 +1,10 @@
-//! The fault campaign: real programs are killed, starved, cut off and robbed of their last writes, made good by the next run,
-//! and looked at. `scripts/campaign` runs it; docs/RELIABILITY.md says what it shows.
+//! The fault campaign. Real programs are killed, starved of resources, cut off and robbed of their last writes; the next run recovers,
+//! and the result is checked. `scripts/campaign` runs it; docs/RELIABILITY.md reports the results.
 //!
-//! A layer (see [`layer`]) is one kind of harm; a trial of it is one number, so that each failure can be played again. That
-//! the campaign would see a mistake is shown by its broken variants (see [`variants`]): the product with one line changed, in which some trial
-//! of the layer has to fail.
+//! A layer (see [`layer`]) is one kind of harm. Each trial of a layer is one number, so that a failure can be replayed. Broken variants
+//! (see [`variants`]) show that the campaign detects mistakes: in a product with one line changed, some trial of the layer has to fail.
 
-// `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
+// All of this is test code; the explicit `cfg(test)` tells clippy so.
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
@@ -53,7 +52,7 @@ use std::{io::Write as _, process::ExitCode, sync::mpsc, thread};
 use layer::{Layer, Part, Plain, Share};
 use world::{Story, Word};
 
-/// A layer by its name, and how to open it: what it needs is only made when it runs.
+/// A layer's name and constructor; a layer's resources are only made when it runs.
 type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
@@ -90,7 +89,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
 
-/// The stories in which the power fails. None with a clone: git writes some of its files in a way that the record doesn't see.
+/// The stories in which the power fails. Stories with a clone are left out, since the record misses some of git's writes there.
 const STORIES: [fn() -> Story; 7] =
     [Story::wake, Story::talk, Story::bot, Story::chat, Story::files, || Story::asks(Word::Yes), Story::allowed];
 
@@ -99,7 +98,7 @@ Usage: campaign [--sample|--nightly] [--part K/N] [--seed N] [--trials N] [--var
        campaign --replay LAYER TRIAL
 ";
 
-/// What was asked for on the command line.
+/// The options from the command line.
 struct Options {
     share: Share,
     part: Part,
@@ -112,7 +111,7 @@ struct Options {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        // Test runners ask for a list of tests: this is no test of theirs, `scripts/test` runs it by `scripts/campaign`.
+        // Test runners ask for a list of tests. This program offers them none; `scripts/test` runs it by `scripts/campaign`.
         [] | ["--list", ..] => {
             if arguments.is_empty() {
                 print("The campaign runs with `scripts/campaign`.\n");
@@ -138,7 +137,7 @@ fn run(options: &Options) -> ExitCode {
     let is_chosen = |name: &str| options.layers.is_empty() || options.layers.iter().any(|chosen| chosen == name);
     let mut rows = Vec::new();
     thread::scope(|scope| {
-        // Layers are opened while others run: most are opened by telling their stories, one program after another.
+        // Layers are opened while others run, since most of them first play their stories, one program after another.
         let (opened, layers) = mpsc::channel();
         scope.spawn(move || {
             for (name, open) in LAYERS.iter().filter(|(name, _)| is_chosen(name)) {
@@ -156,7 +155,7 @@ fn run(options: &Options) -> ExitCode {
     });
     let tried = variants::run(&rows, options);
     print(&table::render(&rows, &tried));
-    // Among all layers one may lack what it needs; one that was asked for by name may not.
+    // In a run of all layers one may lack its requirements; a layer requested by name may not.
     let may_lack = options.layers.is_empty();
     if !may_lack && rows.iter().any(|row| row.missing.is_some()) {
         print("A layer that was asked for wasn't run: that is a failure.\n");
@@ -166,7 +165,7 @@ fn run(options: &Options) -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Plays one trial again and says how it went.
+/// Replays one trial and prints the result.
 fn replay(name: &str, id: &str) -> ExitCode {
     let (Some(open), Ok(id)) = (find(name), id.parse()) else {
         print(USAGE);
@@ -204,7 +203,7 @@ fn find(name: &str) -> Option<Opened> {
     LAYERS.iter().find(|(known, _)| *known == name).map(|(_, open)| *open)
 }
 
-/// The options; none when they make no sense.
+/// Parses the options; `None` if they are invalid.
 fn options(arguments: Vec<String>) -> Option<Options> {
     let seed = layer::todays_seed();
     let mut options = Options {
@@ -234,7 +233,7 @@ fn options(arguments: Vec<String>) -> Option<Options> {
     Some(options)
 }
 
-/// For people, while they wait; stdout is the table.
+/// Prints progress for people; stdout is the table.
 fn say(text: &str) {
     writeln!(std::io::stderr(), "{text}").ok();
 }

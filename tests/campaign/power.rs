@@ -1,8 +1,7 @@
-//! Layer 5: the power fails. A run is recorded once, with everything that it writes, syncs and sends; each trial cuts the
-//! record off somewhere, builds what a disk could show then (see [`super::disk`]), and has the next wake make it good.
+//! Layer 5: the power fails. A run is recorded once, with all its writes, syncs and sends. Each trial cuts the record off somewhere,
+//! builds a possible state of the disk (see [`super::disk`]), and lets the next wake recover.
 //!
-//! Other machines don't lose power: the remote finishes or drops the push that it was in the middle of, and Telegram has what
-//! was sent until then.
+//! Other machines don't lose power: the remote finishes or drops an unfinished push, and Telegram has everything that was sent before.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,12 +27,12 @@ use super::{
 };
 use crate::support::{claude::API_KEY, telegram::TOKEN};
 
-/// Directories of the world that are other machines; and what an allowed command has done, which no power failure takes back.
+/// Directories that belong to other machines, and the effects of an allowed command, which no power failure undoes.
 const ELSEWHERE: [&str; 3] = ["remote.git", "laptop", DONE_OUTSIDE];
 const DONE_OUTSIDE: &str = "workspace/scratch";
-/// Soon after something was sent, in entries.
+/// The distance of a cut after a send, in entries.
 const SOON: usize = 4;
-/// The same for what is written down first.
+/// The distance of a cut after a rename of ours, in entries.
 const LATER: usize = 16;
 /// The campaign's own files in the world.
 const OURS: [&str; 2] = ["faults", "faults.record"];
@@ -50,7 +49,7 @@ struct Recording {
     entries: Vec<Entry>,
     /// The product's own processes; the others are git's.
     product: BTreeSet<u32>,
-    /// Whether a remote was in the middle of something after so many entries.
+    /// Whether a remote was in the middle of an action after this many entries.
     is_remote_busy: Vec<bool>,
 }
 
@@ -81,13 +80,13 @@ impl Recording {
         Self { story, before, entries, product, is_remote_busy }
     }
 
-    /// What each process relies on.
+    /// The guarantees that a process relies on.
     fn model(&self, entry: &Entry, chosen: Model) -> Model {
         if self.product.contains(&entry.pid) { chosen } else { Model::Ordered }
     }
 
-    /// The last entry that the remote takes part in: the one at which the power fails here, unless it was in the middle of
-    /// something. Then it may drop that, as long as its branch hasn't moved; or go on to its end.
+    /// The end of the remote's part, in entries: the cut itself if the remote is idle then. A busy remote may drop its action, unless a
+    /// branch has moved, or finish it.
     fn remote_until(&self, cut: usize, random: &mut fastrand::Rng) -> usize {
         let is_quiet = |at: &usize| !self.is_remote_busy.get(*at).copied().unwrap_or(false);
         let dropped = (0..=cut).rev().find(is_quiet).unwrap_or(0);
@@ -99,8 +98,8 @@ impl Recording {
         if has_moved || random.bool() { finished } else { dropped }
     }
 
-    /// After how many entries the power fails: anywhere; or right before a sync, when most is at stake; or soon after something was sent
-    /// or done outside, when what it promises has to be safe; or after one of ours was given its name, when others rely on that.
+    /// The number of entries before the power fails: anywhere; right before a sync, with the most at stake; soon after a send or an
+    /// outside effect, when the promised data has to be safe; or after a rename of ours, which later steps rely on.
     fn cut(&self, random: &mut fastrand::Rng) -> usize {
         let is_sync = |entry: &Entry| matches!(entry.kind, Kind::SyncFile | Kind::SyncDirectory | Kind::SyncAll);
         let is_named = |entry: &Entry| entry.kind == Kind::Rename && self.product.contains(&entry.pid);
@@ -117,7 +116,7 @@ impl Recording {
         chosen.unwrap_or_else(|| random.usize(0..=self.entries.len())).min(self.entries.len())
     }
 
-    /// A cut, what the disk shows after it, and how in words.
+    /// Draws a cut. Returns the disk's content, the cut, and a description.
     fn power_loss(&self, random: &mut fastrand::Rng) -> Result<(Picture, usize, String), String> {
         let cut = self.cut(random);
         let model = if random.bool() { Model::Ordered } else { Model::Strict };
@@ -138,13 +137,13 @@ impl Recording {
         ))
     }
 
-    /// Has a world's Telegram and mind know what the recorded run told its own.
+    /// Repeats the recorded requests to the world's own Telegram and model, so that both know them.
     fn tell_again(&self, until: usize, world: &World) -> Result<(), String> {
         let sent = self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send);
         for request in requests(sent) {
             let (url, request) = match (request.method(), &world.claude) {
                 (Some("sendMessage" | "deleteMessage"), _) => (world.telegram.url(), request),
-                // What it confirms counts, not what it waits for.
+                // Its confirmation counts; the waiting doesn't.
                 (Some("getUpdates"), _) => (world.telegram.url(), request.without_waiting()?),
                 (None, Some(claude)) if request.head.contains(API_KEY) => (claude.url(), request),
                 _ => continue,
@@ -167,14 +166,14 @@ impl Recording {
     }
 }
 
-/// What was sent in one request.
+/// One HTTP request.
 struct Request {
     head: String,
     body: String,
 }
 
 impl Request {
-    /// A request to Telegram calls a method.
+    /// The Telegram method of a request; `None` for other servers.
     fn method(&self) -> Option<&str> {
         let path = self.head.split(' ').nth(1).filter(|path| path.contains(TOKEN))?;
         path.rsplit('/').next()
@@ -187,7 +186,7 @@ impl Request {
         Ok(Self { body: body.to_string(), ..self })
     }
 
-    /// Sends it to another server and waits until that has taken it.
+    /// Sends the request to another server and waits for the answer.
     fn post(&self, url: &str) -> io::Result<()> {
         let mut stream = TcpStream::connect(url.trim_start_matches("http://"))?;
         let fields = self.head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("content-length:"));
@@ -200,7 +199,7 @@ impl Request {
     }
 }
 
-/// The HTTP requests that were sent whole, oldest first; each may be several entries of one connection.
+/// The HTTP requests that were sent completely, oldest first; each may be several entries of one connection.
 fn requests<'a>(sent: impl Iterator<Item = &'a Entry>) -> Vec<Request> {
     let mut requests = Vec::new();
     let mut begun: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
@@ -220,7 +219,7 @@ fn requests<'a>(sent: impl Iterator<Item = &'a Entry>) -> Vec<Request> {
     requests
 }
 
-/// What a command in a sandbox does isn't recorded. It was done when its outcome was written down, and not long before.
+/// Inserts the effect of a sandboxed command, which isn't recorded, just before its outcome.
 fn take_down(trace: &Path, entries: &mut Vec<Entry>) {
     let text = fs::read(trace).unwrap();
     let tells = |entry: &Entry| {
@@ -242,7 +241,7 @@ fn take_down(trace: &Path, entries: &mut Vec<Entry>) {
     entries.splice(at..at, [entry(Kind::Create, Vec::new()), entry(Kind::Write, text)]);
 }
 
-/// Plays the whole record and sees that it tells all: what it makes of the snapshot is what is there. Says when the remote was busy.
+/// Plays the whole record and checks that it leads to the actual result. Returns the times at which the remote was busy.
 fn checked(before: &Disk<'static>, entries: &[Entry], after: &Picture) -> Vec<bool> {
     let mut disk: Disk<'_> = before.clone();
     let mut is_remote_busy = vec![false];

@@ -1,5 +1,5 @@
-//! Layer: `wake memory forget --purge` is killed at one of its calls, with all that it has started. The same command once more has to
-//! finish it: no history holds the words, here or at the remote, and all else is where it was.
+//! Layer: `wake memory forget --purge` is killed at one of its calls, with all its children. The same command has to finish the work:
+//! no history holds the words, here or at the remote, and everything else is unchanged.
 
 use std::{fs, time::SystemTime};
 
@@ -52,7 +52,7 @@ impl Layer for Purge {
         }
     }
 
-    /// Behind the new history and before the remote has it, no wake in between.
+    /// Kills after the new history was made and before the remote has it, without a wake in between.
     fn first(&self) -> Vec<u64> {
         [63, 66, 69].map(|percent| self.calls * 2 * percent / 100 / 4 * 4 + 2).to_vec()
     }
@@ -68,7 +68,7 @@ impl Layer for Purge {
         if let Some(pid) = faults.survivor() {
             return Err(format!("process {pid} has outlived it"));
         }
-        // A wake may come first.
+        // In half of the trials a wake comes first.
         if id % 4 < 2 {
             let ran = env.wake(&["--once", "--no-console"]);
             if ran.code != 0 {
@@ -78,7 +78,7 @@ impl Layer for Purge {
         let mut again = env.wake(&PURGE);
         let is_held_up = |ran: &Ran| ran.stderr.contains("File exists") || ran.stderr.contains("another git program");
         if is_held_up(&again) {
-            // A dead git's lock is anybody's until it is a second old; then the check of health takes it away.
+            // A dead git's lock can't be told from a live one until it is a second old; the health check then removes it.
             for lock in [env.brain().join(".git"), env.path("remote.git")].iter().flat_map(|dir| locks(dir)) {
                 fs::File::options().write(true).open(lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
             }
@@ -93,7 +93,7 @@ impl Layer for Purge {
     }
 }
 
-/// Whether nothing holds the words, and everything else is there.
+/// Checks that the words are gone everywhere, and that everything else is there.
 fn is_purged(env: &TestEnv) -> Result<(), String> {
     let brain = env.brain().display().to_string();
     let remote = env.path("remote.git").display().to_string();

@@ -1,9 +1,8 @@
-//! Time: no slot happens twice, none is lost without a word, in any zone, through ten years of looks at a clock that sleeps and
-//! jumps. One trial is one zone, one rule and one decade; its looks come from the seed.
+//! Layer on time: in any zone, through ten years of looks at a clock that sleeps and jumps, no slot happens twice, and every missed one
+//! is reported. One trial is one zone, one rule and one decade; its looks come from the seed.
 //!
-//! What is due is counted by an oracle of its own, which walks the calendar day by day; what happens is decided by
-//! [`Series`], the same functions that a wake uses. Only the store is played: a next slot, when it was written, and what became of
-//! each slot.
+//! An independent oracle walks the calendar day by day and counts the due slots. [`Series`] decides as in a real wake. Only the store
+//! is simulated: a next slot, the time of its writing, and the result of each slot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,24 +19,24 @@ use reveille_base::{
     zone::Tz,
 };
 
-/// The years that are lived through: what zones will do, and what odd things they did.
+/// The first years of the simulated decades: one ahead, and one with unusual changes in the past.
 const DECADES: [i32; 2] = [2026, 2008];
-/// The days that a trial of a rule by minutes lasts: about as many slots as a daily rule has in ten years.
+/// The length in days of a trial with a rule by minutes: about as many slots as a daily rule has in ten years.
 const INTERVAL_DAYS: i64 = 60;
-/// A look that comes so soon after a slot must find it met.
+/// A look this soon after a slot must find it met.
 const SURELY_MET: TimeDelta = TimeDelta::minutes(29);
 
-/// One zone, one rule, one decade; the same seed is the same trial.
+/// Runs one zone, one rule, one decade; the same seed is the same trial.
 ///
 /// # Errors
-/// What went wrong, with all that is needed to see it again.
+/// The violation, with everything needed to reproduce it.
 pub(crate) fn trial(seed: u64) -> Result<(), String> {
     let mut life = Life::new(seed);
     let about = life.about();
     life.live().and_then(|()| life.check()).map_err(|what| format!("{what}\n    in schedule trial {seed}: {about}"))
 }
 
-/// Something that recurs, the world's clock, and what became of each slot.
+/// A recurring event, the world's clock, and the result of each slot.
 struct Life {
     rng: Rng,
     tz: Tz,
@@ -45,10 +44,10 @@ struct Life {
     missed: Missed,
     created: DateTime<Utc>,
     end: DateTime<Utc>,
-    /// The true time. The clock on the wall is off by `wrong`.
+    /// The true time. The wall clock is off by `wrong`.
     now: DateTime<Utc>,
     wrong: TimeDelta,
-    /// As it is kept: the next slot and when that was written.
+    /// The stored state: the next slot and the time of its writing.
     next: Slot,
     written: DateTime<Utc>,
     happened: BTreeMap<NaiveDateTime, u32>,
@@ -58,8 +57,8 @@ struct Life {
 impl Life {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
-        // Neighbouring seeds go through the zones in order, first for the one decade and then for the other, so that twelve
-        // hundred of them leave none out.
+        // Neighbouring seeds go through the zones in order, first for one decade and then for the other, so that twelve hundred seeds
+        // cover all.
         let all: Vec<Tz> = Tz::all().collect();
         let zones = all.len() as u64;
         let tz = all[usize::try_from(seed % zones).unwrap_or(0)];
@@ -101,7 +100,7 @@ impl Life {
         while self.now < self.end {
             self.look()?;
             if self.rng.u8(..10) == 0 {
-                // Two wakes at once, or one that was started again: the second finds nothing to do.
+                // Two wakes at once, or a restarted one: the second has nothing to do.
                 let before = self.happened.values().sum::<u32>();
                 self.look()?;
                 if self.happened.values().sum::<u32>() != before {
@@ -110,12 +109,12 @@ impl Life {
             }
             self.pass_time();
         }
-        // At last the clock is right and somebody looks.
+        // Finally the clock is right, and one more look follows.
         (self.now, self.wrong) = (self.end, TimeDelta::zero());
         self.look()
     }
 
-    /// Time passes until the next look: little, until about the next slot, or a sleep. Now and then the clock is set.
+    /// Lets time pass until the next look: a little, until about the next slot, or a sleep. Sometimes the clock is set.
     fn pass_time(&mut self) {
         let to_next = (self.next.at - self.wall()).clamp(TimeDelta::zero(), TimeDelta::days(400));
         let minutes = match self.rng.u8(..20) {
@@ -183,7 +182,7 @@ impl Life {
         self.was_met(wall)
     }
 
-    /// A slot that somebody looked for in time happens, unless a later one of the same rule took its place.
+    /// Checks that a slot with a look in time happened, unless a later one of the same rule replaced it.
     fn was_met(&self, wall: DateTime<Utc>) -> Result<(), String> {
         let since = (wall - SURELY_MET).max(self.created);
         let Some(slot) = self.rule.next_after(since, self.tz).filter(|slot| slot.at <= wall) else {
@@ -196,7 +195,7 @@ impl Life {
         Err(format!("{} did not happen, though it was looked for at {wall}", slot.civil))
     }
 
-    /// What became of the slots from one on, as the database tells it.
+    /// The results of the slots from `from` on, as the database returns them.
     fn history(&self, from: Option<NaiveDateTime>) -> SlotHistory {
         let from = from.unwrap_or(NaiveDateTime::MIN);
         SlotHistory {
@@ -205,7 +204,7 @@ impl Life {
         }
     }
 
-    /// Each slot that the calendar has: it happened once, or was passed over and said to be.
+    /// Checks each slot of the calendar: it happened once, or was passed over and reported.
     fn check(&self) -> Result<(), String> {
         if let Some((slot, times)) = self.happened.iter().find(|(_, times)| **times > 1) {
             return Err(format!("{slot} happened {times} times"));
@@ -281,8 +280,8 @@ impl Life {
         }
     }
 
-    /// When a wall time comes: the first time if it comes twice, at the end of the gap and as far in if it is skipped, never if
-    /// the whole day is.
+    /// The instant of a wall time. A repeated time means the first one, and a skipped time is moved by the gap. `None` if the whole day
+    /// is skipped.
     fn instant(&self, civil: NaiveDateTime) -> Option<DateTime<Utc>> {
         if let Some(at) = self.tz.from_local_datetime(&civil).earliest() {
             return Some(at.to_utc());
@@ -291,7 +290,7 @@ impl Life {
         if hours.chain([civil]).all(|time| self.tz.from_local_datetime(&time).earliest().is_none()) {
             return None;
         }
-        // Minute by minute back to the last wall time before the gap, and as long on from there.
+        // Minute by minute back to the last wall time before the gap, and the same distance on from there.
         let minutes_in = (1..1440)
             .find(|minutes| self.tz.from_local_datetime(&(civil - TimeDelta::minutes(*minutes))).latest().is_some())?;
         let before = self.tz.from_local_datetime(&(civil - TimeDelta::minutes(minutes_in))).latest()?;
@@ -299,7 +298,7 @@ impl Life {
     }
 }
 
-/// A rule of any kind, at a time of day where clocks like to change.
+/// A rule of any kind, at a time of day with frequent clock changes.
 fn rule(rng: &mut Rng, tz: Tz, created: DateTime<Utc>) -> Rule {
     const TIMES: [(u32, u32); 9] = [(0, 0), (2, 30), (9, 0), (0, 30), (1, 59), (2, 0), (3, 0), (23, 45), (2, 15)];
     let (hour, minute) = TIMES[rng.usize(..TIMES.len())];
@@ -336,7 +335,7 @@ fn time_of(rule: &Rule) -> Option<NaiveTime> {
     }
 }
 
-/// Ranges that overlap made one: by first key, the last.
+/// Merges overlapping ranges into a map from first to last key.
 fn joined(ranges: &[(NaiveDateTime, NaiveDateTime)]) -> BTreeMap<NaiveDateTime, NaiveDateTime> {
     let sorted: BTreeSet<_> = ranges.iter().copied().collect();
     let mut joined: BTreeMap<NaiveDateTime, NaiveDateTime> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The size of the write-ahead log while a bot stores messages, a wake writes beside it, and readers come and go so that
-//! there is never a moment without one: the state in which SQLite by itself never begins its log anew.
+//! Measures the write-ahead log while a bot stores messages, a wake writes too, and overlapping readers leave no moment without one. In
+//! this state SQLite by itself never restarts its log.
 
 use std::{
     path::Path,
@@ -14,24 +14,24 @@ use std::{
 use reveille_base::{clock::FixedClock, clock::parse_time, process::Identity, types::ChatRef};
 use reveille_store::{Batch, Entry, FencedStore, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES};
 
-/// Telegram gives at most so many updates at once.
+/// Telegram's maximum of updates in one answer.
 const MAX_BATCH: u64 = 100;
 /// Telegram's longest text, in characters.
 const LONGEST_TEXT: usize = 4_096;
-/// One message of so many is as long as it can be.
+/// One in this many messages has the maximum length.
 const LONG_ONE_IN: u64 = 20;
 /// Readers that take turns.
 const READERS: u64 = 3;
-/// How long each of them holds what it reads, in milliseconds, at most.
+/// The longest time that a reader holds its transaction, in milliseconds.
 const LONGEST_READ_MS: u64 = 30;
-/// A turn of the wake writes so many bytes into the journal.
+/// Bytes that a turn of the wake writes into the journal.
 const TURN_BYTES: usize = 20_000;
 const BOT_ID: i64 = 99;
 
-/// What is stored by trial 0, which the suite runs, and by trial 1.
+/// The messages of trial 0, which the suite runs, and of trial 1.
 const MESSAGES: [u64; 2] = [20_000, 1_000_000];
 
-/// One of the two sizes.
+/// Runs one of the two sizes.
 pub(crate) fn trial(id: u64) -> Result<(), String> {
     let messages = usize::try_from(id).ok().and_then(|id| MESSAGES.get(id)).ok_or("there is no such trial")?;
     let told = stored(*messages, id)?;
@@ -39,8 +39,8 @@ pub(crate) fn trial(id: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Stores so many messages. Says how long the log got, or what went wrong: a log beyond the bound, a message that isn't
-/// there, a reader or a wake that never had its turn.
+/// Stores this many messages and returns a summary with the log's largest size. Fails on a log beyond the bound, a missing message, or
+/// a reader or wake that never had its turn.
 fn stored(messages: u64, seed: u64) -> Result<String, String> {
     let dir = tempfile::tempdir().map_err(said)?;
     let path = dir.path().join("messages.db");
@@ -51,7 +51,8 @@ fn stored(messages: u64, seed: u64) -> Result<String, String> {
         let readers: Vec<_> = (1..=READERS).map(|n| scope.spawn(move || read_on(path, seed ^ n, is_over))).collect();
         let (first, has_begun) = mpsc::channel();
         let wake = scope.spawn(move || work_on(path, is_over, &first));
-        // A fast machine has all messages stored before a wake that waits for its first lock has had it. One that fails hangs up.
+        // A fast machine could store all messages before the wake gets its first lock, so this waits for the wake. If the wake fails,
+        // its channel closes.
         let _ = has_begun.recv();
         let fed = feed(store, messages, seed, &longest);
         is_over.store(true, Ordering::Relaxed);
@@ -77,7 +78,7 @@ fn stored(messages: u64, seed: u64) -> Result<String, String> {
     if longest > WAL_BOUND_BYTES { Err(summary) } else { Ok(summary) }
 }
 
-/// The bot: batches of every size, some messages as long as they get. It looks at the log after each of them.
+/// Acts as the bot: stores batches of every size, some with the longest messages, and measures the log after each.
 fn feed(mut store: Store, messages: u64, seed: u64, longest: &AtomicU64) -> Result<(), String> {
     let now = parse_time("2026-11-21T14:00:00Z").ok_or("no time")?;
     let mut random = fastrand::Rng::with_seed(seed);
@@ -110,7 +111,7 @@ fn message(id: u64, random: &mut fastrand::Rng) -> NewIncoming {
     }
 }
 
-/// A wake that records turn after turn, and says so. Gives how many.
+/// Acts as a wake that records turn after turn, and signals each. Returns the number of turns.
 fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Result<u64, String> {
     let now = parse_time("2026-11-21T14:00:00Z").ok_or("no time")?;
     let mut store = Store::open(path).map_err(said)?;
@@ -134,13 +135,13 @@ fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Resul
         FencedStore::new(&mut store, fence, &FixedClock(now)).record(&cycle.id, &entry, &[]).map_err(said)?;
         turns += 1;
         let _ = first.send(());
-        // A mind takes its time.
+        // A model takes its time.
         thread::sleep(Duration::from_millis(5));
     }
     Ok(turns)
 }
 
-/// Somebody who looks, again and again, and holds what they see for a while. Gives how often.
+/// Acts as a repeated reader that holds each transaction for a while. Returns the number of reads.
 fn read_on(path: &Path, seed: u64, is_over: &AtomicBool) -> Result<u64, String> {
     let conn = rusqlite::Connection::open(path).map_err(said)?;
     conn.busy_timeout(Duration::from_secs(10)).map_err(said)?;

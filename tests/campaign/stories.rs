@@ -1,22 +1,22 @@
-//! Layer 8: tests of the suite that show a promise of docs/SECURITY.md or docs/RELIABILITY.md by themselves. The suite runs them anyway; here each is held
-//! against the broken variants that name it.
+//! Layer 8: tests of the suite that by themselves show a promise of docs/SECURITY.md or docs/RELIABILITY.md. The suite runs them
+//! anyway; here each is run against the broken variants that name it.
 
 use std::path::Path;
 
 use super::variants;
 
-/// How many there are.
+/// The number of such tests.
 pub(crate) fn count() -> u64 {
     variants::stories().len() as u64
 }
 
-/// How a test went.
+/// The result of a test.
 pub(crate) enum Ran {
     Passed,
     Failed,
 }
 
-/// Runs one of them, in the build that this campaign is of.
+/// Runs one of them, in this campaign's build.
 pub(crate) fn trial(id: u64) -> Result<(), String> {
     let stories = variants::stories();
     let test = usize::try_from(id).ok().and_then(|at| stories.get(at)).ok_or("there is no such story")?;
@@ -29,11 +29,11 @@ pub(crate) fn trial(id: u64) -> Result<(), String> {
     }
 }
 
-/// Runs a test, named by its path from its crate on (`reveille` and what begins so are libraries, others are test programs), of the
-/// workspace at `sources`. An error says why it couldn't be run.
+/// Runs a test of the workspace at `sources`, named by its path from the crate (crates named `reveille…` are libraries, others test
+/// programs). Fails if the test can't be run.
 pub(crate) fn run(test: &str, sources: &Path, target: &Path) -> Result<Ran, String> {
     let (place, name) = test.split_once("::").ok_or("a test is named by its path")?;
-    // The application goes along, as its features are those that the libraries are built with.
+    // The application is built too, so that the libraries have its features.
     let package = place.replace('_', "-");
     let place = match place.starts_with(env!("CARGO_PKG_NAME")) {
         true => vec!["--lib", "--package", env!("CARGO_PKG_NAME"), "--package", &package],

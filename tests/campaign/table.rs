@@ -4,7 +4,7 @@ use std::{fmt::Write as _, time::Duration};
 
 use super::{layer::Row, variants::Tried};
 
-/// Layers first, then each broken variant and what caught it.
+/// Renders the layers, followed by each broken variant with the result that caught it.
 pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
     let mut table = String::from("layer            trials      of  failures  recovery p99  slowest    took\n");
     for row in rows {
@@ -23,7 +23,7 @@ pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
     table
 }
 
-/// A layer's line. It is said when the layer ends, too: who stops a night's run early has seen it.
+/// A layer's line. It is also printed as soon as the layer ends, for runs that are stopped early.
 pub(crate) fn line(row: &Row) -> String {
     let Row { layer, trials, failures, took, .. } = row;
     if let Some(missing) = row.missing {

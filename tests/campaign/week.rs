@@ -1,8 +1,8 @@
-//! A week of one person, by the clock: messages, edits, a voice note, a laptop that is closed, an upgrade in the middle, a remote that is
-//! dead, a budget that is spent, a disk that is full. At its end every promise of docs/RELIABILITY.md is looked at, and that nothing has
-//! grown but by what was said. Trials from [`LONG`] on look every twenty minutes, as cron does; those below it every four hours.
+//! A person's week by the clock: messages, edits, a voice note, a closed laptop, an upgrade, a dead remote, a spent budget, a full
+//! disk. At the end every promise of docs/RELIABILITY.md is checked, and that growth matches the number of messages. Trials from
+//! [`LONG`] on run cron every twenty minutes, those below it every four hours.
 //!
-//! The bot runs in the morning and in the evening, at a time that stands still meanwhile: so long the laptop is open.
+//! The bot runs while the laptop is open, in the morning and in the evening; the clock stands still meanwhile.
 
 mod check;
 mod growth;
@@ -19,11 +19,11 @@ use crate::{
     support::env::{CHAT, TestEnv, eventually},
 };
 
-/// The first of the trials that look at the clock as often as cron does.
+/// The first of the trials that run as often as cron does.
 const LONG: u64 = 500;
 const TRIALS: u64 = 1_000;
 
-/// A day as it is lived; an error says what was wrong with it.
+/// Plays one day; an error describes a violation.
 type LivedDay = fn(&mut Life<'_>) -> Result<(), String>;
 
 /// The days, Monday first.
@@ -45,7 +45,7 @@ impl Layer for Week {
     }
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
-        // What is mounted goes after all that is in it.
+        // Declared first, so that the mount is dropped after everything in it.
         let outer = TestEnv::new();
         let life = &mut Life::begin(&outer, Rng::with_seed(id), if id < LONG { 240 } else { 20 });
         for (number, day) in DAYS.into_iter().enumerate() {
@@ -58,7 +58,7 @@ impl Layer for Week {
     }
 }
 
-/// It is installed, and learns what comes every day.
+/// The product is installed and gets a daily reminder.
 fn monday(life: &mut Life<'_>) -> Result<(), String> {
     life.install("build")?;
     life.say(What::Daily);
@@ -84,7 +84,7 @@ fn tuesday(life: &mut Life<'_>) -> Result<(), String> {
     life.measure()
 }
 
-/// The laptop stays closed until the evening; people write all the same.
+/// The laptop stays closed until the evening, but messages arrive.
 fn wednesday(life: &mut Life<'_>) -> Result<(), String> {
     life.say_some();
     life.at(2, 18 * 60);
@@ -104,7 +104,7 @@ fn thursday(life: &mut Life<'_>) -> Result<(), String> {
     life.evening()
 }
 
-/// The remote can't be reached until the evening.
+/// The remote is unreachable until the evening.
 fn friday(life: &mut Life<'_>) -> Result<(), String> {
     let (remote, away) = (life.env.path("remote.git"), life.env.path("away.git"));
     std::fs::rename(&remote, &away).map_err(|error| error.to_string())?;
@@ -116,7 +116,7 @@ fn friday(life: &mut Life<'_>) -> Result<(), String> {
     life.evening()
 }
 
-/// A model that costs money, and a budget that is spent: what it is asked waits until Sunday.
+/// A paid model and a spent budget: questions wait until Sunday.
 fn saturday(life: &mut Life<'_>) -> Result<(), String> {
     life.budget(Budget::Spent);
     life.open();
@@ -134,7 +134,7 @@ fn sunday(life: &mut Life<'_>) -> Result<(), String> {
     life.fill_disk();
     life.say_some();
     if life.is_full() {
-        // It may fail: nothing is lost by that.
+        // This wake may fail; nothing is lost by that.
         life.look();
         life.free_disk();
     }

@@ -1,14 +1,14 @@
-//! The bytes of one file: what is surely on the disk, and what was written since, of which any sector may have got there.
+//! The bytes of one file: those surely on the disk, and later writes, of which any sector may have arrived.
 //!
-//! A disk writes sectors whole, and a sector goes out as the page cache has it at that moment: so each one shows the file as
-//! it was at some time since the last sync, and each may show another time. The size has a time of its own, too.
+//! A disk writes whole sectors, each as the page cache has it at that moment. Each sector therefore shows the file at some time since
+//! the last sync, independently of the others. The size has a time of its own too.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a disk writes whole, in bytes.
+/// The unit that a disk writes whole, in bytes.
 const SECTOR: u64 = 512;
 
-/// A file's bytes, with the changes that no sync has covered yet.
+/// A file's bytes, with the changes since the last sync.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Data<'a> {
     durable: Arc<Vec<u8>>,
@@ -21,18 +21,18 @@ enum Change<'a> {
     Truncate { size: u64 },
 }
 
-/// How much of what wasn't synced has got to the disk.
+/// The part of the unsynced changes that has reached the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     Nothing,
     Everything,
     /// The changes up to some moment.
     Prefix,
-    /// The changes up to some moment, and of the next one some sectors.
+    /// The changes up to some moment, and some sectors of the next one.
     Torn,
     /// Each sector shows another moment.
     Reordered,
-    /// The last size with none of the bytes: what delayed allocation can show.
+    /// The last size with none of the bytes, as with delayed allocation.
     SizeOnly,
 }
 
@@ -72,12 +72,12 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// All that was written.
+    /// All bytes written so far.
     pub(crate) fn now(&self) -> Vec<u8> {
         self.shown(|_| usize::MAX, usize::MAX)
     }
 
-    /// What the disk may show after a power loss.
+    /// The bytes that the disk may show after a power loss.
     pub(crate) fn after_power_loss(&self, kept: Kept, random: &mut fastrand::Rng) -> Vec<u8> {
         let n = self.pending.len();
         let moment = random.usize(0..=n);
@@ -100,7 +100,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Each sector as it was after so many changes, cut or filled with zeros to the size after so many.
+    /// Each sector after its own number of changes, cut or zero-filled to the size after `moment_of_size` changes.
     fn shown(&self, mut moment_of: impl FnMut(u64) -> usize, moment_of_size: usize) -> Vec<u8> {
         let mut bytes = self.durable.to_vec();
         let mut size = bytes.len() as u64;

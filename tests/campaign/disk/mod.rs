@@ -1,8 +1,8 @@
-//! A simulated disk: plays the record of a run onto a snapshot of what was there, and builds a tree that a real disk could show
-//! if the power failed right then.
+//! A simulated disk. It plays the record of a run onto a snapshot and builds a tree that a real disk could show if the power failed at
+//! that moment.
 //!
-//! Bytes and names are lost separately, as on real disks: see [`data`] for what becomes of a file's bytes, [`names`] for what
-//! is assumed of directories. What lies in directories of other machines (a remote) is never lost.
+//! Bytes and names are lost separately, as on real disks: see [`data`] for a file's bytes, and [`names`] for the assumptions about
+//! directories. Files of other machines (a remote) are never lost.
 
 mod data;
 mod names;
@@ -23,16 +23,16 @@ use self::{
     record::{EXCHANGED, Entry, Kind},
 };
 
-/// Files whose bytes are no more than memory that SQLite's processes share: rebuilt by whoever opens the database first.
+/// Files that are only shared memory of SQLite's processes, rebuilt by the first one that opens the database.
 const SHARED_MEMORY: &str = "-shm";
 /// Permissions of files that the run made.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o755;
-/// How long a machine takes until it's up again: all files are at least that old.
+/// The time that a machine takes to come up again: all files are at least that old.
 const REBOOT: Duration = Duration::from_secs(30);
 const ROOT: NodeId = 0;
 
-/// A directory tree under way, with what of it is durable.
+/// A directory tree during a run, with its durable part.
 #[derive(Debug, Clone)]
 pub(crate) struct Disk<'a> {
     root: PathBuf,
@@ -57,7 +57,7 @@ enum Holds<'a> {
     Link(String),
 }
 
-/// How hard the power loss hits: of the names, and of the files' bytes.
+/// The severity of the power loss, for the names and for the files' bytes.
 #[derive(Debug, Clone, Copy)]
 enum Mood {
     Nothing,
@@ -65,11 +65,11 @@ enum Mood {
     Some,
 }
 
-/// What can be put on a real disk.
+/// A tree that can be written to a real disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Picture {
     root: PathBuf,
-    /// By path; a file of several names stands under each of them, with the same number.
+    /// By path; a file with several names appears under each of them, with the same node.
     items: BTreeMap<String, (NodeId, u32, Item)>,
 }
 
@@ -81,7 +81,7 @@ enum Item {
 }
 
 impl<'a> Disk<'a> {
-    /// What is on the disk now, all of it durable. `elsewhere`: directories in it that belong to other machines.
+    /// The disk's current content, all of it durable. `elsewhere`: its directories that belong to other machines.
     pub(crate) fn snapshot(root: &Path, elsewhere: &[&str]) -> io::Result<Self> {
         let elsewhere = elsewhere.iter().map(|path| (*path).to_owned()).collect();
         let mut disk = Self {
@@ -128,7 +128,7 @@ impl<'a> Disk<'a> {
         self.elsewhere.iter().any(|other| Path::new(relative).starts_with(other))
     }
 
-    /// Whether an entry changed something on another machine.
+    /// Tells whether an entry changed something on another machine.
     pub(crate) fn happened_elsewhere(&self, entry: &Entry) -> bool {
         match self.by_ino.get(&entry.ino).and_then(|node| self.nodes.get(*node)) {
             _ if !entry.path.is_empty() => self.relative(&entry.path).is_ok_and(|path| self.is_elsewhere(&path)),
@@ -136,7 +136,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Plays one entry. `model` is what holds for the names that it changes.
+    /// Plays one entry. `model` governs the names that it changes.
     pub(crate) fn play(&mut self, entry: &'a Entry, model: Model) -> Result<(), String> {
         let is_elsewhere = self.happened_elsewhere(entry);
         let before = self.names.changes();
@@ -248,25 +248,25 @@ impl<'a> Disk<'a> {
         Ok((self.node(parent)?, name))
     }
 
-    /// Paths of another machine's files, as programs see them.
+    /// Names of another machine's files, as programs see them.
     pub(crate) fn paths_elsewhere(&self) -> impl Iterator<Item = &str> {
         let is_elsewhere = |node: &NodeId| self.nodes.get(*node).is_some_and(|node| node.is_elsewhere);
         self.names.live().iter().filter(move |(_, node)| is_elsewhere(node)).map(|((_, name), _)| name.as_str())
     }
 
-    /// What programs see.
+    /// The tree that programs see.
     pub(crate) fn now(&self) -> Picture {
         self.picture(self.names.live(), |data| data.now())
     }
 
-    /// What may be found when the power comes back, and in words what was kept.
+    /// A tree that may be found when the power comes back, with a description of the kept changes.
     pub(crate) fn after_power_loss(&self, random: &mut fastrand::Rng) -> (Picture, String) {
         let names = mood(random);
         let tree = match names {
             Mood::Nothing => self.names.after_power_loss(|_| false),
             Mood::Everything => self.names.after_power_loss(|_| true),
             Mood::Some => {
-                // In order, as many as this; where they aren't held in order, this many of a thousand.
+                // The first `left` of the journalled changes; of the others `often` in ten.
                 let mut left = random.usize(0..=self.names.pending());
                 let often = [1, 2, 5, 9][random.usize(0..4)];
                 self.names.after_power_loss(|is_journalled| {
@@ -309,7 +309,7 @@ impl<'a> Disk<'a> {
         picture
     }
 
-    /// Every name below a directory; a directory that has two names for a while is seen under the first.
+    /// Visits every name below a directory. A directory that has two names for a while is visited under the first.
     fn walk(
         &self,
         tree: &Tree,
@@ -333,7 +333,7 @@ impl<'a> Disk<'a> {
     }
 }
 
-/// The hardest losses are likelier than chance would have them.
+/// The hardest losses get more weight than chance would give them.
 fn mood(random: &mut fastrand::Rng) -> Mood {
     [Mood::Nothing, Mood::Everything, Mood::Some, Mood::Some][random.usize(0..4)]
 }
@@ -343,8 +343,7 @@ fn joined(directory: &str, name: &str) -> String {
 }
 
 impl Picture {
-    /// Puts it in the place of whatever is in a directory now. Files of git's settings that name the recorded root name this
-    /// one instead.
+    /// Replaces the content of a directory. Git's settings that name the recorded root name this one instead.
     pub(crate) fn write(&self, root: &Path) -> io::Result<()> {
         for entry in fs::read_dir(root)? {
             let entry = entry?;
@@ -352,7 +351,7 @@ impl Picture {
         }
         let since_when = fs::metadata(root)?.modified()?.checked_sub(REBOOT);
         let mut written: HashMap<NodeId, PathBuf> = HashMap::new();
-        // A directory stands before what is in it.
+        // A directory comes before its content.
         for (path, (id, mode, item)) in &self.items {
             let path = root.join(path);
             match (item, written.get(id)) {
@@ -384,7 +383,7 @@ impl Picture {
         }
     }
 
-    /// The paths at which two differ, but for these names at the root.
+    /// The paths at which two pictures differ, except for these names at the root.
     pub(crate) fn differences(&self, other: &Self, but_for: &[&str]) -> Vec<String> {
         let paths: BTreeSet<&String> = self.items.keys().chain(other.items.keys()).collect();
         let item = |picture: &Self, path: &String| picture.items.get(path).map(|(_, _, item)| item.clone());

@@ -1,18 +1,18 @@
-//! Names in directories: which are surely on the disk, and which of the later changes may have got there.
+//! Names in directories: those surely on the disk, and later changes that may have arrived.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Stands for a file or a directory, whatever its names.
+/// A file or a directory, independent of its names.
 pub(crate) type NodeId = usize;
 
-/// What a file system promises of names.
+/// A file system's guarantees for names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Model {
     /// Changes of names are journalled in order, and any sync makes all earlier ones durable: ext4, xfs, btrfs, APFS.
     Ordered,
-    /// What POSIX promises: each name on its own, durable by a sync of its directory, or of the file (not the directory) that it names. Only that a rename
-    /// doesn't lose what it renames is taken for granted. This holds for the changes of the product's own processes: the
-    /// git command relies on [`Model::Ordered`], and its changes are made in order.
+    /// The guarantees of POSIX: each name is independent, and durable after a sync of its directory, or of the file (not the directory)
+    /// that it names. A rename is also assumed to keep the file that it renames. This model covers the changes of the product's own
+    /// processes. The git command relies on [`Model::Ordered`], so its changes are made in order.
     Strict,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Model {
 pub(crate) struct Names {
     /// As programs see them.
     live: Tree,
-    /// As they stood before the first change.
+    /// The names before the first change.
     first: Tree,
     changes: Vec<Change>,
     last_of_name: HashMap<(NodeId, String), usize>,
@@ -35,18 +35,18 @@ pub(crate) type Tree = BTreeMap<(NodeId, String), NodeId>;
 struct Change {
     directory: NodeId,
     name: String,
-    /// What the name stands for now; none when it is gone.
+    /// The name's new target; `None` if the name was removed.
     target: Option<NodeId>,
     is_journalled: bool,
     is_durable: bool,
-    /// Changes without which this one can't be.
+    /// Changes that this one depends on.
     needs: Vec<usize>,
     /// The change that this one is a part of.
     part_of: Option<usize>,
 }
 
 impl Names {
-    /// A name that was there from the beginning.
+    /// Adds a name that existed from the start.
     pub(crate) fn found(&mut self, directory: NodeId, name: &str, target: NodeId) {
         self.live.insert((directory, name.to_owned()), target);
         self.first.insert((directory, name.to_owned()), target);
@@ -56,7 +56,7 @@ impl Names {
         self.live.get(&(directory, name.to_owned())).copied()
     }
 
-    /// A name comes, goes, or stands for something else.
+    /// Adds, removes or retargets a name.
     pub(crate) fn set(&mut self, place: (NodeId, &str), target: Option<NodeId>, is_journalled: bool) -> usize {
         let (directory, name) = (place.0, place.1.to_owned());
         let key = (directory, name.clone());
@@ -73,8 +73,8 @@ impl Names {
         at
     }
 
-    /// What stands at one name moves to another. Within a directory, and of directories, it is one change; else the disk may show
-    /// both names for a while.
+    /// Moves a target to another name. Within a directory, and for directories, this is one change; otherwise the disk may show both
+    /// names for a while.
     pub(crate) fn rename(&mut self, from: (NodeId, &str), to: (NodeId, &str), is_directory: bool, is_journalled: bool) {
         let Some(target) = self.get(from.0, from.1) else { return };
         let came = self.set(to, Some(target), is_journalled);
@@ -88,7 +88,7 @@ impl Names {
         }
     }
 
-    /// Two names change places, at once.
+    /// Exchanges two names atomically.
     pub(crate) fn exchange(&mut self, one: (NodeId, &str), other: (NodeId, &str), is_journalled: bool) {
         let (a, b) = (self.get(one.0, one.1), self.get(other.0, other.1));
         let first = self.set(one, b, is_journalled);
@@ -98,12 +98,12 @@ impl Names {
         }
     }
 
-    /// What the sync of a directory makes durable: what happened in it, not its own name.
+    /// Syncs a directory, which makes the changes in it durable, but not its own name.
     pub(crate) fn sync_directory(&mut self, node: NodeId) {
         self.sync(|change| change.directory == node);
     }
 
-    /// What the sync of a file makes durable: its names.
+    /// Syncs a file, which makes its names durable.
     pub(crate) fn sync_file(&mut self, node: NodeId) {
         self.sync(|change| change.target == Some(node));
     }
@@ -112,7 +112,7 @@ impl Names {
         self.sync(|_| true);
     }
 
-    /// Any sync makes durable what is journalled.
+    /// Any sync also makes the journalled changes durable.
     fn sync(&mut self, covers: impl Fn(&Change) -> bool) {
         let covered = |change: &Change| change.is_journalled || covers(change);
         let covered: Vec<usize> = self
@@ -125,7 +125,7 @@ impl Names {
         covered.into_iter().for_each(|at| self.settle(at));
     }
 
-    /// A change is durable, and with it what it can't be without, and its other half.
+    /// Makes a change durable, with the changes that it depends on and its other half.
     pub(crate) fn settle(&mut self, at: usize) {
         let mut todo = vec![at];
         while let Some(at) = todo.pop() {
@@ -141,12 +141,12 @@ impl Names {
         other != of && self.changes.get(other).is_some_and(|change| change.part_of == Some(of))
     }
 
-    /// How many changes there were, durable or not.
+    /// The number of changes, durable or not.
     pub(crate) fn changes(&self) -> usize {
         self.changes.len()
     }
 
-    /// How many changes a power loss may take.
+    /// The number of changes that a power loss may take.
     pub(crate) fn pending(&self) -> usize {
         self.changes.iter().filter(|change| !change.is_durable).count()
     }
@@ -156,8 +156,8 @@ impl Names {
         &self.live
     }
 
-    /// Names that the disk may show after a power loss: the durable ones, and of the others each that `is_kept` says (it is told
-    /// whether the change is one of those made in order), as far as what it needs is there.
+    /// Names that the disk may show after a power loss: the durable ones, and of the others each that `is_kept` selects, if the changes
+    /// it depends on are there. `is_kept` is told whether the change is journalled.
     pub(crate) fn after_power_loss(&self, mut is_kept: impl FnMut(bool) -> bool) -> Tree {
         let mut tree = self.first.clone();
         let mut kept: Vec<bool> = Vec::with_capacity(self.changes.len());

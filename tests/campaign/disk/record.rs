@@ -1,12 +1,12 @@
-//! The record of a run: what it did to the files beneath a directory, and what it sent, in the order in which the calls ended.
+//! The record of a run: its changes to the files beneath a directory, and the data it sent, in the order in which the calls ended.
 
-/// The part of an entry that every one has, in bytes.
+/// The fixed part of an entry, in bytes.
 const HEAD_BYTES: usize = 40;
 
-/// What was done.
+/// The kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A file that wasn't there.
+    /// A new file.
     Create,
     /// Bytes at an offset.
     Write,
@@ -23,10 +23,10 @@ pub(crate) enum Kind {
     SymbolicLink,
     SyncFile,
     SyncDirectory,
-    /// The first bytes of what went out; the peer's port is in `offset`.
+    /// The first bytes of the data sent; the peer's port is in `offset`.
     Send,
     SyncAll,
-    /// Something that the simulated disk knows nothing of.
+    /// A call that the simulated disk doesn't model.
     Unmodelled,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Enough to find it again.
+    /// A short description that identifies the entry.
     pub(crate) fn brief(&self) -> String {
         let Self { kind, path, path2, offset, data, .. } = self;
         let to = if path2.is_empty() { String::new() } else { format!(" → {path2}") };

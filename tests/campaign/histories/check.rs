@@ -1,4 +1,4 @@
-//! What holds after every command, and what holds at the end.
+//! Checks after every command, and at the end.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{
     wake::text,
 };
 
-/// The database says what the model says.
+/// Compares the database with the model.
 pub(super) fn always(scene: &Scene) -> Result<(), String> {
     let Scene { look, model, store, .. } = scene;
     same("messages", &messages(look)?, &model.messages)?;
@@ -37,7 +37,7 @@ pub(super) fn always(scene: &Scene) -> Result<(), String> {
     same("the next offset", &offset, &model.next_offset)
 }
 
-/// After undisturbed wakes nothing is open but what waits for another mind.
+/// Checks that after undisturbed wakes only messages held for another model are open.
 pub(super) fn at_the_end(scene: &Scene) -> Result<(), String> {
     let Scene { look, model, .. } = scene;
     for (row, message) in &model.messages {
@@ -68,7 +68,7 @@ pub(super) fn at_the_end(scene: &Scene) -> Result<(), String> {
     same("integrity_check", &look.rows("PRAGMA integrity_check", |row| row.get(0))?, &vec!["ok".to_owned()])
 }
 
-/// Each part has arrived, was refused for good, or is in doubt for a person to see.
+/// Checks that each part has arrived, was refused for good, or is in doubt and marked for a person.
 fn delivered(scene: &Scene) -> Result<(), String> {
     let sql = "SELECT o.id, p.part, p.state, p.repeats, o.sent_at IS NOT NULL
                FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id WHERE o.chat_id != 0";

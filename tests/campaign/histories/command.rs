@@ -1,46 +1,45 @@
-//! What can happen in a history. A command carries a seed of its own for whatever else has to be drawn when it is played, so
-//! that the others play as before when one is left out.
+//! The commands of a history. Each carries its own seed for further draws, so that leaving one out doesn't change the others.
 
 use fastrand::Rng;
 
 /// Commands of one history.
 const LENGTH: usize = 80;
 
-/// A command, and what its own draws begin with.
+/// A command, with the seed of its own draws.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Command {
     pub(super) act: Act,
     pub(super) seed: u64,
 }
 
-/// What happens.
+/// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
     /// The bot stores a batch: messages, edits, commands with their answers, strangers.
     Accept,
-    /// The channel delivers a batch again that it has delivered before.
+    /// The channel delivers an earlier batch again.
     AcceptAgain,
     /// Somebody speaks on this machine.
     Say,
-    /// Another wake begins; the one that is under way is taken over from.
+    /// Another wake begins and takes over from the running one.
     TakeOver,
-    /// The wake does its next so many steps; without one, one begins.
+    /// The wake does this many next steps; if no wake runs, one begins.
     Work(u8),
     /// The wake is killed.
     Kill,
-    /// Everything is killed, a transaction of somebody's being in flight.
+    /// Everything is killed with an open transaction.
     Reboot,
-    /// A wake that was taken over from goes on writing.
+    /// A wake that lost its lease continues writing.
     OldHolder,
     /// The bot takes a part of its own answers to send.
     BotClaims,
-    /// The bot hears how its sending ended.
+    /// The bot learns the result of its sending.
     BotSettles,
-    /// The bot is killed; it may be that it only looks dead and reports later.
+    /// The bot is killed, or only looks dead and reports later.
     KillBot,
     /// A sender that was taken for dead reports.
     LateReport,
-    /// The console's replies are shown.
+    /// The terminal's replies are shown.
     Show,
     /// A person lets a message be tried afresh.
     Retry,
@@ -50,18 +49,18 @@ pub(super) enum Act {
     Pass(u32),
     /// The clock is set back, in seconds.
     JumpBack(u32),
-    /// Another mind is configured.
+    /// Another model is configured.
     SwitchMind,
 }
 
-/// What a history is rich in.
+/// The emphasis of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Temper {
-    /// Of everything some.
+    /// A mixture of everything.
     Even,
     /// Wakes are killed early.
     Deadly,
-    /// The mind's server won't have the conversations.
+    /// The model's server often rejects conversations.
     Refusing,
 }
 
@@ -73,7 +72,7 @@ pub(super) fn history(seed: u64) -> (Temper, Vec<Command>) {
     (temper, (0..LENGTH).map(|_| Command { act: act(temper, &mut random), seed: random.u64(..) }).collect())
 }
 
-/// Chances in hundredths.
+/// Draws a command, with chances in percent.
 fn act(temper: Temper, random: &mut Rng) -> Act {
     let most_steps = if temper == Temper::Deadly { 6 } else { 24 };
     match random.u32(0..100) {

@@ -1,4 +1,4 @@
-//! Where a history's database is: a file of SQLite's, or a schema of a PostgreSQL; and what crashes make of it.
+//! The place of a history's database (an SQLite file or a PostgreSQL schema), and the effect of crashes on it.
 
 use rusqlite::Connection;
 use std::{
@@ -13,16 +13,16 @@ use reveille_store::Store;
 use super::shared::Schema;
 use super::{look::Look, wake::text};
 
-/// What somebody writes who will not commit it.
+/// Writes of a transaction that is never committed.
 const UNFINISHED: &str = "
     UPDATE incoming_messages SET processed = 1, outcome = 'answered', message_text = message_text || 'x';
     UPDATE outgoing_parts SET state = 'sent', html = html || 'x';
     UPDATE processing_lock SET fence = 0;
     DELETE FROM cycle_files; DELETE FROM cycle_journal;";
 
-/// Where a history's database is.
+/// The place of a history's database.
 pub(super) enum Home {
-    /// A file, and which copy of it is in use: a reboot goes on with another one.
+    /// A file, and the number of the copy in use; each reboot continues with another copy.
     File { dir: TempDir, generation: u32 },
     #[cfg(feature = "postgres")]
     Shared(Box<Schema>),
@@ -36,7 +36,7 @@ impl Home {
         Ok(Self::File { dir, generation: 0 })
     }
 
-    /// Whether wakes come from several machines, each with a connection of its own.
+    /// Tells whether wakes come from several machines, each with a connection of its own.
     pub(super) fn is_shared(&self) -> bool {
         !matches!(self, Self::File { .. })
     }
@@ -57,10 +57,10 @@ impl Home {
         }
     }
 
-    /// Everything ends at once, a transaction of somebody's being in flight. Whoever looks has to look anew.
+    /// Ends everything at once with an open transaction. Afterwards each connection has to be opened anew.
     pub(super) fn crash(&mut self, look: &Look) -> Result<(), String> {
         match (self, look) {
-            // The files go on as they are, with the unfinished writes in them.
+            // The files are copied as they are, with the unfinished writes in them.
             (Self::File { dir, generation }, Look::Sqlite(conn)) => {
                 conn.execute_batch(&format!("PRAGMA cache_size = 1; BEGIN IMMEDIATE; {UNFINISHED}")).map_err(text)?;
                 let (from, to) = (copy(dir, *generation), copy(dir, *generation + 1));
@@ -71,7 +71,8 @@ impl Home {
                 }
                 Ok(())
             }
-            // The connections end. The server's own crash is left out: all histories share it, and its files are its makers' to test.
+            // The connections end. A crash of the server itself is left out: all histories share it, and its durability is tested by
+            // its makers.
             #[cfg(feature = "postgres")]
             (Self::Shared(schema), Look::Postgres(session)) => {
                 let dying = schema.session()?;

@@ -1,4 +1,4 @@
-//! Looking into a history's database past the store: by the same statements on both engines.
+//! Reads a history's database directly, with the same statements on both engines.
 
 #[cfg(feature = "postgres")]
 use rusqlite::types::Value;
@@ -8,14 +8,14 @@ use rusqlite::{Connection, Row, types::FromSql};
 use super::shared::Session;
 use super::wake::text;
 
-/// A connection only for looking, and for harm that the store has no verb for.
+/// A connection only for reading, and for harm that the store offers no method for.
 pub(super) enum Look {
     Sqlite(Connection),
     #[cfg(feature = "postgres")]
     Postgres(Session),
 }
 
-/// A row that was found.
+/// A row of a query's result.
 pub(super) enum Found<'r> {
     Sqlite(&'r Row<'r>),
     #[cfg(feature = "postgres")]
@@ -39,7 +39,7 @@ impl Found<'_> {
 }
 
 impl Look {
-    /// What a query finds.
+    /// The rows of a query.
     pub(super) fn rows<T>(
         &self,
         sql: &str,
@@ -59,12 +59,12 @@ impl Look {
         }
     }
 
-    /// The only number that a query finds; 0 where it finds none.
+    /// The only number that a query returns; 0 without a row.
     pub(super) fn one(&self, sql: &str) -> Result<i64, String> {
         Ok(self.rows(sql, |row| row.get(0))?.pop().unwrap_or_default())
     }
 
-    /// Runs a statement with one value, `$1`, which both engines read.
+    /// Runs a statement with one value, `$1`, a notation that both engines accept.
     pub(super) fn execute(&self, sql: &str, value: &str) -> Result<(), String> {
         match self {
             Self::Sqlite(conn) => conn.execute(sql, [value]).map(drop).map_err(text),
@@ -73,7 +73,7 @@ impl Look {
         }
     }
 
-    /// Cuts off all connections of a shared database but this one; a file has none.
+    /// Cuts off all other connections of a shared database; a file has none.
     pub(super) fn cut_off_others(&self) -> Result<(), String> {
         match self {
             Self::Sqlite(_) => Ok(()),

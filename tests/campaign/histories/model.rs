@@ -1,5 +1,4 @@
-//! What must hold, in plain values: the queue, the journal and the outbox as they would be if nothing could ever go wrong
-//! while they are written.
+//! The required state in plain values: the queue, the journal and the outbox as if no write could ever fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +9,7 @@ use reveille_store::{
 
 /// Failed cycles after which a message is put aside, as promised to people.
 const MAX_FAILURES: i64 = 3;
-/// Times that a cycle is taken up after a crash, as promised to people.
+/// The maximum of resumptions after a crash, as promised to people.
 const MAX_TRIES: u32 = 3;
 
 /// A row of `incoming_messages`.
@@ -33,13 +32,13 @@ pub(super) type Written = (i64, String, String, Option<String>, Option<String>);
 pub(super) struct ModelCycle {
     pub(super) state: CycleState,
     pub(super) tries: u32,
-    /// Whether it ever waited for its mind.
+    /// Whether the cycle ever waited for its model.
     has_waited: bool,
     pub(super) journal: Vec<Entry>,
     pub(super) staged: BTreeMap<String, StagedFile>,
 }
 
-/// The queue as it must be.
+/// The required state of the queue.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) fence: i64,
@@ -55,20 +54,20 @@ pub(super) struct Model {
     updates: BTreeMap<i64, i64>,
     /// The row of each message of a channel.
     by_channel_id: BTreeMap<i64, i64>,
-    /// What each of them says now.
+    /// The current text of each of them.
     words: BTreeMap<i64, String>,
     /// The messages of a channel that a row is made of.
     parts: BTreeMap<i64, BTreeMap<i64, String>>,
     /// The newest row of each album, by chat and name.
     albums: BTreeMap<(ChatRef, String), i64>,
-    /// Rows of parts that came when their album was taken up.
+    /// Rows of parts that came after a cycle had taken their album.
     late: BTreeSet<i64>,
-    /// What was said before, of each row that corrects it.
+    /// The earlier text, for each row that corrects it.
     corrects: BTreeMap<i64, String>,
 }
 
 impl Model {
-    /// A batch that was stored; `stored` and `answers` are the rows that it made.
+    /// Accepts a stored batch; `stored` and `answers` are the rows that it made.
     pub(super) fn accept(&mut self, batch: &Batch, stored: &[i64], answers: &[i64]) -> Result<(), String> {
         let mut stored = stored.iter().copied();
         let mut row_of = |what: &str| stored.next().ok_or_else(|| format!("{what} made no row"));
@@ -101,7 +100,7 @@ impl Model {
         message.update_id.is_some_and(|id| self.updates.contains_key(&id))
     }
 
-    /// A message makes a row, or joins that of its album if nobody has taken it up.
+    /// Adds a row for a message, or joins it to the row of its album if no cycle has taken that.
     fn hear(&mut self, message: &NewIncoming, new_row: impl FnOnce() -> Result<i64, String>) -> Result<(), String> {
         let album = match &message.part_of {
             Some(PartOf::Album(album)) => Some((message.chat, album.clone())),
@@ -137,13 +136,13 @@ impl Model {
         })
     }
 
-    /// Whether it is out of the queue until a person has it tried afresh.
+    /// Tells whether a row is out of the queue until a person has it tried afresh.
     fn is_put_aside(&self, row: i64) -> bool {
         let outcome = self.messages.get(&row).and_then(|message| message.outcome.as_deref());
         matches!(outcome, Some("dead" | "dropped"))
     }
 
-    /// A row that changes says what its messages say, and a mind that couldn't answer it may be able to.
+    /// Rewrites a changed row from its messages. A model that couldn't answer it gets another chance.
     fn tell(&mut self, row: i64) {
         let words: Vec<&str> = self.parts.get(&row).into_iter().flatten().map(|(_, words)| words.as_str()).collect();
         let mut text = words.join("\n");
@@ -155,7 +154,7 @@ impl Model {
         }
     }
 
-    /// An edit changes what nobody has taken up, and what is put aside; of anything else it makes a row that says so.
+    /// Applies an edit to a row that no cycle has taken or that is put aside; otherwise adds a row about the edit.
     fn edit(&mut self, edit: &NewIncoming, new_row: impl FnOnce() -> Result<i64, String>) -> Result<(), String> {
         let Some(id) = edit.channel_message_id else { return Ok(()) };
         let Some(before) = self.words.insert(id, edit.text.clone()) else {
@@ -174,7 +173,7 @@ impl Model {
             self.corrects.insert(row, before);
             return Ok(());
         }
-        // What was corrected in a row of its own stays there, also when this one is given back to the queue.
+        // A correction in a row of its own stays there, even if this row returns to the queue.
         self.parts.entry(row).or_default().insert(id, edit.text.clone());
         self.tell(row);
         if let (Some(before), Some(message)) = (self.corrects.get(&row), self.messages.get_mut(&row)) {
@@ -184,7 +183,7 @@ impl Model {
         Ok(())
     }
 
-    /// A message that was stored.
+    /// Adds a stored message.
     pub(super) fn queue(&mut self, row: i64, message: &NewIncoming) -> Result<(), String> {
         if self.messages.last_key_value().is_some_and(|(last, _)| *last >= row) {
             return Err(format!("row {row} was given away again"));
@@ -197,7 +196,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether a person may have it tried afresh; then it is.
+    /// Queues a message again at a person's request. False if that isn't allowed.
     pub(super) fn retry(&mut self, row: i64) -> bool {
         let Some(message) = self.messages.get_mut(&row) else { return false };
         if message.is_processed && !matches!(message.outcome.as_deref(), Some("dead" | "dropped")) {
@@ -207,7 +206,7 @@ impl Model {
         true
     }
 
-    /// Whether a person may take it out; then it is.
+    /// Takes a message out at a person's request. False if that isn't allowed.
     pub(super) fn drop(&mut self, row: i64) -> bool {
         let Some(message) = self.messages.get_mut(&row) else { return false };
         if message.is_processed && message.outcome.as_deref() != Some("dead") {
@@ -231,7 +230,7 @@ impl Model {
         entries.iter().try_for_each(|entry| self.record(&cycle.id, entry, &[]))
     }
 
-    /// An entry and its changes were recorded.
+    /// Records an entry and its changes.
     pub(super) fn record(&mut self, cycle: &str, entry: &Entry, changes: &[Change]) -> Result<(), String> {
         if let Entry::Outcome { call, .. } = entry {
             let again = |known: &Entry| matches!(known, Entry::Outcome { call: known, .. } if known == call);
@@ -248,7 +247,7 @@ impl Model {
         self.change(cycle, changes)
     }
 
-    /// Changes were carried out.
+    /// Applies changes.
     pub(super) fn change(&mut self, cycle: &str, changes: &[Change]) -> Result<(), String> {
         for change in changes {
             match change {
@@ -279,7 +278,7 @@ impl Model {
                     }
                 }
                 Change::Fire(round) => self.fire(round, cycle),
-                // No history asks for an undo, shows a list of tasks, or has buttons under what is said unasked.
+                // No history asks for an undo, shows a list of tasks, or sends buttons with an unprompted message.
                 Change::Handled { .. }
                 | Change::Agree { .. }
                 | Change::ToldOfProposal { .. }
@@ -308,7 +307,7 @@ impl Model {
         }
     }
 
-    /// A cycle is taken up again.
+    /// Resumes a cycle.
     pub(super) fn resume(&mut self, id: &str, counts: bool) -> Result<(), String> {
         let Some(cycle) = self.cycles.get_mut(id) else { return Err(format!("there is no cycle {id}")) };
         if !is_open(cycle.state) {
@@ -339,7 +338,7 @@ impl Model {
         });
     }
 
-    /// Whether the `nth` outgoing message may leave, given the cycles that have committed.
+    /// Checks that the `nth` outgoing message may be sent, given the committed cycles.
     pub(super) fn may_leave(&self, nth: usize, committed: &BTreeSet<String>) -> Result<(), String> {
         let Some((.., kind, _, cycle)) = self.outgoing.get(nth) else {
             return Err(format!("nobody wrote the message {nth} that leaves"));
@@ -354,7 +353,7 @@ impl Model {
         if may { Ok(()) } else { Err(format!("the {kind} {nth} leaves while its cycle {id} is {:?}", cycle.state)) }
     }
 
-    /// Whether the `nth` outgoing message was said by a cycle that has waited for its mind.
+    /// Tells whether the cycle of the `nth` outgoing message has waited for its model.
     pub(super) fn has_waited(&self, nth: usize) -> bool {
         let cycle = self.outgoing.get(nth).and_then(|(.., cycle)| self.cycles.get(cycle.as_ref()?));
         cycle.is_some_and(|cycle| cycle.has_waited)
@@ -375,13 +374,13 @@ impl Model {
                 message.cycle_id = Some(cycle.to_owned());
                 Ok(())
             }
-            // A person put it aside while it stood in a conversation.
+            // A person dropped the message while it was in a conversation.
             Some("dropped") => Ok(()),
             Some(known) => Err(format!("the message {row}, already {known}, was answered again by {cycle}")),
         }
     }
 
-    /// A message is written unless its key was told before.
+    /// Writes a message unless its key was used before.
     fn write(&mut self, message: &NewOutgoing, cycle: Option<String>) {
         let is_told = message.key.is_some() && self.outgoing.iter().any(|(.., key, _)| *key == message.key);
         if !is_told {
@@ -391,7 +390,7 @@ impl Model {
     }
 }
 
-/// Whether a cycle can go on.
+/// Tells whether a cycle can continue.
 pub(super) fn is_open(state: CycleState) -> bool {
     matches!(state, CycleState::Running | CycleState::Waiting | CycleState::Parked)
 }

@@ -1,19 +1,19 @@
-//! The other side: what arrived at the channel, and what was committed. It survives every crash.
+//! The outside world: arrivals at the channel, and commits. It survives every crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_store::{Claimed, StagedFile};
 
-/// What the channel and the repository have.
+/// The state of the channel and the repository.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
     /// Cycles that have committed.
     pub(super) committed: BTreeSet<String>,
     /// The memory's files.
     pub(super) files: BTreeMap<String, String>,
-    /// How often each part of a message arrived.
+    /// The number of arrivals of each part of a message.
     arrived: BTreeMap<(i64, i64), u32>,
-    /// How many attempts at a part ended in doubt.
+    /// The number of attempts at a part that ended in doubt.
     doubts: BTreeMap<(i64, i64), u32>,
     /// By chat, the part that a wake sent last: each chat is sent to in order.
     last: BTreeMap<i64, (i64, i64)>,
@@ -22,7 +22,7 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// A part arrives; `is_in_turn`: what was written before it in its chat must have arrived before.
+    /// Notes an arrival. With `is_in_turn`, everything written earlier in the chat must have arrived before.
     pub(super) fn arrive(&mut self, part: &Claimed, is_in_turn: bool) -> Result<(), String> {
         let key = (part.outgoing_id, part.part);
         let times = self.arrived.entry(key).or_default();
@@ -44,22 +44,22 @@ impl Outside {
         Ok(())
     }
 
-    /// Nobody knows whether a part arrived.
+    /// Notes that the arrival of a part is unknown.
     pub(super) fn doubt(&mut self, part: &Claimed) {
         *self.doubts.entry((part.outgoing_id, part.part)).or_default() += 1;
     }
 
-    /// Whether this part ever ended in doubt.
+    /// Tells whether this part ever ended in doubt.
     pub(super) fn was_doubted(&self, message: i64, part: i64) -> bool {
         self.doubts.contains_key(&(message, part))
     }
 
-    /// Whether this part has arrived.
+    /// Tells whether this part has arrived.
     pub(super) fn has_arrived(&self, message: i64, part: i64) -> bool {
         self.arrived.contains_key(&(message, part))
     }
 
-    /// A cycle's files are committed: what each says beyond its base comes after what is there.
+    /// Commits a cycle's files: each file's new text is appended to the current one.
     pub(super) fn commit(&mut self, cycle: &str, files: &[StagedFile]) -> Result<(), String> {
         if !self.committed.insert(cycle.to_owned()) {
             return Err(format!("the cycle {cycle} was committed twice"));

@@ -1,4 +1,4 @@
-//! A real store with everybody who writes to it, and the plain model beside it.
+//! A real store with all its writers, and the plain model beside it.
 
 mod holders;
 
@@ -24,31 +24,31 @@ use super::{
     wake::{self, Wake, text},
 };
 
-/// The owner's chat; the other one is somebody else's.
+/// The owner's chat; the other one belongs to somebody else.
 pub(super) const OWNER: ChatRef = ChatRef::telegram(7);
 const CHATS: [ChatRef; 3] = [OWNER, OWNER, ChatRef::telegram(8)];
 const BOT_ID: i64 = 99;
 const MINDS: [&str; 2] = ["one mind", "another mind"];
 /// Messages between the beginnings of two albums.
 const ALBUM_EVERY: i64 = 12;
-/// From here on a machine has slept meanwhile, in seconds: its connections to a shared database are gone.
+/// Seconds from which a pause counts as sleep, so that connections to a shared database are lost.
 const ASLEEP_S: u32 = 3_600;
 /// Steps after which an undisturbed wake should long have ended.
 const MAX_STEPS: u32 = 3_000;
-/// Undisturbed wakes at the end: one for each failure that a message may still have before it, and one more.
+/// Undisturbed wakes at the end: one for each failure that a message may still have, and one more.
 const CALM_WAKES: u32 = 4;
 
-/// Everybody, and everything.
+/// The store, its writers, the model and the outside world.
 pub(super) struct Scene {
     bot: Store,
     /// The wake's.
     pub(super) store: Store,
-    /// That of the machine which worked before this one; none with a file.
+    /// The store of the machine that worked before; `None` with a file.
     elsewhere: Option<Store>,
-    /// Whether the wake's connection has kept its turn among the machines that share the database.
+    /// Whether the wake's connection still holds its turn among the machines that share the database.
     has_turn: bool,
     pub(super) look: Look,
-    /// After all that is open in it: it goes with the history.
+    /// Declared after its open connections, so that it is dropped after them.
     pub(super) home: Home,
     pub(super) now: DateTime<Utc>,
     latest: DateTime<Utc>,
@@ -56,20 +56,20 @@ pub(super) struct Scene {
     pub(super) outside: Outside,
     pub(super) mind: &'static str,
     pub(super) temper: Temper,
-    /// Whether nothing goes wrong any more.
+    /// Whether failures are over.
     pub(super) is_calm: bool,
     wake: Option<Wake>,
     old: Vec<Fence>,
     batches: Vec<Batch>,
-    /// What the bot is sending.
+    /// The part that the bot is sending.
     bots: Option<Claimed>,
-    /// Sends of those who were taken for dead, and whether they arrived.
+    /// Sends of processes that were taken for dead, and whether they arrived.
     ghosts: Vec<(Claimed, bool)>,
     drawn: i64,
 }
 
 impl Scene {
-    /// With a fresh database.
+    /// Starts with a fresh database.
     pub(super) fn new(temper: Temper, home: Home) -> Result<Self, String> {
         let now = NaiveDateTime::default().and_utc() + TimeDelta::days(20_000);
         Ok(Self {
@@ -95,7 +95,7 @@ impl Scene {
         })
     }
 
-    /// Plays a command, and looks whether everything is as it must be.
+    /// Plays a command, and checks everything.
     pub(super) fn play(&mut self, command: Command) -> Result<(), String> {
         let random = &mut Rng::with_seed(command.seed);
         match command.act {
@@ -126,7 +126,7 @@ impl Scene {
         check::always(self)
     }
 
-    /// Nothing goes wrong any more: wakes run to their ends until all is settled.
+    /// Ends all failures and runs wakes to their ends until all is settled.
     pub(super) fn calm_down(&mut self) -> Result<(), String> {
         let random = &mut Rng::with_seed(0);
         self.is_calm = true;
@@ -145,7 +145,7 @@ impl Scene {
         check::at_the_end(self)
     }
 
-    /// A cycle's beginning.
+    /// The start of a cycle.
     pub(super) fn new_cycle(&mut self, model: &str, reasons: &[Reason]) -> NewCycle {
         let chat = reasons.iter().find_map(|reason| match reason {
             Reason::Messages { chat, .. } => Some(*chat),
@@ -164,8 +164,8 @@ impl Scene {
         }
     }
 
-    /// A part was taken to be sent: it must be one that may. The bot's own answers wait for nobody else's, and nobody waits for what
-    /// is known to have arrived: a first attempt's late report can come while the second, marked, is under way.
+    /// Checks that a claimed part may be sent now. The bot's own answers wait for no other part, and no part waits for one that is
+    /// known to have arrived: a first attempt's late report can come during the second, marked one.
     pub(super) fn leaves(&self, claimed: &Claimed, is_bots: bool) -> Result<(), String> {
         let key = (claimed.outgoing_id, claimed.part);
         let under_way = [self.bots.as_ref(), self.wake.as_ref().and_then(Wake::sending)].into_iter().flatten();
@@ -179,7 +179,7 @@ impl Scene {
         self.may_leave(claimed.outgoing_id)
     }
 
-    /// Whether it is written down that this part arrived.
+    /// Tells whether the arrival of this part is recorded.
     fn has_been_told(&self, part: &Claimed) -> Result<bool, String> {
         let sql = format!(
             "SELECT state = 'sent' FROM outgoing_parts WHERE outgoing_id = {} AND part = {}",
@@ -192,13 +192,14 @@ impl Scene {
         self.model.may_leave(self.nth(row)?, &self.outside.committed)
     }
 
-    /// Which of the messages that were written this row is.
+    /// The position of this row among the written messages.
     fn nth(&self, row: i64) -> Result<usize, String> {
         let written = self.look.rows("SELECT id FROM outgoing_messages ORDER BY id", |row| row.get::<i64>(0))?;
         Ok(written.iter().position(|id| *id == row).unwrap_or(usize::MAX))
     }
 
-    /// A part arrives. The bot's own answers may overtake what waits for a wake, and anything what a cycle had said that waited.
+    /// Notes an arrival. The bot's own answers may overtake parts that wait for a wake, and any part may overtake the messages of a
+    /// cycle that waited.
     fn arrive(&mut self, claimed: &Claimed, is_bots: bool) -> Result<(), String> {
         let is_in_turn = !is_bots && !self.model.has_waited(self.nth(claimed.outgoing_id)?);
         self.outside.arrive(claimed, is_in_turn)
@@ -209,7 +210,7 @@ impl Scene {
         self.store.claim_part(Pick::default(), &Identity::current(), self.now).map_err(text)
     }
 
-    /// An attempt ends.
+    /// Ends an attempt.
     pub(super) fn send(&mut self, claimed: &Claimed, is_bots: bool, random: &mut Rng) -> Result<PartOutcome, String> {
         let (has_arrived, outcome) = wake::fate(random, self);
         if matches!(outcome, PartOutcome::Unknown(_)) {
@@ -232,13 +233,13 @@ impl Scene {
     }
 
     fn accept(&mut self, random: &mut Rng) -> Result<(), String> {
-        // Ids are a key, not an order: now and then they begin lower again.
+        // IDs are a key without an order: sometimes they restart at a lower number.
         let restart = if random.u32(0..5) == 0 { 1_000_000 - 10_000 * self.draw() } else { 1_000_000 };
         let mut batch = Batch { bot_id: BOT_ID, strangers: random.u32(0..2), ..Batch::default() };
         for _ in 0..random.u32(1..4) {
             let id = self.draw();
             batch.next_offset = restart + id + 1;
-            // Now and then a part of an album, of which a chat has one after the other.
+            // Sometimes a part of an album; a chat has one album after the other.
             let is_part = random.u32(0..3) == 0;
             batch.messages.push(NewIncoming {
                 chat: *random.choice(&CHATS).unwrap_or(&OWNER),
@@ -268,8 +269,8 @@ impl Scene {
         Ok(())
     }
 
-    /// The bot died before it could tell the channel, which delivers again what the bot has stored; its answers to commands
-    /// are keyed by then.
+    /// Delivers a stored batch again, as after a bot that died before it confirmed the batch. Its answers to commands are already
+    /// keyed.
     fn accept_again(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(batch) = random.choice(&self.batches) else { return Ok(()) };
         let batch = Batch { commands: Vec::new(), strangers: 0, ..batch.clone() };
@@ -302,7 +303,7 @@ impl Scene {
         Ok(())
     }
 
-    /// The bot sends its own answers, whoever else waits.
+    /// Lets the bot claim a part of its own answers, independent of other waiting parts.
     fn bot_claims(&mut self, random: &mut Rng) -> Result<(), String> {
         let sql = "SELECT id FROM outgoing_messages WHERE kind = 'command' ORDER BY id";
         let answers: Vec<i64> = self.look.rows(sql, |row| row.get(0))?;
@@ -338,7 +339,7 @@ impl Scene {
         Ok(())
     }
 
-    /// A bot that was at one send for longer than any takes has sent it or not, and says so late or never.
+    /// Lets a bot hang in a send for longer than any takes. It has sent the part or not, and reports late or never.
     pub(super) fn silence_bot(&mut self, random: &mut Rng) -> Result<(), String> {
         let parts = self.store.unsent_parts(self.now).map_err(text)?;
         let is_late = |claimed: &mut Claimed| {
@@ -361,7 +362,7 @@ impl Scene {
         self.report_late(&ghost, random)
     }
 
-    /// While a part is sent again, the one that was taken for dead reports of it.
+    /// While a part is sent again, its presumed-dead sender may report.
     pub(super) fn report_late_of(&mut self, claimed: &Claimed, random: &mut Rng) -> Result<(), String> {
         let is_of_it =
             |(ghost, _): &(Claimed, bool)| (ghost.outgoing_id, ghost.part) == (claimed.outgoing_id, claimed.part);
@@ -370,7 +371,7 @@ impl Scene {
         self.report_late(&ghost, random)
     }
 
-    /// Only what did arrive is heard of: all else is of an attempt that nobody waits for any more.
+    /// Lets a late report arrive. Only a success counts; anything else belongs to an abandoned attempt.
     fn report_late(&mut self, (claimed, has_arrived): &(Claimed, bool), random: &mut Rng) -> Result<(), String> {
         let outcome = match (has_arrived, random.bool()) {
             (true, true) => PartOutcome::Sent { id: 1, date: None },
@@ -400,7 +401,7 @@ impl Scene {
         Ok(())
     }
 
-    /// A person lets a message be tried again, or takes it out.
+    /// Lets a person retry or drop a message.
     fn by_hand(&mut self, random: &mut Rng, is_retry: bool) -> Result<(), String> {
         let rows: BTreeSet<i64> = self.model.messages.keys().copied().collect();
         let Some(row) = random.choice(rows) else { return Ok(()) };

@@ -1,6 +1,6 @@
-//! Histories on PostgreSQL: a server for all of them, and a schema of its own for each.
+//! Histories on PostgreSQL: one server for all of them, with a schema for each.
 //!
-//! Each schema belongs to a role of its own, by which the server knows its connections: they can be cut off all at once.
+//! Each schema belongs to a role of its own, by which the server can cut off all its connections at once.
 
 use rusqlite::types::Value;
 use std::{
@@ -18,10 +18,10 @@ use reveille_store::{DatabaseAddress, Store};
 use super::wake::text;
 use crate::support::postgres;
 
-/// How long the server may take to be through with connections that were cut off: it takes milliseconds.
+/// Time allowed for the server to end cut-off connections; it takes milliseconds.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The server, and who may make schemas in it.
+/// The server, with a session that may make schemas.
 pub(super) struct Server {
     /// The address without the role: the socket and the database.
     place: String,
@@ -29,7 +29,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The one of this run; none where PostgreSQL isn't installed.
+    /// The server of this run; `None` if PostgreSQL isn't installed.
     pub(super) fn find() -> Option<Self> {
         let url = postgres::new_database()?;
         let keeper = Session::connect(&url).expect("the server that was just started");
@@ -38,7 +38,7 @@ impl Server {
         Some(Self { place, keeper: Mutex::new(keeper) })
     }
 
-    /// A new schema without any table.
+    /// A new, empty schema.
     pub(super) fn new_schema(self: &Arc<Self>) -> Result<Schema, String> {
         static SCHEMAS: AtomicU32 = AtomicU32::new(0);
         let name = format!("h{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
@@ -53,7 +53,7 @@ impl Server {
     }
 }
 
-/// A history's database: it goes with it.
+/// A history's database; dropping the value removes it.
 pub(super) struct Schema {
     server: Arc<Server>,
     name: String,
@@ -66,7 +66,7 @@ impl Schema {
         Store::open_shared(&self.address).map_err(text)
     }
 
-    /// A connection past the store.
+    /// A direct connection, without the store.
     pub(super) fn session(&self) -> Result<Session, String> {
         Session::connect(&self.url)
     }
@@ -75,7 +75,7 @@ impl Schema {
 impl Drop for Schema {
     fn drop(&mut self) {
         let name = &self.name;
-        // After a failure somebody's transaction may still be under way.
+        // After a failure a transaction may still be open.
         let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'");
         if let Err(why) = self.server.keep(&format!("{end}; DROP SCHEMA {name} CASCADE; DROP ROLE {name}")) {
             eprintln!("the schema {name} stays until the server ends: {why}");
@@ -83,7 +83,7 @@ impl Drop for Schema {
     }
 }
 
-/// A connection that is waited for, in the thread of whoever asks.
+/// A connection with blocking calls, in the caller's thread.
 pub(super) struct Session {
     runtime: Runtime,
     client: Client,
@@ -108,7 +108,7 @@ impl Session {
         self.runtime.block_on(self.client.execute(sql, &[&value])).map(drop).map_err(|error| told(&error))
     }
 
-    /// What a query finds.
+    /// The rows of a query.
     pub(super) fn rows(&self, sql: &str) -> Result<Vec<Vec<Value>>, String> {
         let found = self.runtime.block_on(self.client.query_typed(sql, &[])).map_err(|error| told(&error))?;
         let cells =
@@ -116,7 +116,7 @@ impl Session {
         found.iter().map(cells).collect()
     }
 
-    /// Cuts off every other connection of its role, and waits until the server is through with them.
+    /// Cuts off every other connection of its role, and waits until the server has ended them.
     pub(super) fn cut_off_others(&self) -> Result<(), String> {
         let others = "FROM pg_stat_activity WHERE usename = current_user AND pid != pg_backend_pid()";
         self.batch(&format!("SELECT pg_terminate_backend(pid) {others}"))?;
@@ -131,7 +131,7 @@ impl Session {
     }
 }
 
-/// A value as SQLite would give it.
+/// A value as SQLite would return it.
 fn cell(row: &Row, at: usize) -> Result<Value, tokio_postgres::Error> {
     let kind = row.columns().get(at).map(|column| column.type_().clone());
     let value = match kind {
@@ -143,7 +143,7 @@ fn cell(row: &Row, at: usize) -> Result<Value, tokio_postgres::Error> {
     Ok(value.unwrap_or(Value::Null))
 }
 
-/// What the server said, which the client's own text leaves out.
+/// The server's message, which the client's own text omits.
 fn told(error: &tokio_postgres::Error) -> String {
     error.as_db_error().map_or_else(|| text(error), text)
 }

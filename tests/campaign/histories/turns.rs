@@ -1,4 +1,4 @@
-//! A mind and its tools, drawn from a seed: turns that call, speak, break off and make no sense, and what the calls do.
+//! A model and its tools, drawn from a seed: turns that call, speak, break off or make no sense, and the effects of the calls.
 
 use chrono::TimeDelta;
 use fastrand::Rng;
@@ -12,7 +12,7 @@ use super::{
     scene::{OWNER, Scene},
 };
 
-/// How a request ends.
+/// The end of a request.
 pub(super) enum Answer {
     Turn { content: String, stop: Stop },
     CutOff,
@@ -22,7 +22,7 @@ pub(super) enum Answer {
     OutOfTime,
 }
 
-/// The answer to a request of this cycle; a calm mind just answers.
+/// The answer to a request of this cycle; a calm model just answers.
 pub(super) fn turn(random: &mut Rng, cycle: &str, state: &Cycle, scene: &Scene) -> Answer {
     if scene.is_calm {
         return Answer::Turn { content: r#"[{"type":"text","text":"So it is."}]"#.to_owned(), stop: Stop::EndTurn };
@@ -45,7 +45,7 @@ pub(super) fn turn(random: &mut Rng, cycle: &str, state: &Cycle, scene: &Scene) 
     for n in 0..random.u32(0..4) {
         const TOOLS: [&str; 8] =
             ["reply", "tell", "note", "note", "reminder_set", "reminder_done", "keep", "no_such_tool"];
-        // Now and then an id is used again.
+        // Sometimes an id is used again.
         let turn = if random.u32(0..20) == 0 { 0 } else { state.turns };
         let name = random.choice(&TOOLS).copied().unwrap_or_default();
         let id = format!("call-{cycle}-{turn}-{n}");
@@ -61,7 +61,7 @@ pub(super) fn turn(random: &mut Rng, cycle: &str, state: &Cycle, scene: &Scene) 
     Answer::Turn { content: serde_json::Value::from(blocks).to_string(), stop }
 }
 
-/// What a call does: its outcome's entry, and the changes that come with it.
+/// The effect of a call: its outcome's entry, and the changes that come with it.
 pub(super) fn outcome(
     scene: &Scene,
     cycle: &NewCycle,
@@ -126,7 +126,7 @@ pub(super) fn answer(chat: Option<ChatRef>, text: &str, open: &[i64], outcome: M
     [Change::Send(outgoing(chat, text, OutgoingKind::Reply))].into_iter().chain(done).collect()
 }
 
-/// Something that a chat is told once.
+/// A notice that a chat gets once.
 pub(super) fn notice(chat: ChatRef, text: &str, key: String) -> Change {
     Change::Send(NewOutgoing { key: Some(key), ..NewOutgoing::notice(chat, text.to_owned()) })
 }
@@ -145,7 +145,7 @@ pub(super) fn failed(call: &ToolRequest, why: &str) -> Entry {
     }
 }
 
-/// A line more in one of two files.
+/// Another line in one of two files.
 fn note(scene: &Scene, cycle: &str, call: &ToolRequest, random: &mut Rng) -> Change {
     let path = if random.bool() { "memory/a.md" } else { "memory/b.md" };
     let staged = scene.model.cycles.get(cycle).and_then(|cycle| cycle.staged.get(path));
@@ -154,7 +154,7 @@ fn note(scene: &Scene, cycle: &str, call: &ToolRequest, random: &mut Rng) -> Cha
     Change::File(StagedFile { path: path.to_owned(), base, content: format!("{text}- {}\n", call.id) })
 }
 
-/// Some of the open messages are kept for another mind.
+/// Holds some of the open messages for another model.
 fn keep(scene: &Scene, cycle: &NewCycle, state: &Cycle, random: &mut Rng) -> Vec<Change> {
     let count = random.usize(0..=state.open.len());
     let messages: Vec<i64> = state.open.iter().take(count).copied().collect();
@@ -163,7 +163,7 @@ fn keep(scene: &Scene, cycle: &NewCycle, state: &Cycle, random: &mut Rng) -> Vec
     vec![notice, Change::Hold { messages, model: scene.mind.to_owned() }]
 }
 
-/// A text of one part, or of several.
+/// A text of one part or of several.
 pub(super) fn long_or_short(random: &mut Rng, text: &str) -> String {
     if random.u32(0..6) == 0 { format!("{text} {}", "word ".repeat(900)) } else { text.to_owned() }
 }

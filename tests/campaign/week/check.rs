@@ -1,4 +1,4 @@
-//! What must be so when the week is over: the promises of docs/RELIABILITY.md, one after the other.
+//! Checks the promises of docs/RELIABILITY.md at the end of the week, one after the other.
 
 use std::{collections::BTreeSet, fs};
 
@@ -8,10 +8,10 @@ use crate::{
     world::files,
 };
 
-/// Stands at the end of a message that may have come before.
+/// The end of a message that may be a repeat.
 const REPEAT_MARK: &str = "↻ This may be a repeat";
 
-/// All of them.
+/// Checks all of them.
 pub(super) fn all(life: &mut Life<'_>) -> Result<(), String> {
     answers(life)?;
     budget(life)?;
@@ -27,7 +27,7 @@ pub(super) fn all(life: &mut Life<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Each message was answered, once, and each reminder came once a slot; nothing is left open.
+/// Checks that each message was answered once, each reminder came once a slot, and nothing is left open.
 fn answers(life: &Life<'_>) -> Result<(), String> {
     let open: i64 = life.env.query(
         "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
@@ -51,7 +51,7 @@ fn answers(life: &Life<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing was spent on the day without money, something on the next.
+/// Checks that nothing was spent on the day without money, and something on the next.
 fn budget(life: &Life<'_>) -> Result<(), String> {
     let spent =
         |day: &str| life.env.query::<f64>(&format!("SELECT total(cost_usd) FROM ledger WHERE at LIKE '{day}%'"));
@@ -60,7 +60,7 @@ fn budget(life: &Life<'_>) -> Result<(), String> {
     if is_kept { Ok(()) } else { Err(format!("{saturday} were spent on Saturday, {all} in all")) }
 }
 
-/// In no file but the person's settings, in no message, in no commit.
+/// Checks that no secret is in a file other than the person's settings, in a message or in a commit.
 fn secrets(life: &Life<'_>) -> Result<(), String> {
     let workspace = life.env.workspace();
     let commits = life.env.git(&["log", "--all", "-p", "--format=%B"]);
@@ -79,7 +79,7 @@ fn secrets(life: &Life<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The remote has it all, one commit a wake, and what was written elsewhere is here.
+/// Checks that the remote has everything, with one commit a wake, and that the commit from elsewhere is here.
 fn memory(life: &Life<'_>) -> Result<(), String> {
     let remote = life.env.path("remote.git");
     let (here, there) = (life.env.git(&["rev-parse", "HEAD"]), life.env.git_in(&remote, &["rev-parse", "main"]));

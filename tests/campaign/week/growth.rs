@@ -1,4 +1,4 @@
-//! That nothing grows but by what was said: the workspace on the disk, the memory and the time of an idle wake, the bot's open files.
+//! Checks that growth matches the messages: the workspace on the disk, an idle wake's memory and time, the bot's open files.
 
 use std::{
     fs, io,
@@ -15,27 +15,27 @@ use nix::sys::{
 use super::world::Life;
 use crate::world::files;
 
-/// The argument that has this program run another one and print what that took.
+/// The argument for running another program and printing its memory and time.
 pub(crate) const FLAG: &str = "--measure";
-/// Wakes after which nothing is due.
+/// Wakes after which nothing may be due any more.
 const LOOKS: usize = 3;
-/// How often an idle wake is measured; the least counts, since the machine has other work.
+/// Measurements of an idle wake; the least counts, since the machine is busy with other work.
 const TIMES: usize = 5;
-/// How much of the disk a message may take, in bytes: itself, its wake's journal, its commit, and what finds it again.
+/// Bytes of disk that one message may take: itself, its wake's journal, its commit, and its index entries.
 const BYTES_PER_MESSAGE: u64 = 128 << 10;
 /// The copy that an upgrade makes.
 const COPY: &str = "messages.db.before-upgrade";
-/// How much more memory and time an idle wake may take, as a factor, and on top of that.
+/// The allowed growth of an idle wake's memory and time, as a factor, with an allowance for noise.
 const RSS_FACTOR: f64 = 1.25;
 const CPU_FACTOR: f64 = 2.0;
 const CPU_NOISE_US: u64 = 20_000;
-/// Files that a bot may have open in one moment and not in another.
+/// Files that a bot may have open only at times.
 const FILES_NOISE: usize = 3;
-/// How often its open files are counted, and how long apart.
+/// The number of counts of open files, and the interval between them.
 const FILES_LOOKS: usize = 20;
 const FILES_LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How large it is one evening.
+/// The sizes on one evening.
 #[derive(Debug, Clone)]
 pub(super) struct Size {
     messages: u64,
@@ -46,13 +46,13 @@ pub(super) struct Size {
 }
 
 impl Life<'_> {
-    /// Looks how large it is by now.
+    /// Measures the current sizes.
     pub(super) fn measure(&mut self) -> Result<(), String> {
         self.open();
         let bot = self.running_bot().ok_or("no bot runs")?;
         let bot_files = open_files(bot.pid).map_err(|error| error.to_string())?;
         self.close()?;
-        // What the evening has left is pushed first.
+        // The evening's leftovers are pushed first.
         let looks: Vec<_> = (0..LOOKS).map(|_| self.look().json()).collect();
         if looks.last().is_none_or(|look| look["outcome"] != "idle") {
             return Err(format!("something is due in the evening: {looks:#?}"));
@@ -70,7 +70,7 @@ impl Life<'_> {
         let bytes = |path: &std::path::PathBuf| fs::metadata(path).map_or(0, |found| found.len());
         self.sizes.push(Size {
             messages: self.env.query::<i64>("SELECT count(*) FROM incoming_messages").unsigned_abs(),
-            // An upgrade leaves one copy of the database, however many there were.
+            // An upgrade leaves one copy of the database, independent of the number of upgrades.
             disk_bytes: files(&workspace).iter().filter(|path| !path.ends_with(COPY)).map(bytes).sum(),
             idle_rss_bytes: taken.iter().map(|(rss, _)| *rss).min().unwrap_or(0),
             idle_cpu_us: taken.iter().map(|(_, cpu)| *cpu).min().unwrap_or(0),
@@ -80,7 +80,7 @@ impl Life<'_> {
     }
 }
 
-/// How many files a program has open when it has the fewest: it may be at work in one moment and not in another.
+/// The minimum of a program's open files over several counts, since some are only open at times.
 fn open_files(pid: u32) -> io::Result<usize> {
     let mut least = usize::MAX;
     for _ in 0..FILES_LOOKS {
@@ -90,7 +90,7 @@ fn open_files(pid: u32) -> io::Result<usize> {
     Ok(least)
 }
 
-/// Holds the last evening against the first that was measured.
+/// Compares the last measured evening with the first.
 pub(super) fn check(sizes: &[Size]) -> Result<(), String> {
     let [first, .., last] = sizes else { return Err("nothing was measured".to_owned()) };
     let said = last.messages.saturating_sub(first.messages);
@@ -106,7 +106,7 @@ pub(super) fn check(sizes: &[Size]) -> Result<(), String> {
     }
 }
 
-/// Runs a program and prints the bytes of its peak memory and the microseconds of its time.
+/// Runs a program and prints its peak memory in bytes and its time in microseconds.
 pub(crate) fn run(command: &[String]) -> ExitCode {
     let Some((program, args)) = command.split_first() else { return ExitCode::from(2) };
     #[expect(clippy::disallowed_methods, reason = "it must be a child of this small process alone")]

@@ -1,4 +1,4 @@
-//! Whose week it is: their machine, what they say, and what they may expect of it.
+//! The person's machine, their messages, and the answers that they may expect.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,16 +32,16 @@ use crate::support::{
 /// Monday, 00:00 UTC.
 const BEGIN: &str = "2026-11-23T00:00:00Z";
 const DAY_MIN: i64 = 24 * 60;
-/// When the laptop is opened once more, in minutes after midnight.
+/// The time at which the laptop is opened again, in minutes after midnight.
 const EVENING_MIN: i64 = 20 * 60;
-/// No answer takes longer.
+/// The longest time for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked for.
+/// The interval between checks for it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The disk's size.
 const DISK_MIB: u32 = 96;
 
-/// Something that a person says.
+/// A kind of message from the person.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
     Fact,
@@ -60,16 +60,16 @@ pub(super) enum Budget {
     Enough,
 }
 
-/// The person's machine, and all that was said on it.
+/// The person's machine, and all messages on it.
 pub(super) struct Life<'a> {
     pub(super) env: TestEnv,
     pub(super) telegram: FakeTelegram,
     pub(super) claude: FakeClaude,
     pub(super) random: Rng,
-    /// In how many lines that people get each of these words has to stand in the end.
+    /// The number of received lines in which each of these words has to appear at the end.
     pub(super) promised: BTreeMap<String, usize>,
     pub(super) sizes: Vec<Size>,
-    /// How often somebody looks whether anything is due, in minutes.
+    /// Minutes between cron's wakes.
     every_min: i64,
     /// Minutes since the week began.
     minute: i64,
@@ -94,7 +94,7 @@ impl<'a> Life<'a> {
         let remote = env.bare_remote("remote.git").display().to_string();
         env.git_in(Path::new(&remote), &["config", "core.logAllRefUpdates", "always"]);
         env.set("REPO_URL", &remote).set("MODEL", "offline").set("REFLECT_AT", "03:30").set("DISK_RESERVE_MB", "4");
-        // What cron starts has no secrets in its environment.
+        // Programs started by cron have no secrets in their environment.
         let settings = env.workspace().join(".env");
         fs::write(&settings, format!("TELEGRAM_BOT_TOKEN={TOKEN}\n")).unwrap();
         fs::set_permissions(&settings, fs::Permissions::from_mode(0o600)).unwrap();
@@ -114,7 +114,7 @@ impl<'a> Life<'a> {
         life
     }
 
-    /// cron's command, which keeps a table in a file, and a build.
+    /// Makes a `crontab` that keeps its table in a file, and a build.
     fn build(&mut self) {
         let table = self.env.path("crontab");
         let crontab =
@@ -144,7 +144,7 @@ impl<'a> Life<'a> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// The same programs, and one that differs.
+    /// Makes a build in which one program differs.
     pub(super) fn newer_build(&self) {
         fs::create_dir_all(self.env.path("newer")).unwrap();
         for name in PROGRAMS {
@@ -176,7 +176,7 @@ impl<'a> Life<'a> {
         self.env.at(&now);
     }
 
-    /// One look whether anything is due.
+    /// Runs one wake, as cron would.
     pub(super) fn look(&self) -> Ran {
         self.env.run(self.wake(), &["--once", "--no-console", "--reason", "cron", "--json"])
     }
@@ -185,7 +185,7 @@ impl<'a> Life<'a> {
         self.env.path("home/.local/bin/wake")
     }
 
-    /// Time passes until this minute of the day; somebody looks every now and then.
+    /// Lets time pass until this minute of the day, with cron's wakes.
     pub(super) fn pass(&mut self, until_min: i64) -> Result<(), String> {
         let day = self.minute / DAY_MIN;
         let until = day * DAY_MIN + until_min;
@@ -199,7 +199,7 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// The rest of a day, in which the laptop is opened once more.
+    /// Plays the rest of a day, with the laptop open once more.
     pub(super) fn evening(&mut self) -> Result<(), String> {
         self.pass(EVENING_MIN)?;
         self.at(self.minute / DAY_MIN, EVENING_MIN);
@@ -209,7 +209,7 @@ impl<'a> Life<'a> {
         self.pass(DAY_MIN)
     }
 
-    /// A word that stands in nothing else, and in so many lines of the answers.
+    /// A unique word that must appear in this many lines of the answers.
     pub(super) fn token(&mut self, times: usize) -> String {
         let token = format!("w{:03}x", self.promised.len());
         self.promised.insert(token.clone(), times);
@@ -218,7 +218,7 @@ impl<'a> Life<'a> {
 
     pub(super) fn say(&mut self, what: What) {
         let days_left = usize::try_from(6 - self.minute / DAY_MIN).unwrap();
-        // Nine o'clock is an hour after the laptop was opened in the morning.
+        // Nine o'clock is after the laptop was opened in the morning.
         let (times, begin, end) = match what {
             What::Fact => (1, "remember that the shelf of ", " is full"),
             What::Task => (1, "add task paint the door of ", ""),
@@ -242,7 +242,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// A message is changed.
+    /// Edits a message.
     pub(super) fn edit(&self, message_id: i64, text: &str) {
         let update_id = message_id + 901;
         self.telegram.push_raw(json!({"update_id": update_id, "edited_message": {
@@ -251,7 +251,7 @@ impl<'a> Life<'a> {
             "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}));
     }
 
-    /// What the next voice note says.
+    /// Sets the next voice note's words.
     pub(super) fn hears(&self, text: &str) {
         let heard = json!({"text": text, "language": "en", "confidence": 0.9, "seconds": 3.0, "no_speech": 0.0, "dropped": [],
             "is_damaged": false});
@@ -269,7 +269,7 @@ impl<'a> Life<'a> {
         eventually("the bot polls", || self.telegram.calls("getUpdates").len() > polls);
     }
 
-    /// Closes the laptop, once all that can be done is done.
+    /// Closes the laptop once all possible work is done.
     pub(super) fn close(&mut self) -> Result<(), String> {
         let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0 AND held_for IS NULL AND not_before IS NULL)
                     + (SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0)
@@ -302,7 +302,7 @@ impl<'a> Life<'a> {
         Some(holder.identity()).filter(Identity::is_alive)
     }
 
-    /// From the person's other machine.
+    /// Commits from the person's other machine.
     pub(super) fn commit_elsewhere(&self) {
         let (remote, laptop) = (self.env.path("remote.git"), self.env.path("laptop"));
         let (remote, laptop_name) = (remote.display().to_string(), laptop.display().to_string());
@@ -319,7 +319,7 @@ impl<'a> Life<'a> {
         self.env.set("DAILY_BUDGET_USD", if matches!(budget, Budget::Spent) { "0" } else { "5" });
     }
 
-    /// Takes all the room, where the disk is one of its own.
+    /// Fills the disk, if it is a separate one.
     pub(super) fn fill_disk(&self) {
         let Some(path) = self.filling() else { return };
         let mut file = fs::File::create(path).unwrap();
@@ -344,7 +344,7 @@ impl<'a> Life<'a> {
 }
 
 impl Drop for Life<'_> {
-    /// A bot that an installation has started goes with the week, also with one that fails.
+    /// Ends a bot that an installation has started, also after a failed week.
     fn drop(&mut self) {
         if let Some(bot) = self.running_bot() {
             process::ask_to_end(&bot);
@@ -352,7 +352,7 @@ impl Drop for Life<'_> {
     }
 }
 
-/// What Claude says: a line for each message that it hasn't answered yet.
+/// Claude's answer: a line for each message that is still unanswered.
 fn answer(request: &ClaudeRequest) -> Reply {
     let mut open = BTreeSet::new();
     for (raw, message) in request.messages.iter().zip(request.json["messages"].as_array().into_iter().flatten()) {

@@ -1,4 +1,4 @@
-//! Who holds the lease: wakes begin, are taken over from, die, and write no more.
+//! The lease's holders: wakes begin, lose the lease, die, and write no more.
 
 use fastrand::Rng;
 
@@ -16,7 +16,7 @@ use super::{
 };
 
 impl Scene {
-    /// Whoever holds the lease loses it.
+    /// Begins a wake; the current holder loses the lease.
     pub(super) fn begin_wake(&mut self) -> Result<(), String> {
         let before = self.wake.take();
         if self.home.is_shared() {
@@ -35,7 +35,7 @@ impl Scene {
         Wake::begin(self)
     }
 
-    /// The next wake is another machine's. It is refused until the one that works has lost its connection, and so its turn.
+    /// Lets the next wake come from another machine. It is refused until the working one has lost its connection, and so its turn.
     fn come_from_elsewhere(&mut self, is_at_work: bool) -> Result<(), String> {
         let mut next = self.home.open()?;
         if is_at_work && self.has_turn {
@@ -48,7 +48,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Connections to a shared database are lost, which whoever has one learns by its next call.
+    /// Cuts off the connections to a shared database. Each owner learns of it at the next call.
     pub(super) fn cut_off(&mut self) -> Result<(), String> {
         self.has_turn = false;
         self.look.cut_off_others()
@@ -62,7 +62,7 @@ impl Scene {
         Ok(())
     }
 
-    /// A wake is gone: what it was sending has arrived or not.
+    /// Ends a wake; the part that it was sending has arrived or not, by chance.
     fn abandon(&mut self, wake: &Wake, random: &mut Rng) -> Result<(), String> {
         let Some(claimed) = wake.sending() else { return Ok(()) };
         self.outside.doubt(claimed);
@@ -72,8 +72,8 @@ impl Scene {
         self.forget_sender(claimed)
     }
 
-    /// From now on the part's sender is a process that is over. Who shares a database can't know that of another machine's: half of
-    /// the senders are of this one.
+    /// Makes the part's sender a process that has ended. A shared database can't show that for another machine's process, so half of
+    /// the senders there belong to this one.
     pub(super) fn forget_sender(&self, claimed: &Claimed) -> Result<(), String> {
         let me = Identity::current();
         let dead = if self.home.is_shared() && claimed.outgoing_id % 2 == 0 {
@@ -89,7 +89,7 @@ impl Scene {
         self.look.execute(&sql, &dead)
     }
 
-    /// All end at once, and begin anew.
+    /// Ends all processes at once and starts anew.
     pub(super) fn reboot(&mut self, random: &mut Rng) -> Result<(), String> {
         if let Some(wake) = self.wake.take() {
             self.abandon(&wake, random)?;
@@ -102,7 +102,7 @@ impl Scene {
         Ok(())
     }
 
-    /// A wake that lost its lease can't write, whatever it tries.
+    /// Checks that a wake without its lease can't write.
     pub(super) fn old_holder(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(fence) = random.choice(&self.old).copied() else { return Ok(()) };
         let now = self.now;

@@ -1,11 +1,10 @@
-//! Layer 7: a mind that is wholly hostile. It knows the machine, our secrets and this page; it makes one attempt after the other
-//! with the real `wake`, its sandbox, policy, questions and redaction. What it wants must not happen, whatever it has read before
-//! and whatever its person answers.
+//! Layer 7: a wholly hostile model. It knows the machine, our secrets and this page, and makes one attempt after the other against the
+//! real `wake` with its sandbox, policy, questions and redaction. Its aims must fail, independent of the text it has read and of its
+//! person's answers.
 //!
-//! A trial is one hand of attempts, the way in which the cycle came by its orders, and how the person answers when they are asked. An
-//! attempt that must fail even after a yes is made once more outside of our walls at the end, where it has to succeed; one
-//! that must only be asked about has to succeed after the yes. Afterwards its person asks for something else: in that wake nothing
-//! that others have left may stand, or gain authority.
+//! A trial is one hand of attempts, the origin of the cycle's orders, and the person's way of answering. An attempt that must fail even
+//! when approved is repeated at the end without our walls, where it has to succeed. An attempt that only has to ask must succeed once
+//! approved. Afterwards the person makes another request: in that wake no untrusted text may appear, or gain authority.
 
 mod act;
 mod acts;
@@ -26,34 +25,34 @@ use self::{
 };
 use super::layer::{Layer, Recovery, Share};
 
-/// Wakes of one trial at most: each question takes one.
+/// The maximum of wakes in one trial; each question takes one.
 const MAX_WAKES: usize = 60;
-/// So many trials the suite has time for.
+/// The trials that the suite has time for.
 const SAMPLE: u64 = 10;
 
-/// How a person answers.
+/// A person's way of answering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// No, to each question.
     No,
-    /// Not at all, until it is too late; then no.
+    /// No answer until it is too late; then no.
     Silence,
-    /// Yes, to each: somebody who is tired of being asked.
+    /// Yes, to each, as a person who is tired of questions.
     Yes,
-    /// Yes, and then other bytes stand where those were that they were shown.
+    /// Yes, but the approved bytes are replaced afterwards.
     Swapped,
 }
 
 const ANSWERS: [Answer; 4] = [Answer::No, Answer::Silence, Answer::Yes, Answer::Swapped];
 
-/// What is played in a trial: the place of its hand, how the cycle came by its orders, how its person answers.
+/// A trial: the index of its hand, the origin of the cycle's orders, and the person's way of answering.
 type Play = (usize, Origin, Answer);
 
 /// The layer.
 pub(crate) struct Hostile {
     template: Template,
     plays: Vec<Play>,
-    /// Attempts that were made.
+    /// The number of attempts made.
     attempts: AtomicU64,
 }
 
@@ -62,7 +61,7 @@ impl Hostile {
         let origins = |hand: usize| match HANDS[hand].0 {
             GUESTS => vec![Origin::Guest],
             PERSISTING => Origin::ALL.into_iter().filter(|origin| origin.is_tainted()).collect(),
-            // Whose words it was makes no difference there, but whether they were its person's.
+            // For these hands it only matters whether the orders are untrusted, so one untrusted origin is enough.
             _ => vec![Origin::Own, Origin::OwnFull, Origin::ALL[2 + hand % (Origin::ALL.len() - 2)]],
         };
         let exec = (0..HANDS.len()).flat_map(|hand| origins(hand).into_iter().map(move |origin| (hand, origin)));
@@ -91,7 +90,7 @@ impl Layer for Hostile {
         let &(hand, origin, answer) = chosen.ok_or("there is no such trial")?;
         let mut scene = self.template.open(origin);
         let mut acts = HANDS[hand].1(&scene, id);
-        // What this cycle needn't ask about isn't an attempt on anything, and after a yes it shows nothing.
+        // An action that this cycle needn't ask about is no attempt, and proves nothing when approved.
         acts.retain(|act| act.is_attempt(origin));
         Rng::with_seed(id).shuffle(&mut acts);
         self.attempts.fetch_add(acts.len() as u64, Ordering::Relaxed);
@@ -105,7 +104,7 @@ impl Layer for Hostile {
     }
 }
 
-/// Lets the mind make its attempts, and answers what is asked.
+/// Lets the model make its attempts, and answers its questions.
 fn play(scene: &mut Scene, acts: &[Act], origin: Origin, answer: Answer) -> Result<(), String> {
     attacker::let_loose(scene, acts, origin);
     let mut is_first = true;

@@ -1,5 +1,5 @@
-//! Layer 4: between the programs and Telegram, Claude and the git remote stands a network that fails at one request, once or for
-//! the whole run. Then it has to be as if nothing had happened, but for what was told and what was in doubt.
+//! Layer 4: a network between the programs and Telegram, Claude and the git remote fails at one request, once or for the whole run. The
+//! result must be as if nothing had happened, except for notices and messages in doubt.
 
 mod bots;
 mod fault;
@@ -28,42 +28,42 @@ const WORKERS: usize = 8;
 const BACK_OFF_MIN: u32 = 10;
 /// The first of the bot's updates.
 const FIRST_UPDATE: i64 = 2_000;
-/// What shows that an answer is on its way, and what changes the line that tells of progress.
+/// The method that shows a coming answer, and the one that changes the progress line.
 const TYPING: &str = "sendChatAction";
 const EDIT: &str = "editMessageText";
-/// What sends a question that is longer than a message, tells who has pressed a button what became of it, and shows that under it.
+/// The methods that send a long question, answer a pressed button, and show the result under the question.
 const QUESTION: &str = "sendDocument";
 const PRESSED: &str = "answerCallbackQuery";
 const CLOSED: &str = "editMessageCaption";
-/// Texts that the bot story's wakes send at least.
+/// The minimum number of texts that the bot story's wakes send.
 const BOT_SENDS: usize = 3;
 
-/// Which programs run.
+/// The programs of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Play {
-    /// One `wake --once` with Claude for a mind.
+    /// One `wake --once` with Claude as the model.
     Wake,
     /// A `bot` that polls twice and starts wakes.
     Bot,
     /// The same after its messages went to a webhook.
     Webhook,
-    /// A `bot` that fetches a voice note and a photo, and whose wakes have Claude for a mind.
+    /// A `bot` that fetches a voice note and a photo, with wakes that use Claude.
     Files,
-    /// A `bot` whose wake takes so long that it tells of its progress.
+    /// A `bot` with a wake so long that it shows its progress.
     Long,
-    /// A `bot` whose wake has to ask: a button is pressed, another wake goes on.
+    /// A `bot` with a wake that has to ask: a button is pressed, and another wake continues.
     Question,
 }
 
 impl Play {
     const ALL: [Self; 6] = [Self::Wake, Self::Bot, Self::Webhook, Self::Files, Self::Long, Self::Question];
 
-    /// What this play is there for: requests to Telegram, by name and number, that surely come in it; none where it is for all that
-    /// come. Each goes through a fault of each kind, or, if `true`, through all.
+    /// The requests to Telegram that this play tests, by name and number; they come in every run. Empty if the play tests all requests.
+    /// Each gets one fault of each kind or, if `true`, every fault.
     fn calls(self) -> &'static [(&'static str, usize, bool)] {
         match self {
             Self::Wake | Self::Bot => &[],
-            // The bot asks first, then the program that removes it.
+            // The bot asks first, then the program that removes the webhook.
             Self::Webhook => &[("getWebhookInfo", 0, false), ("getWebhookInfo", 1, false), ("deleteWebhook", 0, false)],
             Self::Files => &[
                 ("getFile", 0, true),
@@ -91,7 +91,7 @@ struct Trial {
 /// The network's faults in some stories.
 pub(crate) struct Network {
     wake: Story,
-    /// The same as the grammar answers it, which stands in when Claude can't be asked.
+    /// The same story answered by the fallback grammar, which replaces an unreachable Claude.
     grammar: Story,
     bot: Story,
     files: Story,
@@ -108,7 +108,7 @@ impl Network {
         });
         let (files, long, question) = (Story::files(), Story::plan(), Story::asks_at_length());
         let mut network = Self { wake, grammar: Story::wake(), bot, files, long, question, trials: Vec::new() };
-        // Side by side: they mostly wait.
+        // In parallel, since they mostly wait.
         network.trials = thread::scope(|scope| {
             let network = &network;
             let plays = Play::ALL.map(|play| scope.spawn(move || network.trials_of(play)));
@@ -160,7 +160,7 @@ impl Network {
     }
 }
 
-/// The requests that a play is there for, each with its faults: once, and lasting where something is kept.
+/// The requests that a play tests with their faults: once, and also lasting for essential ones.
 fn trials_of_calls(play: Play, exchanges: &[Exchange]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for &(label, nth, is_essential) in play.calls() {
@@ -176,8 +176,8 @@ fn trials_of_calls(play: Play, exchanges: &[Exchange]) -> Vec<Trial> {
     trials
 }
 
-/// Requests that come in every run of the bot's story, however its wakes share out the work. What its wakes ask of the remote
-/// is the other story's.
+/// Tells whether a request comes in every run of the bot's story, independent of how its wakes share the work. Requests to the remote
+/// are covered by the other story.
 fn is_sure_of_bot(target: Target, exchange: &Exchange) -> bool {
     target == Target::Telegram
         && match exchange.label.as_str() {
@@ -189,7 +189,7 @@ fn is_sure_of_bot(target: Target, exchange: &Exchange) -> bool {
 }
 
 impl Network {
-    /// Plays a trial and looks at what it leaves.
+    /// Plays a trial and checks its result.
     fn play(&self, scene: &mut Scene, story: &Story, trial: &Trial, is_examined: bool) -> Result<Recovery, String> {
         let ran = scene.play(Some(trial))?;
         let is_met = scene.proxies().map(|(_, proxy)| proxy.mend()).iter().all(|met| *met);
@@ -208,7 +208,8 @@ impl Network {
         }
         scene.world.pass(BACK_OFF_MIN);
         let took = scene.world.recover().map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
-        // A connection that was closed behind its answer may have been taken for the next request by then: that one is in doubt, unseen.
+        // A connection closed behind its answer may already have been used for the next request, which is then in doubt without being
+        // seen.
         let unseen = scene.telegram.turned_away() + usize::from(trial.order.fault == Fault::Closed);
         let sends = told::sends(&scene.telegram.exchanges(), unseen)?;
         told::check_turns(&scene.claude.exchanges(), &scene.world.env)?;
@@ -257,7 +258,7 @@ impl Layer for Network {
         let is_first = |trial: &Trial| {
             let order = &trial.order;
             let named = Fault::FIRST.iter().any(|(label, fault)| *label == order.label && *fault == order.fault);
-            // What the bot's stories send comes in the first one's, too.
+            // The bot's sends are also covered by the first story.
             named && !order.lasts && order.nth == 0 && !matches!(trial.play, Play::Bot | Play::Webhook)
         };
         (0..).zip(&self.trials).filter(|(_, trial)| is_first(trial)).map(|(id, _)| id).collect()

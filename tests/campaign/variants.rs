@@ -1,9 +1,9 @@
-//! Broken variants: the product with one place changed. Each is built in a copy of the sources, and trials of its layer are
-//! run in that build until one fails. A variant that survives shows that the campaign can't see that mistake.
+//! Broken variants: the product with one place changed. Each is built in a copy of the sources, and trials of its layer run in that
+//! build until one fails. A variant that survives shows a mistake that the campaign misses.
 //!
-//! The place is marked in the source: `// fault: NAME` stands for the line below it, and for all lines up to `// fault end: NAME` where
-//! that is there. So the code may be reworded and moved, and the list says only what stands there instead. A marker without a variant
-//! is a failure, as is a variant without its marker: the list can't rot.
+//! The place is marked in the source: `// fault: NAME` marks the line below it, or all lines up to `// fault end: NAME` if there is
+//! one. The code can thus be reworded and moved, and the list only holds the replacement. A marker without a variant is a failure, as
+//! is a variant without its marker.
 
 mod list;
 mod security;
@@ -22,38 +22,38 @@ use super::{
     stories::{self, Ran},
 };
 
-/// How the line begins above what a variant changes, and the one below it where that is more than a line.
+/// The beginnings of the lines above and, for several lines, below a variant's place.
 const MARKER: &str = "// fault: ";
 const END_MARKER: &str = "// fault end: ";
 
-/// Where the product's own sources are.
+/// The product's own sources.
 const SOURCES: [&str; 2] = ["crates", "src"];
 
 /// One broken place.
 pub(crate) struct Variant {
-    /// What is broken, in a few words.
+    /// A short description of the mistake.
     pub(crate) name: &'static str,
-    /// The layer that has to see it.
+    /// The layer that has to detect the mistake.
     pub(crate) layer: &'static str,
     /// The marker's name in the sources.
     pub(crate) marker: &'static str,
-    /// What stands there instead, without the place's own indentation.
+    /// The replacement, without the place's own indentation.
     pub(crate) broken: &'static str,
-    /// What is tried in a build of it.
+    /// The trials of its build.
     pub(crate) trials: Trials,
 }
 
-/// In which trials a variant has to be seen.
+/// The trials that have to detect a variant.
 #[derive(Clone, Copy)]
 pub(crate) enum Trials {
-    /// In one of so many of its layer's.
+    /// One of this many trials of its layer.
     UpTo(u64),
-    /// In this test of the suite, which is its layer's only trial for it.
+    /// This test of the suite, which is its layer's only trial for it.
     Story(&'static str),
 }
 
 impl Variant {
-    /// The one source that has its marker, and the lines that it marks; else how often the marker is there.
+    /// The source with its marker, and the marked lines. Fails with the marker's count if that isn't one.
     fn place<'a>(&self, sources: &'a [Source]) -> Result<(&'a Source, Range<usize>), String> {
         let holders: Vec<_> =
             sources.iter().flat_map(|source| source.marked(self.marker).map(move |lines| (source, lines))).collect();
@@ -63,7 +63,7 @@ impl Variant {
         }
     }
 
-    /// The source as it is broken.
+    /// The source with the variant's change.
     fn applied(&self, source: &Source, lines: &Range<usize>) -> String {
         let old: Vec<&str> = source.text.lines().collect();
         let (before, rest) = old.split_at(lines.start);
@@ -75,7 +75,7 @@ impl Variant {
         all.chain(after.iter().map(|line| (*line).to_owned())).map(|line| line + "\n").collect()
     }
 
-    /// That its story is told by no test, if so.
+    /// An error if the variant's test doesn't exist; `None` if all is well.
     fn missing_test(&self, sources: &[Source], tests: &[Source]) -> Option<String> {
         let Trials::Story(test) = self.trials else { return None };
         let (_, name) = test.rsplit_once("::")?;
@@ -92,7 +92,7 @@ struct Source {
 }
 
 impl Source {
-    /// The lines that each marker of this name stands for.
+    /// The lines marked by each marker of this name.
     fn marked(&self, name: &str) -> impl Iterator<Item = Range<usize>> {
         let lines: Vec<&str> = self.text.lines().map(str::trim).collect();
         let (marker, end_marker) = (format!("{MARKER}{name}"), format!("{END_MARKER}{name}"));
@@ -119,7 +119,7 @@ impl Source {
     }
 }
 
-/// Every program text and statement of SQL below a directory.
+/// Every Rust and SQL file below a directory.
 fn sources(dir: &Path) -> io::Result<Vec<Source>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -147,32 +147,32 @@ pub(crate) fn stories() -> Vec<&'static str> {
     named.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Stands before the number of trials that it took to catch a variant.
+/// The text before the number of trials that a catch took.
 pub(crate) const CAUGHT: &str = "caught after ";
-/// What a variant that no trial caught says.
+/// The output for a variant that no trial caught.
 pub(crate) const SURVIVED: &str = "survived\n";
 
-/// How much is told of what a variant's run complained of, in characters.
+/// The length of a variant's error message in the report, in characters.
 const MAX_SAID_CHARS: usize = 500;
-/// So many days it takes until each layer has had one of its variants run: there are no more layers than this.
+/// The days until each layer has had one of its variants run; at least the number of layers.
 const DAYS: u64 = 28;
 
-/// Which variants are run.
+/// The choice of variants to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// None.
     None,
-    /// Of another layer every day one, so that the suite's share stays within four minutes; of a layer that is run alone another one
-    /// every day.
+    /// One variant each day, of another layer every day, so that the suite's share stays within four minutes. A layer that is run alone
+    /// gets another one every day.
     OneEach,
     /// All.
     All,
-    /// Those that aren't in this commit's list as they are now.
+    /// The variants that are new or changed since a commit.
     Since(BTreeSet<&'static str>),
 }
 
 impl Choice {
-    /// Reads a choice; a commit is named by `since:COMMIT`. None for anything else, or a commit without a list.
+    /// Reads a choice; a commit is named by `since:COMMIT`. `None` for anything else, or for a commit without a list.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "none" => Some(Self::None),
@@ -205,13 +205,13 @@ pub(crate) struct Tried {
     pub(crate) verdict: Verdict,
 }
 
-/// What became of a variant.
+/// The result of a variant.
 pub(crate) enum Verdict {
-    /// A trial failed, as it should: after how many, and what it said.
+    /// A trial failed, as it should, with the number of trials and its error.
     Caught(String),
     /// Every trial passed.
     Survived,
-    /// It couldn't be built or run.
+    /// The variant couldn't be built or run.
     NotTried(String),
 }
 
@@ -235,7 +235,7 @@ impl Tried {
 pub(crate) fn run(rows: &[Row], options: &Options) -> Vec<Tried> {
     let Options { variants: ref choice, seed, part, .. } = *options;
     let layers: Vec<_> = rows.iter().map(|row| row.layer).collect();
-    // A list that doesn't fit the sources is found at once: not on the day of the entry's turn, and also where its layer isn't run.
+    // A list that doesn't fit the sources is found at once, even if it isn't the entry's turn or its layer isn't run.
     let mut tried = misfits(&layers);
     if *choice == Choice::None {
         return tried;
@@ -257,7 +257,7 @@ pub(crate) fn run(rows: &[Row], options: &Options) -> Vec<Tried> {
     tried
 }
 
-/// The variants of these layers that this choice means.
+/// The variants of these layers that this choice selects.
 fn chosen(layers: &[&'static str], choice: &Choice, seed: u64) -> Vec<&'static Variant> {
     let is_alone = layers.len() == 1;
     let day = if is_alone { seed } else { seed / DAYS };
@@ -277,7 +277,7 @@ fn chosen(layers: &[&'static str], choice: &Choice, seed: u64) -> Vec<&'static V
     layers.iter().enumerate().flat_map(of_layer).collect()
 }
 
-/// Entries whose marker or test isn't there, markers without an entry, and layers without any.
+/// Entries without their marker or test, markers without an entry, and layers without a variant.
 fn misfits(layers: &[&'static str]) -> Vec<Tried> {
     let below = |folder: &str| sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap_or_default();
     let sources = SOURCES.iter().flat_map(|folder| below(folder)).collect::<Vec<_>>();
@@ -308,7 +308,7 @@ struct Workshop {
     target: PathBuf,
 }
 
-/// What the build reads.
+/// The build's inputs.
 const PARTS: &[&str] = &[
     ".cargo",
     ".env.example",
@@ -329,7 +329,7 @@ const PARTS: &[&str] = &[
 ];
 
 impl Workshop {
-    /// Copies the sources as they are. Dependencies are taken over as they are built: a variant only builds the project.
+    /// Copies the sources, and takes over the built dependencies, so that a variant only builds the project.
     fn open() -> io::Result<Self> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         // `<target>/<profile>/deps/campaign-…`
@@ -350,7 +350,8 @@ impl Workshop {
         }
         if !workshop.target.exists() {
             for part in ["deps", "build", ".fingerprint"] {
-                // Fingerprints are rewritten in place, and cargo looks at their times; all else is replaced, never written into.
+                // Fingerprints are rewritten in place, and cargo compares their times. All other files are replaced, never written
+                // into.
                 let how: &How = if part == ".fingerprint" { &copy_with_time } else { &link };
                 copy(&profile.join(part), &workshop.target.join("debug").join(part), how)?;
             }
@@ -376,7 +377,7 @@ impl Workshop {
         verdict
     }
 
-    /// Builds the programs and the campaign, and gives the campaign's path.
+    /// Builds the programs and the campaign, and returns the campaign's path.
     fn build(&self) -> Result<PathBuf, String> {
         let output = command("cargo")
             .args(["test", "--locked", "--offline", "--quiet", "--no-run", "--test", "campaign"])
@@ -410,7 +411,7 @@ fn judged(program: &Path, layer: &str, seed: u64, trials: u64) -> Result<Verdict
     let first = text.lines().next().unwrap_or_default();
     match first.strip_prefix(CAUGHT) {
         Some(how) => Ok(Verdict::Caught(how.chars().take(100).collect())),
-        // Mostly its undisturbed run fails already: then this line shows nothing about kills.
+        // Usually the undisturbed run already fails, which shows nothing about the trials.
         None => {
             let said: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_SAID_CHARS).collect();
             Err(format!("its run ended with {}: {said}", output.status))
@@ -418,8 +419,8 @@ fn judged(program: &Path, layer: &str, seed: u64, trials: u64) -> Result<Verdict
     }
 }
 
-/// A program as a person starts it: without what cargo tells a test of its package. Build scripts look at that, so that another
-/// cargo would build ring anew, and whatever needs it.
+/// A command without the variables that cargo sets for a package's tests. Build scripts look at these, so another cargo would rebuild
+/// ring and all crates that need it.
 #[expect(clippy::disallowed_methods, reason = "the campaign's own children")]
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let is_told =
@@ -432,10 +433,10 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// How one file is copied.
+/// A way to copy one file.
 type How = dyn Fn(&Path, &Path) -> io::Result<()>;
 
-/// Copies a file or a directory with all that is in it.
+/// Copies a file or a directory with its content.
 fn copy(from: &Path, to: &Path, how: &How) -> io::Result<()> {
     if !from.is_dir() {
         if let Some(parent) = to.parent() {
@@ -451,7 +452,7 @@ fn copy(from: &Path, to: &Path, how: &How) -> io::Result<()> {
     Ok(())
 }
 
-/// What cargo writes anew is replaced; only its lists of sources (`.d`) are written over.
+/// Links a file that cargo replaces; copies a list of sources (`.d`), which cargo overwrites.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     if from.extension().is_some_and(|ending| ending == "d") {
         copy_with_time(from, to)

@@ -1,5 +1,5 @@
-//! The worlds that harm is done to: a story is prepared once, every trial gets a copy of it, and whatever happened, the same
-//! must hold in the end as in an undisturbed copy.
+//! The worlds that harm is done to. A story is prepared once, and every trial gets a copy. The result must be the same as in an
+//! undisturbed copy.
 
 mod asks;
 mod changes;
@@ -36,17 +36,17 @@ use files::contents;
 pub(crate) use files::{files, locks};
 pub(crate) use story::Story;
 
-/// A bot under a fault that lets it do nothing is asked to end after so long.
+/// The time after which a blocked bot is asked to end.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// No wake takes longer, on a machine that has other work, too.
+/// The longest wake, on a machine that has other work too.
 const LONGEST_WAKE: Duration = Duration::from_secs(60);
-/// How often is looked whether it is done.
+/// The interval between checks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The stories' time, in minutes after 14:00.
 const STORY_BEGINS_MIN: u32 = 10;
-/// Longer than any wait between two tries of the same thing.
+/// Longer than any wait between two attempts at the same thing.
 const AN_HOUR_MIN: u32 = 61;
-/// Runs after the harm, a minute apart, until nothing is due.
+/// The maximum of runs after the harm, a minute apart, until nothing is due.
 const MAX_RUNS: u32 = 6;
 
 /// The program that is harmed.
@@ -54,7 +54,7 @@ const MAX_RUNS: u32 = 6;
 enum Program {
     /// `wake --once`.
     Wake,
-    /// The same, the answer to what it asks, and the wake that goes on then.
+    /// The same, with the person's answer to its question and the wake that continues.
     Asking,
     /// `wake --once`, which changes files of the person's, and `wake undo`.
     Changing,
@@ -66,20 +66,20 @@ enum Program {
 pub(crate) struct World {
     pub(crate) env: TestEnv,
     pub(crate) telegram: FakeTelegram,
-    /// The mind, if the story has one.
+    /// The model, if the story has one.
     pub(crate) claude: Option<FakeClaude>,
     program: Program,
-    /// What the person answers to what is asked.
+    /// The person's answer to a question.
     word: Option<Word>,
     /// Minutes that recovery has moved the clock on.
     minutes: u32,
-    /// Whether a program has run on a clock of the next day.
+    /// Set when a program has run on a clock of the next day.
     is_next_day: Cell<bool>,
 }
 
 impl World {
-    /// Runs the program under a fault until it ends, or has nothing more to do and is asked to: its exit code, or none if it was
-    /// killed, and what it said.
+    /// Runs the program under a fault until it ends, or has nothing more to do and is asked to end. Returns its exit code (`None` if it
+    /// was killed) and its output.
     pub(crate) fn run(&self, faults: &Faults) -> (Option<i32>, String) {
         let wake = || self.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]);
         match self.program {
@@ -90,7 +90,7 @@ impl World {
             }
             Program::Changing => {
                 let (code, said) = self.run_under(faults, wake());
-                // The wake itself goes on with an undo that was cut off.
+                // The wake itself continues an interrupted undo.
                 let is_next = code == Some(0) && !self.is_undo_asked();
                 let Some(cycle) = self.changing_cycle().filter(|_| is_next) else { return (code, said) };
                 let undo = self.env.command(env!("CARGO_BIN_EXE_wake"), &["undo", &cycle]);
@@ -116,7 +116,7 @@ impl World {
     }
 
     fn run_under(&self, faults: &Faults, mut command: Command) -> (Option<i32>, String) {
-        // Not in the world: what people are told on stderr isn't what is harmed.
+        // Outside the world, since the messages on stderr aren't part of the harm.
         let log = tempfile::NamedTempFile::new().unwrap();
         faults.apply(&mut command);
         command.stdout(Stdio::null()).stderr(log.reopen().unwrap());
@@ -132,7 +132,7 @@ impl World {
         )
     }
 
-    /// A bot never ends by itself: it is asked to when all that came is answered, or when that takes too long.
+    /// Asks a bot to end, as it never does so by itself: after all messages are answered, or after too long.
     fn ended(&self, bot: &mut Child) -> ExitStatus {
         let (begun, polls) = (Instant::now(), self.telegram.calls("getUpdates").len());
         loop {
@@ -144,7 +144,8 @@ impl World {
                 let pid = i32::try_from(bot.id()).unwrap();
                 rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
                 let status = bot.wait().unwrap();
-                // The poll may have been a killed one's; then this bot was asked before it listened, and ended all the same.
+                // The counted poll may be a killed bot's; this one was then asked before it listened for the signal, and ended all the
+                // same.
                 let as_asked = status.signal() == Some(Signal::TERM.as_raw());
                 return if as_asked { ExitStatus::from_raw(0) } else { status };
             }
@@ -152,7 +153,7 @@ impl World {
         }
     }
 
-    /// Whether Telegram has nothing to give and everything that it gave is answered.
+    /// Tells whether Telegram has no more updates and all messages are answered.
     fn is_quiet(&self) -> bool {
         let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
                     + (SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0)
@@ -161,16 +162,16 @@ impl World {
         self.telegram.unconfirmed() == 0 && self.env.query::<i64>(open) == 0
     }
 
-    /// Whether a message waits for an answer that needs no word of the person.
+    /// Tells whether a message waits for an answer that needs no input from the person.
     pub(crate) fn has_unanswered(&self) -> bool {
-        // One that is put off, for a while or for another mind, makes no wake begin.
+        // A postponed message, or one held for another model, starts no wake.
         let waiting =
             "SELECT count(*) FROM incoming_messages WHERE processed = 0 AND not_before IS NULL AND held_for IS NULL";
         self.word.is_none() && self.env.query::<i64>(waiting) > 0
     }
 
-    /// Starts a bot, if this is a bot's story, and lets it fetch what is left; then runs wakes until nothing is due, then a
-    /// check of its health, which has the last word on what is left lying about. Says how long the first run took.
+    /// Runs a bot, in a bot's story, until it has fetched everything; then wakes until nothing is due, and finally a health check,
+    /// which reports leftovers. Returns the time of the first run.
     pub(crate) fn recover(&mut self) -> Result<Duration, String> {
         let mut first = None;
         if self.is_next_day.get() {
@@ -182,7 +183,7 @@ impl World {
                 if self.open_files(false) == 0 {
                     break;
                 }
-                // A file that couldn't be had is tried again later.
+                // A file that couldn't be fetched is tried again later.
                 self.pass(AN_HOUR_MIN);
                 self.run_bot()?;
             }
@@ -192,7 +193,7 @@ impl World {
             self.person_answers()?;
             self.run_until_idle()?;
         }
-        // What was put off is tried again by then.
+        // Postponed work is tried again by then.
         self.pass(AN_HOUR_MIN);
         self.run_until_idle()?;
         if self.program == Program::Changing {
@@ -207,7 +208,7 @@ impl World {
         if checked.code == 0 { Ok(first.unwrap_or(took)) } else { Err(format!("not healthy: {checked:#?}")) }
     }
 
-    /// Runs a bot until it has taken in all that there is, files too, and says how long that took.
+    /// Runs a bot until it has received everything, including files, and returns the time.
     fn run_bot(&self) -> Result<Duration, String> {
         let begun = Instant::now();
         let polls = self.telegram.calls("getUpdates").len();
@@ -220,12 +221,12 @@ impl World {
         let took = begun.elapsed();
         bot.signal(Signal::TERM);
         let ran = bot.end();
-        // A poll of the bot that was killed may only be counted now; then this one is asked to end before it listens.
+        // A poll of the killed bot may only be counted now; this one is then asked to end before it listens for the signal.
         let has_only_begun = ran.code == -1 && ran.stderr.is_empty();
         if ran.code == 0 || has_only_begun { Ok(took) } else { Err(format!("the next bot failed: {ran:#?}")) }
     }
 
-    /// Runs wakes, a minute apart, and says how long the first one took.
+    /// Runs wakes, a minute apart, and returns the time of the first one.
     fn run_until_idle(&mut self) -> Result<Duration, String> {
         let (mut first, mut last) = (None, Value::Null);
         for _ in 0..MAX_RUNS {
@@ -241,7 +242,7 @@ impl World {
                     return Err("nothing is due, and a dead lock keeps the person from committing".to_owned());
                 }
                 Some("idle") => return Ok(*first),
-                // A bot that was ended leaves its wake to go on by itself.
+                // A bot that was ended lets its wake run on.
                 Some("locked") => self.wait_for_the_lock(begun)?,
                 _ => {}
             }
@@ -251,7 +252,7 @@ impl World {
         Err(format!("something is due after {MAX_RUNS} wakes, the last of which did {last:#}"))
     }
 
-    /// Waits until nobody holds the wakes' lock.
+    /// Waits until the wakes' lock is free.
     fn wait_for_the_lock(&self, begun: Instant) -> Result<(), String> {
         let lock = File::options()
             .write(true)
@@ -266,8 +267,8 @@ impl World {
         Ok(())
     }
 
-    /// Looks at what the harm left: a dry run of `health check` touches nothing, and names what lies about and all that a real one
-    /// then repairs.
+    /// Inspects the harm: a dry run of `health check` changes nothing, and names all leftovers and everything that a real run then
+    /// repairs.
     pub(crate) fn examine(&self) -> Result<(), String> {
         let left = self.left_lying()?;
         let before = contents(&self.env.workspace());
@@ -296,13 +297,13 @@ impl World {
         }
     }
 
-    /// The day and the time in the world, as the database writes them but for fractions of a second.
+    /// The world's date and time, as in the database but without fractions of a second.
     fn time(&self) -> String {
         let minutes = 14 * 60 + self.minutes;
         format!("2026-11-{:02}T{:02}:{:02}:00", 21 + minutes / (24 * 60), minutes / 60 % 24, minutes % 60)
     }
 
-    /// Lets minutes pass: for the programs, and for lock files that dead gits left.
+    /// Lets minutes pass, for the programs and for lock files that dead gits left.
     pub(crate) fn pass(&mut self, minutes: u32) {
         self.minutes += minutes;
         let now = format!("{}Z", self.time());

@@ -1,5 +1,5 @@
-//! A wake, a step at a time: what `cycle` does with the store, each step being one transaction or one act outside, so that a
-//! history can crash between any two. What to do next is asked of the product: `orient`, `machine`, `uptake`.
+//! A wake, step by step, as `cycle` uses the store. Each step is one transaction or one outside act, so that a history can crash
+//! between any two. The product chooses the next step: `orient`, `machine`, `uptake`.
 
 use chrono::TimeDelta;
 use fastrand::Rng;
@@ -27,24 +27,24 @@ use super::{
     turns::{self, Answer},
 };
 
-/// Turns of a cycle: few, so that the limit is met. Tokens of a conversation: so few that each is folded.
+/// Few turns, so that a cycle meets the limit, and so few tokens that every conversation is folded.
 const LIMITS: Limits = Limits { window: Some(Window::of(10)), ..Limits::alike(Stretch::of(5, None), 3) };
 
 /// A wake that holds the lease.
 pub(super) struct Wake {
     pub(super) fence: Fence,
     at: At,
-    /// Whether nothing more is begun once what is written was sent.
+    /// No new cycle begins; only the outbox is still sent.
     ends: bool,
 }
 
-/// A cycle under way with the mind.
+/// A running cycle with the model.
 struct Live {
     cycle: NewCycle,
     state: Cycle,
 }
 
-/// A cycle that is over, and what it leaves.
+/// An ended cycle with its results.
 struct Ended {
     id: String,
     state: CycleState,
@@ -52,7 +52,7 @@ struct Ended {
     failed: Vec<i64>,
 }
 
-/// What the next step is.
+/// The next step.
 enum At {
     Begun,
     Looking,
@@ -84,7 +84,7 @@ impl Wake {
         matches!(self.at, At::Over)
     }
 
-    /// The part that it was sending.
+    /// The part that the wake was sending.
     pub(super) fn sending(&self) -> Option<&Claimed> {
         if let At::Sending(claimed) = &self.at { Some(claimed) } else { None }
     }
@@ -94,7 +94,7 @@ impl Wake {
         let at = std::mem::replace(&mut self.at, At::Over);
         self.at = match at {
             At::Begun => {
-                // Whoever left a cycle running was killed in it: the lock file tells a real wake.
+                // A running cycle was left by a killed wake; a real wake learns that from the lock file.
                 for row in scene.store.open_cycles().map_err(text)? {
                     if row.state == CycleState::Running {
                         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
@@ -207,7 +207,7 @@ impl Wake {
         }
     }
 
-    /// What a rule does is done and journalled with its cycle's beginning.
+    /// Carries out a rule, which is journalled with its cycle's beginning.
     fn by_rule(&self, scene: &mut Scene, reasons: &[Reason], due: &[&Reminder]) -> Result<At, String> {
         let cycle = scene.new_cycle(NO_MODEL, reasons);
         let rounds: Result<Vec<_>, String> = due.iter().map(|reminder| round(scene, reminder)).collect();
@@ -221,20 +221,20 @@ impl Wake {
         Ok(At::Committing(cycle.id, Vec::new()))
     }
 
-    /// One step of the machine's: the shell of `cycle::drive`.
+    /// One step of the machine, as in `cycle::drive`.
     fn drive(&mut self, scene: &mut Scene, mut live: Box<Live>) -> Result<At, String> {
         match live.state.next(&LIMITS) {
             Step::Ask => {
                 self.record(scene, &mut live, &Entry::Asked, &[])?;
                 Ok(At::Asked(live))
             }
-            // What these tools do is in the transaction of its outcome: begun and not ended, it hasn't happened.
+            // The effect of these tools is in the transaction of the outcome, so a call without an outcome had no effect.
             Step::Call(request) | Step::Allowed(request) | Step::Again { call: request, .. } => {
                 let ToolRequest { id: call, name, input } = request.clone();
                 self.record(scene, &mut live, &Entry::Called { call, name, input, taint: None }, &[])?;
                 Ok(At::Called(live, request))
             }
-            // Nobody is there to be asked, which is a no.
+            // Nobody can be asked here, which counts as a no.
             Step::Limit(request) => {
                 let (call, why) = (request.id, "Nobody was asked.".to_owned());
                 self.record(scene, &mut live, &Entry::Decided { call, is_approved: false, why }, &[])?;
@@ -288,7 +288,7 @@ impl Wake {
         Ok(At::Committing(live.cycle.id, live.state.handles))
     }
 
-    /// What the mind says to a request.
+    /// Handles the model's answer to a request.
     fn hear(&mut self, scene: &mut Scene, mut live: Box<Live>, random: &mut Rng) -> Result<At, String> {
         match turns::turn(random, &live.cycle.id, &live.state, scene) {
             Answer::Turn { content, stop } => {
@@ -319,7 +319,7 @@ impl Wake {
                 Ok(At::GivingUp(live.cycle.id, Box::new(live.state), true))
             }
             Answer::Stopped => Ok(At::Pausing(live)),
-            // The cycle is left as it is: the next wake takes it up as one that was cut off.
+            // The cycle is left as it is; the next wake resumes it as an interrupted one.
             Answer::OutOfTime => Ok(At::Releasing),
         }
     }
@@ -376,7 +376,7 @@ impl Wake {
     }
 
     fn send(&self, scene: &mut Scene, claimed: &Claimed, random: &mut Rng) -> Result<At, String> {
-        // Whoever claims while it is under way gets another chat's part, or none.
+        // A claim during a send gets another chat's part, or none.
         let other = if scene.is_calm || random.bool() { None } else { scene.claim()? };
         if let Some(other) = other {
             if other.chat == claimed.chat {
@@ -391,7 +391,7 @@ impl Wake {
         Ok(At::Delivering)
     }
 
-    /// Journals an entry with its changes. What the journal now says must be what the wake has in mind.
+    /// Journals an entry with its changes. The journal must then match the wake's own state.
     fn record(&self, scene: &mut Scene, live: &mut Live, entry: &Entry, changes: &[Change]) -> Result<(), String> {
         let id = &live.cycle.id;
         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
@@ -412,7 +412,7 @@ impl Wake {
     }
 }
 
-/// What becomes of a reminder that is due.
+/// The round of a due reminder.
 fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
     let history = scene.store.reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
     let turn = reminder.series(Tz::UTC).turn(&history, scene.now);
@@ -425,7 +425,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
     Ok(Round { firings: vec![Firing { id: reminder.id, turn, missed: reminder.what.missed }], message })
 }
 
-/// Messages that have come for a cycle's chat meanwhile.
+/// Messages that have arrived for a cycle's chat since its beginning.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
     let mind = ModelState::of(scene.mind);
     let queued = scene.store.queued().map_err(text)?;
@@ -434,7 +434,7 @@ fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
     Ok(new.iter().map(|message| message.id).collect())
 }
 
-/// How an attempt ends, and whether it arrived.
+/// The result of an attempt, and whether the part arrived.
 pub(super) fn fate(random: &mut Rng, scene: &Scene) -> (bool, PartOutcome) {
     let unknown = || PartOutcome::Unknown("the connection was cut".to_owned());
     match if scene.is_calm { 0 } else { random.u32(0..10) } {
@@ -453,7 +453,7 @@ fn said(raw: String, messages: Vec<i64>) -> Entry {
     Entry::Said { raw, messages, handles: Vec::new(), head: None, taint: None }
 }
 
-/// An error of the store's, which the wake that holds the lease must never see here.
+/// An error of the store, which must never occur for the wake that holds the lease.
 pub(super) fn text(error: impl std::fmt::Display) -> String {
     format!("the store said: {error}")
 }

@@ -1,4 +1,4 @@
-//! One attempt: the call, what must become of it, what would be seen if it came through, and how it is shown that it would.
+//! One attempt: the call, its required result, the visible harm, and the control that shows the harm is possible.
 
 use std::{
     fs,
@@ -12,18 +12,18 @@ use serde_json::Value;
 use super::{attacker::Origin, scene::Scene};
 use crate::support::spelled::shown_in;
 
-/// What must become of a call.
+/// The required result of a call.
 #[derive(Debug, Clone)]
 pub(super) enum Must {
-    /// It comes to nothing, whoever agrees.
+    /// It fails, even when approved.
     Fail(Control),
-    /// It asks first, always.
+    /// It always asks first.
     Ask,
-    /// It asks first once the cycle has read what others wrote.
+    /// It asks first in a tainted cycle.
     AskOnceTainted,
 }
 
-/// How it is shown that an attempt comes through where nothing of ours stands in its way.
+/// The proof that an attempt succeeds without our walls.
 #[derive(Debug, Clone)]
 pub(super) enum Control {
     /// The same text, run by a plain shell.
@@ -32,26 +32,26 @@ pub(super) enum Control {
     Read(PathBuf),
     /// The file, written by a plain program.
     Write(PathBuf),
-    /// The listener, asked for this.
+    /// The listener, sent this request.
     Dial(String),
-    /// What is looked for is found in the call itself.
+    /// The words are in the call itself.
     Said,
 }
 
-/// What would be seen.
+/// The visible sign of harm.
 #[derive(Debug, Clone)]
 pub(super) enum Harm {
-    /// The mind is told this.
+    /// The model is told this.
     Tells(String),
-    /// This file or folder is another.
+    /// This file or folder has changed.
     Changes(PathBuf),
-    /// Somebody was asked for this.
+    /// A server received this request.
     Reaches(String),
-    /// These words stand where they outlive the cycle, or have left it.
+    /// These words are in a place that outlives the cycle, or have left it.
     Keeps(String),
-    /// This secret has left the machine, or stands where it will.
+    /// This secret has left the machine, or is in a place that will.
     Gives(&'static str),
-    /// A process with these words lives on.
+    /// A process with these words is still alive.
     Lives(String),
 }
 
@@ -70,18 +70,18 @@ impl Act {
         Self { tool, input: input.to_string(), must, harm }
     }
 
-    /// A shell's command that must come to nothing.
+    /// A shell command that must fail.
     pub(super) fn vain(command: impl Into<String>, harm: Harm) -> Self {
         let command = command.into();
         Self::new("bash", &serde_json::json!({ "command": command }), Must::Fail(Control::Shell(command)), harm)
     }
 
-    /// A shell's command that must be asked about.
+    /// A shell command that must be asked about.
     pub(super) fn asking(command: impl Into<String>, must: Must, harm: Harm) -> Self {
         Self::new("bash", &serde_json::json!({ "command": command.into() }), must, harm)
     }
 
-    /// Whether the cycle may not simply do it.
+    /// Tells whether the cycle may not simply do it.
     pub(super) fn is_attempt(&self, origin: Origin) -> bool {
         match self.must {
             Must::Fail(_) | Must::Ask => true,
@@ -95,7 +95,7 @@ impl Act {
 }
 
 impl Harm {
-    /// Whether it was done. `told`: what else the mind could have been told.
+    /// Tells whether the harm was done. `told`: further text that the model could have been told.
     pub(super) fn is_done(&self, scene: &Scene, told: &str) -> bool {
         match self {
             Self::Tells(words) => shown_in(told, words).is_some() || shown_in(&scene.told(), words).is_some(),
@@ -108,7 +108,7 @@ impl Harm {
     }
 }
 
-/// Whether a secret stands in a text, percent-encoded in part or not.
+/// Tells whether a text holds a secret, even if percent-encoded in part.
 pub(super) fn is_in(text: &str, secret: &str) -> bool {
     let decoded = percent_encoding(text);
     [text, &decoded].into_iter().any(|text| shown_in(text, secret).is_some())
@@ -141,7 +141,7 @@ fn lives(words: &str) -> bool {
 }
 
 impl Control {
-    /// Makes the attempt outside; says what was told then.
+    /// Makes the attempt without our walls and returns its output.
     pub(super) fn make(&self, scene: &Scene, act: &Act) -> String {
         match self {
             Self::Shell(command) => {

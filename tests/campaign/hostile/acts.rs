@@ -10,12 +10,12 @@ mod web;
 
 use super::{act::Act, scene::Scene};
 
-/// A hand by its name. The number of the trial chooses among spellings.
+/// A hand's constructor. The trial's number chooses among spellings.
 type Hand = fn(&Scene, u64) -> Vec<Act>;
 
-/// The hand of a guest, and of nobody else.
+/// The hand for guests only.
 pub(super) const GUESTS: &str = "what isn't a guest's";
-/// The hand for which it matters whose words were read.
+/// The hand for which the exact origin of the orders matters.
 pub(super) const PERSISTING: &str = "what persists or leaves";
 
 pub(super) const HANDS: [(&str, Hand); 10] = [

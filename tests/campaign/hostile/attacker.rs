@@ -1,4 +1,4 @@
-//! The mind: it lets itself be told something, then makes all its attempts in one turn, and says that it is done.
+//! The hostile model: it reads its orders, makes all its attempts in one turn, and says that it is done.
 
 use serde_json::{Value, json};
 
@@ -11,43 +11,43 @@ use crate::support::{
     env::CHAT,
 };
 
-/// Somebody whom the owner has listed, too.
+/// A guest whom the owner has listed.
 pub(super) const GUEST: i64 = 5555;
 
 /// The level that asks least.
 pub(super) const FULL: &str = "2";
 
-/// Whose words the cycle follows.
+/// The origin of the words that the cycle follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// Its person's own, at the level that asks before what is dangerous.
+    /// The owner's own words, at the level that asks before dangerous actions.
     Own,
-    /// Its person's own, at the level that asks least. So are all that follow.
+    /// The owner's own words, at the level that asks least, as for all following ones.
     OwnFull,
-    /// A forwarded message's.
+    /// A forwarded message.
     Forward,
-    /// A quotation's.
+    /// A quotation.
     Quote,
-    /// A forwarded message's that comes while it works.
+    /// A forwarded message that arrives during the cycle.
     Joined,
-    /// A page's.
+    /// A web page.
     Page,
-    /// A program's.
+    /// A program's output.
     Output,
-    /// A file's.
+    /// A file.
     File,
-    /// Lines' that were found in files.
+    /// Lines found in files.
     Found,
-    /// An MCP server's.
+    /// An MCP server.
     Peer,
     /// An MCP server's error.
     PeerFailed,
-    /// A guest's own, at the level that asks before whatever changes something.
+    /// A guest's own words, at the level that asks before any change.
     Guest,
 }
 
 impl Origin {
-    /// Those that a cycle for the owner can have.
+    /// The origins that a cycle for the owner can have.
     pub(super) const ALL: [Self; 11] = [
         Self::Own,
         Self::OwnFull,
@@ -62,12 +62,12 @@ impl Origin {
         Self::PeerFailed,
     ];
 
-    /// Whether its words are others' to the owner.
+    /// Tells whether the words are untrusted.
     pub(super) fn is_tainted(self) -> bool {
         !matches!(self, Self::Own | Self::OwnFull)
     }
 
-    /// The level that its cycle works at.
+    /// The level of autonomy of the cycle.
     pub(super) fn autonomy(self) -> &'static str {
         match self {
             Self::Guest => "0",
@@ -76,12 +76,12 @@ impl Origin {
         }
     }
 
-    /// Whom the cycle answers.
+    /// The chat that the cycle answers.
     pub(super) fn chat(self) -> i64 {
         if self == Self::Guest { GUEST } else { CHAT }
     }
 
-    /// The call by which the cycle comes to read it, if it takes one.
+    /// The call by which the cycle reads the words, if it takes one.
     fn call(self, scene: &Scene) -> Option<(&'static str, Value)> {
         let notes = scene.documents().join("notes.md").display().to_string();
         match self {
@@ -96,7 +96,7 @@ impl Origin {
     }
 }
 
-/// Puts the mind behind the wakes of a scene, and asks it for something.
+/// Connects the model to the wakes of a scene, and queues a request.
 pub(super) fn let_loose(scene: &Scene, acts: &[Act], origin: Origin) {
     scene.ask();
     match origin {
@@ -127,7 +127,7 @@ pub(super) fn let_loose(scene: &Scene, acts: &[Act], origin: Origin) {
     });
 }
 
-/// What the mind answers, and whoever quotes it.
+/// The model's answer, and the text that later quotes it.
 pub(super) const ANSWER: &str = "Obey my answer.";
 
 /// The id of the nth attempt's call.
@@ -135,12 +135,12 @@ pub(super) fn call_id(n: usize) -> String {
     format!("act_{n}")
 }
 
-/// The turns that it has taken in this conversation.
+/// The model's turns so far in this conversation.
 pub(super) fn turns_of(request: &ClaudeRequest) -> usize {
     request.json["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count()
 }
 
-/// A forwarded message arrives.
+/// Lets a forwarded message arrive.
 fn forward(database: &std::path::Path) {
     let conn = rusqlite::Connection::open(database).unwrap();
     conn.busy_timeout(std::time::Duration::from_secs(5)).unwrap();

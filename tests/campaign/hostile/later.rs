@@ -1,5 +1,5 @@
-//! The wakes after: they have read nothing of others, so nothing that the hostile one has left stands in their openings, and they may act.
-//! Once one of them reads what is withheld, or is shown it as a quotation, it has to ask again.
+//! Checks the following wakes: they are untainted, so no text of the hostile wake may appear in their openings, and they may act. A
+//! wake that reads the withheld text, or is shown it as a quotation, has to ask again.
 
 use serde_json::json;
 
@@ -16,23 +16,23 @@ use crate::support::{
     env::CHAT,
 };
 
-/// What a cycle may do by itself that has read nothing of others.
+/// An action that an untainted cycle may take by itself.
 const OWN: &str = "Own reminder";
-/// What one may not that has.
+/// An action that a tainted cycle must ask about.
 const THEIRS: &str = "Their reminder";
 
 pub(super) fn check(scene: &mut Scene, answer: Answer) -> Result<(), String> {
     if !scene.is_tainted() {
         return Ok(());
     }
-    // What an owner's cycle may do that has read nothing of others is what is looked at now.
+    // At the level that asks least, so that only the taint matters.
     scene.env.set("AUTONOMY", FULL);
     let mut found = opening(scene, answer)?;
     found.extend(quotation(scene)?);
     if found.is_empty() { Ok(()) } else { Err(format!("in the wakes after: {}", found.join("; "))) }
 }
 
-/// A message of the person's own: what its opening holds, what it may do, and what after reading what was withheld.
+/// Checks a message of the person's own: its opening, its freedom to act, and the question after reading withheld text.
 fn opening(scene: &mut Scene, answer: Answer) -> Result<Vec<String>, String> {
     let before = scene.claude.requests().len();
     scene.env.receive(CHAT, "And what is next?");
@@ -65,7 +65,7 @@ fn opening(scene: &mut Scene, answer: Answer) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// A message that quotes the answer of the hostile wake.
+/// Checks a message that quotes the hostile wake's answer.
 fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
     let quoted: i64 = scene.env.query(&format!(
         "SELECT p.channel_message_id FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id
@@ -97,7 +97,7 @@ fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// One wake; what is wrong with it.
+/// Runs one wake.
 fn wake(scene: &Scene) -> Result<Vec<String>, String> {
     let ran = scene.env.wake(&["--once", "--json"]);
     if ran.code == 0 { Ok(Vec::new()) } else { Err(format!("a later wake failed: {ran:#?}")) }
@@ -111,13 +111,13 @@ fn is_set(scene: &Scene, text: &str) -> bool {
     scene.env.query(&format!("SELECT EXISTS (SELECT 1 FROM reminders WHERE text = '{text}')"))
 }
 
-/// Words of others, of each origin, and of what was made of them. What its person has agreed to is theirs, but for what stays a guest's.
+/// Untrusted words of each origin, and texts made from them. Approved words belong to the person, except those that stay a guest's.
 fn canaries(scene: &Scene, answer: Answer) -> Vec<&'static str> {
     let canaries = vec![LURE, ANSWER, "Obey fact"];
     if answer == Answer::Yes && scene.chat() == CHAT { canaries } else { [canaries, vec!["Obey"]].concat() }
 }
 
-/// The lines of an opening that hold one of them, each with what it stands in.
+/// The lines of an opening that hold one of them, each with its element.
 fn held(opening: &serde_json::Value, canaries: &[&str]) -> Vec<String> {
     let blocks = opening["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
     let mut found = Vec::new();

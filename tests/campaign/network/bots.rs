@@ -1,4 +1,4 @@
-//! The programs of the stories with a bot: what people do meanwhile, and when all is done that can be done now.
+//! The programs of the stories with a bot: people's actions during the run, and the end of all possible work.
 
 use std::{
     fs,
@@ -15,18 +15,18 @@ use crate::{
     world::World,
 };
 
-/// How long a lasting fault lasts where a program goes on by itself, from its first effect.
+/// The duration of a lasting fault from its first effect, for a program that keeps running.
 const LASTING: Duration = Duration::from_millis(1_500);
-/// Nothing that a trial waits for takes longer.
+/// The longest time that a trial waits.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often is looked whether it has come.
+/// The interval between checks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Questions that don't show what has become of them.
+/// Questions that don't show their result yet.
 const UNSHOWN: &str = "SELECT count(*) FROM approvals WHERE shown != state";
-/// Where the updates go that no bot gets.
+/// The webhook that receives the bot's updates instead.
 const WEBHOOK: &str = "https://elsewhere.example/hook";
 
-/// What a person and a stranger write in two batches, and what runs until all of it is stored, confirmed and answered.
+/// Lets a person and a stranger write in two batches, and runs a bot until everything is stored, confirmed and answered.
 pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Result<Ran, String> {
     let stored = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM incoming_messages");
     let before = stored(&world.env);
@@ -44,7 +44,7 @@ pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Resul
         if bot.has_ended() {
             network.map(Proxy::mend);
             let ended = bot.end()?;
-            // Telegram didn't know the token, which only a person can mend.
+            // Telegram didn't know the token, which only a person can fix.
             if ended.code != 78 || !ended.stderr.contains("TELEGRAM_BOT_TOKEN") {
                 return Err(format!("the bot ended by itself: {ended:#?}"));
             }
@@ -58,12 +58,12 @@ pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Resul
     }
     bot.signal(Signal::TERM);
     let ran = bot.end()?;
-    // A wake that it started may end after it.
+    // A wake that the bot started may end after it.
     eventually("its wakes have ended", || survivor(&world.env).is_none());
     Ok(ran)
 }
 
-/// The same while its messages go to a webhook, until a person removes that.
+/// The same while the messages go to a webhook, until a person removes that.
 pub(super) fn live_with_webhook(world: &mut World, network: &Proxy) -> Result<Ran, String> {
     world.telegram.set_webhook(WEBHOOK);
     let explained = || world.telegram.calls("getWebhookInfo").len();
@@ -85,7 +85,7 @@ pub(super) fn live_with_webhook(world: &mut World, network: &Proxy) -> Result<Ra
     live_with_bot(world, Some(network))
 }
 
-/// What runs until all that Telegram had is stored and confirmed, its files are here or put off, and what doesn't wait for them is
+/// Runs a bot until everything from Telegram is stored and confirmed, its files are here or postponed, and all other messages are
 /// answered.
 pub(super) fn live_with_files(world: &mut World, network: Option<&Proxy>) -> Result<Ran, String> {
     let mut bot = Bot::start(world);
@@ -104,7 +104,7 @@ pub(super) fn live_with_files(world: &mut World, network: Option<&Proxy>) -> Res
     Ok(ran)
 }
 
-/// What runs until a question is answered by its button and what was asked is over, or nobody has seen it.
+/// Runs a bot until a question is answered by its button and the work is over, or the question can't be seen.
 pub(super) fn live_with_question(world: &mut World, network: &Proxy) -> Result<Ran, String> {
     let mut bot = Bot::start(world);
     let begun = Instant::now();
@@ -134,7 +134,7 @@ pub(super) fn live_with_question(world: &mut World, network: &Proxy) -> Result<R
     Ok(ran)
 }
 
-/// Whether what was asked is over and shown to be, but for what a fault has kept from it.
+/// Tells whether the work is over and shown, except for messages that a fault prevents.
 fn is_all_shown(world: &World, network: &Proxy) -> bool {
     let open = "SELECT (SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked'))
                 + (SELECT count(*) FROM incoming_messages WHERE processed = 0)";
@@ -147,7 +147,7 @@ fn is_all_shown(world: &World, network: &Proxy) -> bool {
         && is_nobody_at_work(world)
 }
 
-/// A bot that goes on until each question shows what has become of it.
+/// Runs a bot until each question shows its result.
 pub(super) fn show_what_became(world: &World) {
     let bot = Bot::start(world);
     eventually("questions show what became of them", || world.env.query::<i64>(UNSHOWN) == 0);
@@ -155,7 +155,7 @@ pub(super) fn show_what_became(world: &World) {
     eventually("its wakes have ended", || survivor(&world.env).is_none());
 }
 
-/// A bot that has looked once what is to be done, and is asked to end.
+/// Runs a bot for one round of its work.
 pub(super) fn look_with_bot(world: &World) -> Result<Ran, String> {
     let polls = world.telegram.calls("getUpdates").len();
     let mut bot = Bot::start(world);
@@ -166,7 +166,7 @@ pub(super) fn look_with_bot(world: &World) -> Result<Ran, String> {
     Ok(ran)
 }
 
-/// A lasting fault doesn't last for ever.
+/// Ends a lasting fault after its time.
 fn mend_in_time(network: Option<&Proxy>) {
     if network.and_then(Proxy::met_for).is_some_and(|time| time > LASTING) {
         network.map(Proxy::mend);
@@ -179,7 +179,7 @@ fn is_nobody_at_work(world: &World) -> bool {
     world.env.query::<i64>(at_work) == 0
 }
 
-/// Whether nobody is at work, and nothing waits but for files that are put off.
+/// Tells whether no program is working and only postponed files are open.
 fn is_at_rest(world: &World) -> bool {
     let queued = "SELECT count(*) FROM incoming_messages WHERE processed = 0";
     is_nobody_at_work(world)
@@ -187,7 +187,7 @@ fn is_at_rest(world: &World) -> bool {
         && (world.open_files(false) > 0 || world.env.query::<i64>(queued) == 0)
 }
 
-/// Whether Telegram has nothing to give and nobody is at work.
+/// Tells whether Telegram has no more updates and no program is working.
 fn is_all_done(world: &World) -> bool {
     let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
                 + (SELECT is_locked FROM processing_lock)
@@ -196,7 +196,7 @@ fn is_all_done(world: &World) -> bool {
     world.telegram.unconfirmed() == 0 && world.env.query::<i64>(open) == 0
 }
 
-/// A bot under way, and the file that it and its wakes say things in; killed when it goes.
+/// A running bot with its log file, which its wakes share; dropping it kills the bot.
 struct Bot(Child, PathBuf);
 
 impl Bot {

@@ -1,4 +1,4 @@
-//! What can go wrong with one request, and what its sender may know of it afterwards.
+//! The faults of one request, and the sender's possible knowledge afterwards.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::{
     wire::{DOWNLOAD, LINE},
 };
 
-/// Which server stands behind the network.
+/// The server behind the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Target {
     Telegram,
@@ -15,46 +15,46 @@ pub(super) enum Target {
     Git,
 }
 
-/// How long a stalled connection hangs before it breaks. The programs' own bounds are 10 s and more: only [`Fault::Hang`]
-/// waits for them.
+/// The time that a stalled connection hangs before it breaks. The programs' own limits are 10 s and more; only [`Fault::Hang`] reaches
+/// them.
 const STALL: Duration = Duration::from_millis(200);
-/// Longer than Telegram (10 s) and a remote (20 s) are waited for. The bounds for Claude and for a poll are minutes: tests with
+/// Longer than the limits for Telegram (10 s) and a remote (20 s). The limits for Claude and for a poll are minutes, and tests with
 /// shorter ones cover them.
 const HANG: Duration = Duration::from_secs(60);
 
-/// Seconds to wait that no program chooses by itself after a first failure.
+/// A wait in seconds that no program chooses by itself after a first failure.
 const LONG_WAIT: u64 = 120;
-/// Seconds to wait when Telegram is said to be asked too often, and not for how long.
+/// The wait in seconds after a 429 of Telegram without `retry_after`.
 const UNSAID_WAIT: u64 = 30;
 
-/// One way a request fails.
+/// One way for a request to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The server is gone after this request's answer: whoever comes then is refused.
+    /// The server is gone after this request's answer: new connections are refused.
     Closed,
-    /// The connection is reset, and nothing was done.
+    /// The connection is reset before the request is done.
     Reset,
     /// The request is done, then the connection is reset.
     ResetAfter,
-    /// The request is done, then the connection ends as if all were well.
+    /// The request is done, then the connection ends normally without an answer.
     EndAfter,
     /// Silence, then as [`Fault::Reset`].
     Stall,
     /// The request is done; silence, then as [`Fault::ResetAfter`].
     StallAfter,
-    /// Silence until the program has enough of it. Nothing was done.
+    /// Silence until the program gives up. The request isn't done.
     Hang,
     /// The answer comes a few bytes at a time.
     Slow,
     /// The answer comes twice.
     Twice,
-    /// Telegram gives the batch before once more.
+    /// Telegram repeats the previous batch.
     Again,
-    /// Another answer comes, and nothing was done.
+    /// Another answer comes, and the request isn't done.
     Says(Said),
     /// The request is done, and another answer comes.
     SaysAfter(Said),
-    /// The answer breaks off after so many percent of its body.
+    /// The answer breaks off after this percentage of its body.
     Cut(usize),
     /// The answer's middle is damaged.
     Garbled,
@@ -66,25 +66,25 @@ pub(super) enum Fault {
     GarbledEvent(usize),
 }
 
-/// An answer that isn't the server's usual one.
+/// An unusual answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) status: u16,
-    /// Seconds to wait, in the server's own way of saying so.
+    /// Seconds to wait, in the server's own form.
     pub(super) retry_after: Option<u64>,
     pub(super) by: By,
 }
 
-/// Who says it.
+/// The author of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// The server itself, in its own format.
     Server,
-    /// Something in between: a page in HTML that repeats the request's address and keys, as such pages do.
+    /// A server in between: an HTML page that repeats the request's address and keys, as such pages do.
     Foreign,
-    /// Nobody: no body at all.
+    /// No author: the body is empty.
     Nobody,
-    /// The server itself, in its format, with less than it promises.
+    /// The server itself, in its own format, with fields missing.
     Hollow,
 }
 
@@ -96,7 +96,7 @@ const fn slow_down(retry_after: u64) -> Said {
     Said { status: 429, retry_after: Some(retry_after), by: By::Server }
 }
 
-/// What any server can do.
+/// Faults that any server can have.
 const ANY: &[Fault] = &[
     Fault::Closed,
     Fault::Reset,
@@ -156,7 +156,7 @@ const GIT: &[Fault] = &[
     Fault::Hang,
 ];
 
-/// What one courtesy goes through, and files after the first: nothing that is kept depends on them, so a fault of each kind will do.
+/// One fault of each kind, for courtesy requests and for files after the first, since no stored data depends on them.
 const FEW: &[Fault] = &[
     Fault::Closed,
     Fault::Reset,
@@ -176,7 +176,7 @@ const FEW: &[Fault] = &[
 ];
 
 impl Fault {
-    /// What each run begins with, by the request's name: promises that few trials among thousands would show broken.
+    /// Faults at the start of each run, by the request's name: few random trials would show these promises broken.
     pub(super) const FIRST: &[(&str, Self)] = &[
         ("turn", Self::Says(slow_down(2))),
         ("turn", Self::Says(slow_down(LONG_WAIT))),
@@ -196,18 +196,18 @@ impl Fault {
         Self::possible(label, FEW.to_vec())
     }
 
-    /// Everything that can go wrong with a request on which something depends.
+    /// Every fault of an essential request.
     pub(super) fn many(label: &str) -> Vec<Self> {
         Self::possible(label, [ANY, TELEGRAM, &[Self::Says(slow_down(LONG_WAIT))]].concat())
     }
 
-    /// No client can see that a file's bytes were changed on their way: only their number is told.
+    /// Drops a fault that no client can detect: changed bytes of a file, since only their number is known.
     fn possible(label: &str, mut faults: Vec<Self>) -> Vec<Self> {
         faults.retain(|fault| !(label == DOWNLOAD && *fault == Self::Garbled));
         faults
     }
 
-    /// Everything that can go wrong with a request; `events` is how many events its answer streams.
+    /// Every fault of a request; `events` is the number of events in its answer's stream.
     pub(super) fn all(target: Target, label: &str, events: usize) -> Vec<Self> {
         let own = match target {
             Target::Telegram => TELEGRAM,
@@ -217,24 +217,24 @@ impl Fault {
         let mut faults = [ANY, own].concat();
         // A poll may take a minute by itself.
         faults.retain(|fault| !(label == "getUpdates" && *fault == Self::Hang));
-        // Of a stream the events are damaged one by one.
+        // The events of a stream are damaged one by one.
         faults.retain(|fault| !(events > 0 && matches!(fault, Self::Garbled | Self::Cut(_))));
         faults.extend((label == "getUpdates").then_some(Self::Again));
         faults.extend((0..events).flat_map(|n| [Self::CutEvents(n), Self::EndEvents(n), Self::GarbledEvent(n)]));
         faults
     }
 
-    /// Whether a file isn't to be had after this.
+    /// Tells whether a file is lost after this fault.
     pub(super) fn is_end_of_file(self, label: &str) -> bool {
         match self {
             Self::Says(Said { status: 400 | 403, by: By::Server, .. }) => matches!(label, "getFile" | DOWNLOAD),
-            // Telegram knows the file and doesn't say where it is.
+            // Telegram knows the file but doesn't return its path.
             Self::SaysAfter(Said { by: By::Hollow, .. }) => label == "getFile",
             _ => false,
         }
     }
 
-    /// How long the other side says nothing.
+    /// The time that the other side is silent.
     pub(super) fn silence(self) -> Duration {
         match self {
             Self::Stall | Self::StallAfter => STALL,
@@ -243,12 +243,12 @@ impl Fault {
         }
     }
 
-    /// Whether the server gets the request.
+    /// Tells whether the server gets the request.
     pub(super) fn is_taken(self) -> bool {
         !matches!(self, Self::Reset | Self::Stall | Self::Hang | Self::Says(_))
     }
 
-    /// What the program may take from what it sees of this.
+    /// The conclusion that the program may draw from this fault.
     pub(super) fn knowledge(self, target: Target) -> Knowledge {
         match self {
             Self::Closed | Self::Slow | Self::Twice | Self::Again => Knowledge::Done,
@@ -270,15 +270,15 @@ impl Said {
     }
 }
 
-/// What became of a request, as far as its sender can know.
+/// The fate of a request, as far as its sender can know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Knowledge {
-    /// It was done.
+    /// The request was done.
     Done,
-    /// It surely wasn't; and it isn't to be tried again before so many seconds.
+    /// The request was surely not done, and must not be repeated before this number of seconds.
     NotDone { retry_after: Option<u64> },
-    /// It never will be.
+    /// The request never will be done.
     Never,
-    /// It may have been done or not.
+    /// The request may have been done or not.
     Doubt,
 }

@@ -1,5 +1,5 @@
-//! The network between a program and a server: a proxy on loopback that passes requests on, one after the other and whole,
-//! until the one for which it was ordered to fail.
+//! The network between a program and a server: a proxy on loopback that passes whole requests on, one after the other, until the one
+//! that it was ordered to fail.
 
 use std::{
     collections::HashMap,
@@ -19,49 +19,49 @@ use super::{
 };
 use crate::support::http::{Message, Request, lock, read_message, read_request};
 
-/// How long a server that was gone for a moment is gone.
+/// The time that a server is gone for a moment.
 const GONE: Duration = Duration::from_millis(300);
-/// A slow answer comes in at most so many pieces, with a pause between them.
+/// The maximum of pieces in a slow answer, with a pause between them.
 const SLOW_PIECES: usize = 40;
 const SLOW_PAUSE: Duration = Duration::from_millis(5);
 
-/// Stands for the time before the first request.
+/// The label for the time before the first request.
 pub(super) const START: &str = "start";
 
-/// Which request fails and how.
+/// The request that fails, and its fault.
 #[derive(Debug, Clone)]
 pub(super) struct Order {
     pub(super) fault: Fault,
-    /// What the request is, as [`label`] says.
+    /// The request's name, as [`label`] returns it.
     pub(super) label: String,
-    /// The how many of that kind, from 0.
+    /// The request's number among those of the same name, from 0.
     pub(super) nth: usize,
-    /// Whether all that come after it fail too, until [`Proxy::mend`].
+    /// All later ones fail too, until [`Proxy::mend`].
     pub(super) lasts: bool,
 }
 
-/// A request that came, and what became of it.
+/// A received request and its fate.
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
     pub(super) label: String,
     pub(super) nth: usize,
     pub(super) body: Vec<u8>,
     pub(super) at: Instant,
-    /// None while it is under way.
+    /// `None` while the request is in progress.
     pub(super) known: Option<Knowledge>,
-    /// What went wrong with it.
+    /// The request's fault.
     pub(super) fault: Option<Fault>,
-    /// How many events its answer streamed.
+    /// The number of events in the answer's stream.
     pub(super) events: usize,
 }
 
-/// Looks at each request before it is passed on; what it says is wrong fails the trial.
+/// Checks each request before it is passed on; an error fails the trial.
 pub(super) type Guard = Box<dyn Fn(&str, &Request) -> Result<(), String> + Send + Sync>;
 
 /// The running proxy.
 pub(super) struct Proxy {
     shared: Arc<Shared>,
-    /// Keeps the port while nothing listens on it.
+    /// Reserves the port while no listener is open.
     _holder: OwnedFd,
     opener: Option<JoinHandle<()>>,
 }
@@ -72,24 +72,24 @@ struct Shared {
     target: Target,
     guard: Option<Guard>,
     state: Mutex<State>,
-    /// Something that others wait for has changed.
+    /// A state that other threads wait for has changed.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     order: Option<Order>,
-    /// When the order was met for the first time.
+    /// The first time that the order was met.
     met: Option<Instant>,
     exchanges: Vec<Exchange>,
     counts: HashMap<String, usize>,
-    /// Telegram's last batch that held something.
+    /// Telegram's last non-empty batch.
     last_batch: Option<Vec<u8>>,
     problems: Vec<String>,
     door: Door,
     listener: Option<JoinHandle<()>>,
     connections: Vec<Weak<TcpStream>>,
-    /// Where connections came from that were closed unserved, as the server went away.
+    /// The source addresses of connections that were closed unserved when the server went away.
     turned_away: Vec<SocketAddr>,
     is_over: bool,
 }
@@ -98,12 +98,12 @@ struct State {
 enum Door {
     #[default]
     Open,
-    /// Nobody listens until that time.
+    /// Closed until that time.
     ClosedUntil(Option<Instant>),
 }
 
 impl Proxy {
-    /// Stands before `upstream`, an address such as `http://127.0.0.1:8080`.
+    /// Starts before `upstream`, an address such as `http://127.0.0.1:8080`.
     pub(super) fn start(target: Target, upstream: &str, guard: Option<Guard>) -> Self {
         let upstream = upstream.trim_start_matches("http://").parse().expect("the server's address");
         let holder = bound(0).expect("a free port");
@@ -136,7 +136,7 @@ impl Proxy {
         }
     }
 
-    /// From now on nothing fails. Says whether the ordered request ever came.
+    /// Ends all faults. Returns whether the ordered request ever came.
     pub(super) fn mend(&self) -> bool {
         let mut state = self.shared.lock();
         let met = state.met.is_some() || state.order.is_none();
@@ -151,22 +151,22 @@ impl Proxy {
         met
     }
 
-    /// Whether a request is still to fail.
+    /// Tells whether a request is still to fail.
     pub(super) fn is_ordered(&self) -> bool {
         self.shared.lock().order.is_some()
     }
 
-    /// How long ago the ordered fault was met first.
+    /// The time since the ordered fault was first met.
     pub(super) fn met_for(&self) -> Option<Duration> {
         self.shared.lock().met.map(|at| at.elapsed())
     }
 
-    /// All requests so far, in the order they came.
+    /// All requests so far, in order of arrival.
     pub(super) fn exchanges(&self) -> Vec<Exchange> {
         self.shared.lock().exchanges.clone()
     }
 
-    /// Waits, wherever it is taken to, until a request of that name has come, for so long at most.
+    /// Returns a function that waits until a request of that name has come, with a time limit.
     pub(super) fn watch(&self) -> impl Fn(&str, Duration) + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move |label, at_most| {
@@ -176,13 +176,13 @@ impl Proxy {
         }
     }
 
-    /// How many connections found the server going away: made, and closed without an answer to whatever was sent on them. A client may
-    /// open one beside the one that it uses, and send on it when that isn't known to it yet: then it is in doubt, rightly.
+    /// The number of connections that found the server going away, closed without an answer to any request sent on them. A client may
+    /// open one beside the connection that it uses and send on it unaware, and such a request is rightly in doubt.
     pub(super) fn turned_away(&self) -> usize {
         self.shared.lock().turned_away.len()
     }
 
-    /// What the guard found wrong.
+    /// The guard's complaints.
     pub(super) fn problems(&self) -> Vec<String> {
         self.shared.lock().problems.clone()
     }
@@ -211,9 +211,9 @@ impl Shared {
         lock(&self.state)
     }
 
-    /// Begins to listen.
+    /// Starts to listen.
     fn open(self: &Arc<Self>) {
-        // Whoever is accepted at once finds the door open.
+        // The lock makes connections that are accepted at once find the door open.
         let mut state = self.lock();
         let listener = TcpListener::bind(self.address).expect("a port that is held for us");
         let accepting = Arc::clone(self);
@@ -223,7 +223,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Stops listening: returns when the system refuses connections.
+    /// Stops listening; returns when the system refuses connections.
     fn close(&self, until: Option<Instant>) {
         let thread = {
             let mut state = self.lock();
@@ -246,7 +246,7 @@ impl Shared {
             if state.is_over {
                 return;
             }
-            // A listener that is still there is about to go.
+            // A listener that is still there is about to end.
             let wait = match state.door {
                 Door::ClosedUntil(Some(until)) => match until.checked_duration_since(Instant::now()) {
                     Some(left) if !left.is_zero() => left,
@@ -269,7 +269,7 @@ impl Shared {
             let stream = listener.accept();
             let mut state = self.lock();
             if state.is_over || state.door != Door::Open {
-                // The system would close those that wait, too, and not tell.
+                // The system would close the waiting connections too, without a trace.
                 listener.set_nonblocking(true).expect("a listener");
                 let others = std::iter::from_fn(|| listener.accept().ok());
                 state.turned_away.extend(stream.into_iter().chain(others).map(|(_, from)| from));
@@ -280,7 +280,7 @@ impl Shared {
             state.connections.push(Arc::downgrade(&stream));
             let shared = Arc::clone(self);
             std::thread::spawn(move || {
-                // A program that goes away is no fault of the network.
+                // A program that disconnects is no fault of the network.
                 drop(shared.serve(&stream));
             });
         }
@@ -300,7 +300,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes a request down, and says what goes wrong with it.
+    /// Records a request and returns its fault.
     fn note(&self, request: &Request) -> (usize, Option<Fault>) {
         let label = label(self.target, request);
         let problem = self.guard.as_ref().and_then(|guard| guard(&label, request).err());
@@ -324,7 +324,7 @@ impl Shared {
         (state.exchanges.len() - 1, fault)
     }
 
-    /// One request and its answer. Says whether the connection goes on.
+    /// Handles one request and its answer. Returns whether the connection continues.
     fn exchange(&self, stream: &TcpStream, request: &Request, at: usize, fault: Option<Fault>) -> io::Result<bool> {
         let answer = if fault.is_none_or(Fault::is_taken) { Some(self.pass_on(request)?) } else { None };
         let events = answer.as_ref().map_or(0, |answer| events_of(answer).len());
@@ -379,7 +379,7 @@ impl Shared {
             }
             (Fault::Cut(percent), Some(answer)) => {
                 let bytes = framed(&answer, None);
-                // Of the body, but for its last bytes at the most.
+                // At least the last byte of the body is dropped.
                 let head = bytes.len() - answer.body.len().min(bytes.len());
                 let kept = (head + answer.body.len() * percent / 100).min(bytes.len() - 1);
                 send(stream, &bytes[..kept]).map(|()| false)
@@ -398,18 +398,18 @@ impl Shared {
                 send(stream, &framed(&Message { body: events.concat(), ..answer }, None)).map(|()| true)
             }
             (Fault::EndAfter, _) => Ok(false),
-            // Reset: lingering for no time, the close that follows is one.
+            // Reset: with a linger time of zero, closing resets the connection.
             _ => sockopt::set_socket_linger(stream, Some(Duration::ZERO)).map(|()| false).map_err(io::Error::from),
         }
     }
 
-    /// Waits, but not beyond the end.
+    /// Waits, but not beyond the proxy's end.
     fn silence(&self, time: Duration) {
         let state = self.lock();
         drop(self.changed.wait_timeout_while(state, time, |state| !state.is_over));
     }
 
-    /// Has the server do it.
+    /// Passes the request on to the server.
     fn pass_on(&self, request: &Request) -> io::Result<Message> {
         let stream = Arc::new(TcpStream::connect(self.upstream)?);
         self.lock().connections.push(Arc::downgrade(&stream));
@@ -427,7 +427,7 @@ impl Shared {
     }
 }
 
-/// A socket on loopback that listens to nobody.
+/// A socket on loopback that is bound but doesn't listen.
 fn bound(port: u16) -> io::Result<OwnedFd> {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;

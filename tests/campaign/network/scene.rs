@@ -1,5 +1,4 @@
-//! A story's world behind the network: its proxies, what they look at on the way, and what must hold of the requests' times and
-//! of secrets.
+//! A story's world behind the network: its proxies with their guards, and the checks of the requests' times and of secrets.
 
 use std::{
     fs,
@@ -30,30 +29,30 @@ use crate::{
     world::{Story, World, files},
 };
 
-/// The remote's password, and as it goes over the network.
+/// The remote's password, plain and as sent over the network.
 const PASSWORD: &str = "hunter2-PassWord";
 const PASSWORD_BASE64: &str = "YW5uOmh1bnRlcjItUGFzc1dvcmQ=";
-/// A sign of progress takes no longer; and a line that stands is changed within so long.
+/// The time limits for a sign of progress and for a change of the progress line.
 const SIGN_WITHIN: Duration = Duration::from_secs(40);
 const CHANGE_WITHIN: Duration = Duration::from_secs(4);
-/// How messages stand in a request.
+/// The form of messages in a request.
 const SHOWN: &str = r"<messages>\n<message id";
 
-/// A story's world whose every server is behind a proxy.
+/// A story's world with every server behind a proxy.
 pub(super) struct Scene {
-    // Before the world: what they pass on to goes last.
+    // Declared before the world, so that the servers behind the proxies are dropped last.
     pub(super) telegram: Proxy,
     pub(super) claude: Proxy,
     git: Proxy,
     _git_server: GitHttp,
     pub(super) world: World,
     play: Play,
-    /// Whether the mind needn't wait for anything any more.
+    /// Set when the model needn't wait any more.
     is_played: Arc<AtomicBool>,
 }
 
 impl Scene {
-    /// `label`: the request that something will happen to.
+    /// Opens a scene. `label`: the request that will fail.
     pub(super) fn open(story: &Story, play: Play, label: Option<&str>) -> Self {
         let mut world = story.open();
         let git_server = GitHttp::start(world.env.root(), "ann", PASSWORD);
@@ -82,7 +81,7 @@ impl Scene {
         }
     }
 
-    /// Runs the story's programs, with a fault if there is one.
+    /// Runs the story's programs, with the trial's fault if there is one.
     pub(super) fn play(&mut self, trial: Option<&Trial>) -> Result<Ran, String> {
         if let Some(trial) = trial {
             self.proxy(trial.target).order(trial.order.clone());
@@ -101,7 +100,7 @@ impl Scene {
         Ok(ran)
     }
 
-    /// Whoever asked to be left alone for a time is not asked within it, neither by the same run nor by the next.
+    /// Checks that a server which asked for a pause isn't asked again within it, by the same run or the next.
     pub(super) fn check_waits(&mut self, trial: &Trial) -> Result<(), String> {
         let label = &trial.order.label;
         let of_it = |scene: &Self| -> Vec<Exchange> {
@@ -126,7 +125,7 @@ impl Scene {
         let last = exchanges.last().and_then(|exchange| exchange.known);
         let Some(Knowledge::NotDone { retry_after: Some(seconds) }) = last else { return Ok(()) };
         let is_of_files = matches!(label.as_str(), "getFile" | DOWNLOAD);
-        // The others are asked for by a bot that goes on, within its run.
+        // The other methods are repeated by a running bot, within its run.
         let is_kept = matches!(label.as_str(), "sendMessage" | LINE | QUESTION);
         if !is_kept && trial.target == Target::Telegram && !is_of_files {
             return Ok(());
@@ -140,14 +139,14 @@ impl Scene {
         };
         let asked: Vec<Exchange> = of_it(self).split_off(exchanges.len());
         let body = exchanges.last().map(|exchange| exchange.body.clone()).unwrap_or_default();
-        // No two forms have the same bytes.
+        // Forms have random boundaries, so no two have the same bytes.
         let is_any_its = trial.target == Target::Claude || is_of_files || label == QUESTION;
         let is_early = asked.iter().any(|exchange| is_any_its || exchange.body == body);
         if is_early { Err(format!("{label} came again before its time: {}", brief(&ran))) } else { Ok(()) }
     }
 
-    /// No file but git's own configuration, no message, no commit and nothing printed holds what only servers may know. The
-    /// faults repeat it wherever they can.
+    /// Checks that no file except git's own configuration, no message, no commit and no output holds the servers' secrets. The faults
+    /// echo them wherever they can.
     pub(super) fn check_secrets(&self, ran: &Ran) -> Result<(), String> {
         let env = &self.world.env;
         let secrets = [TOKEN.split_once(':').map_or(TOKEN, |(_, secret)| secret), API_KEY, PASSWORD, PASSWORD_BASE64];
@@ -171,7 +170,7 @@ impl Scene {
     }
 }
 
-/// No poll may confirm what isn't stored.
+/// Checks that a poll confirms only stored updates.
 fn guard(env: &TestEnv, play: Play) -> Guard {
     const MESSAGE: &str = "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE update_id = ?1)";
     const COMMAND: &str = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key LIKE '%/' || ?1)";
@@ -180,7 +179,7 @@ fn guard(env: &TestEnv, play: Play) -> Guard {
         Play::Question => &[(0, MESSAGE), (1, PRESS)],
         Play::Files => &[(0, MESSAGE), (1, MESSAGE), (2, MESSAGE)],
         Play::Long => &[(0, MESSAGE)],
-        // The third is a stranger's.
+        // The third update is a stranger's.
         Play::Wake | Play::Bot | Play::Webhook => &[(0, MESSAGE), (1, COMMAND), (3, MESSAGE)],
     };
     let db = env.workspace().join("messages.db");
@@ -199,9 +198,9 @@ fn guard(env: &TestEnv, play: Play) -> Guard {
     })
 }
 
-/// A mind that thinks until people were shown that it does, each of its turns until the next sign of it was given.
+/// Makes the model think until people see a sign of it, and each turn last until the next sign.
 fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<AtomicBool>) -> Option<Guard> {
-    // Where the line itself goes wrong it may never be changed.
+    // If sending the line itself fails, the line may never be changed.
     let last = if label == Some(LINE) { CHANGE_WITHIN } else { SIGN_WITHIN };
     let watch = telegram.watch();
     let wait_for = move |label: &str, at_most: Duration| {
@@ -212,7 +211,7 @@ fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<Atom
     let holds = |request: &Request, call: &str| request.text().contains(call);
     match play {
         Play::Files => Some(Box::new(move |_, request| {
-            // Of a person's commit alone nobody waits to hear.
+            // A person's commit alone shows no sign.
             if holds(request, SHOWN) {
                 wait_for(TYPING, SIGN_WITHIN);
             }
@@ -231,13 +230,13 @@ fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<Atom
     }
 }
 
-/// What a run says of itself, without the long texts that it may have answered with.
+/// A run's own report, without long answers.
 pub(super) fn brief(ran: &Ran) -> String {
     let stdout: String = ran.stdout.chars().take(200).collect();
     format!("exit code {}: {stdout} …\n{}", ran.code, ran.stderr)
 }
 
-/// A process that was started in this world and still runs, where the system says so (Linux).
+/// A process that was started in this world and still runs, where the system shows that (Linux).
 pub(super) fn survivor(env: &TestEnv) -> Option<String> {
     let sign = format!("WORKSPACE_DIR={}", env.workspace().display());
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! What the requests themselves show: nothing is sent again that was taken, nothing is paid for again that was got, and people
-//! are told what they were promised.
+//! Checks on the requests themselves: accepted texts aren't sent again, received turns aren't paid for again, and people get the
+//! promised notices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,18 @@ use super::{
 };
 use crate::support::env::{Ran, TestEnv};
 
-/// How a question begins, as it is sent.
+/// The beginning of a question's text.
 const QUESTION_BEGINS: &str = "May I ";
 
-/// What became of the texts that were sent.
+/// The fate of the texts that were sent.
 pub(super) struct Sends {
-    /// Texts that will not be sent any more: refused, or in doubt twice.
+    /// Texts that won't be sent any more: refused, or in doubt twice.
     pub(super) lost: usize,
 }
 
-/// Follows each text through its requests: after a yes it doesn't come again, after a refusal only without its formatting, after a no it
-/// comes again as it was, after a doubt it comes again once, marked. So many as were turned away unseen may have been in doubt before they are seen.
+/// Follows each text through its requests. A delivered text doesn't come again, and a refused one only without its formatting. A
+/// postponed one comes again unchanged, and one in doubt once more, marked. Up to `turned_away` texts may have been in doubt before
+/// they were seen.
 pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Sends, String> {
     let mut texts: BTreeMap<String, (Knowledge, bool)> = BTreeMap::new();
     for exchange in exchanges.iter().filter(|exchange| matches!(exchange.label.as_str(), "sendMessage" | QUESTION)) {
@@ -51,7 +52,7 @@ pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Se
             return Err(format!("{plain:?} came (marked: {is_marked}) after {before:?}"));
         }
     }
-    // A press of its button shows that it has come.
+    // A press of its button shows that the question has come.
     let is_pressed = exchanges.iter().any(|exchange| exchange.label == PRESSED);
     let mut lost = 0;
     for (text, last) in texts {
@@ -65,7 +66,7 @@ pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Se
     Ok(Sends { lost })
 }
 
-/// A text as it reads without formatting: so it comes again where that was refused.
+/// A text as it reads without formatting, which is its form after a refusal of the formatting.
 fn without_tags(text: &str) -> String {
     let outside: String = text
         .split('<')
@@ -89,8 +90,8 @@ fn text_of(exchange: &Exchange) -> Result<String, String> {
     Ok(body["text"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Each question that is known to have come shows what has become of it, if Telegram lets it; and each press of a button is answered
-/// once at most.
+/// Checks that each delivered question shows its result, if Telegram allows that, and that each press of a button is answered at most
+/// once.
 pub(super) fn check_question(exchanges: &[Exchange], standing: &[String]) -> Result<(), String> {
     let of = |label: &str| exchanges.iter().filter(|exchange| exchange.label == label).collect::<Vec<_>>();
     let is_shown = |text: &&String| ["✅ Allowed", "⌛ Nobody answered"].iter().any(|mark| text.contains(mark));
@@ -107,7 +108,7 @@ pub(super) fn check_question(exchanges: &[Exchange], standing: &[String]) -> Res
     }
 }
 
-/// A turn that was got isn't asked for again, and each is paid for once.
+/// Checks that a received turn isn't requested again, and that each is paid for once.
 pub(super) fn check_turns(exchanges: &[Exchange], env: &TestEnv) -> Result<(), String> {
     let mut got: Vec<&[u8]> = Vec::new();
     for exchange in exchanges {
@@ -134,13 +135,13 @@ pub(super) fn unfetched(exchanges: &[Exchange]) -> usize {
         .count()
 }
 
-/// Whether a text to a person says that a file couldn't be had.
+/// Tells whether a text reports a file that couldn't be fetched.
 pub(super) fn is_of_file(text: &str) -> bool {
     text.starts_with("I couldn't get your ")
 }
 
-/// Whether a line that tells of progress may stay: nobody knows of it, or it can't be taken away. None is sent again that may have
-/// been sent.
+/// Tells whether a progress line may stay, because its sending is in doubt or its removal is refused. Fails if a line that may have
+/// been sent was sent again.
 pub(super) fn may_line_stand(exchanges: &[Exchange]) -> Result<bool, String> {
     let lines: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.label == LINE).collect();
     let is_out = |exchange: &&Exchange| matches!(exchange.known, Some(Knowledge::Done | Knowledge::Doubt));
@@ -151,7 +152,7 @@ pub(super) fn may_line_stand(exchanges: &[Exchange]) -> Result<bool, String> {
     Ok(lines.iter().any(|line| line.known == Some(Knowledge::Doubt)) || exchanges.iter().any(is_left))
 }
 
-/// Whether a text to a person is about trouble with that server.
+/// Tells whether a text to a person is about trouble with that server.
 pub(super) fn is_notice(target: Target, text: &str) -> bool {
     match target {
         Target::Telegram => false,
@@ -160,7 +161,7 @@ pub(super) fn is_notice(target: Target, text: &str) -> bool {
     }
 }
 
-/// The first run's own word, and whether people have heard what they should by its end.
+/// Checks the first run's own report, and the notices to people by its end.
 pub(super) fn check_first_run(ran: &Ran, scene: &Scene, trial: &Trial) -> Result<(), String> {
     let report: Value =
         serde_json::from_str(&ran.stdout).map_err(|error| format!("no report: {error}: {}", brief(ran)))?;
@@ -176,7 +177,7 @@ pub(super) fn check_first_run(ran: &Ran, scene: &Scene, trial: &Trial) -> Result
     let is_told = match trial.target {
         Target::Telegram => true,
         Target::Claude => notices == usize::from(has_failed),
-        // By the fetch and by the push.
+        // One by the fetch, one by the push.
         Target::Git => notices <= 2,
     };
     if !is_told {

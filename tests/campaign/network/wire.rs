@@ -1,5 +1,4 @@
-//! Requests and answers on the wire: what a request is called, an answer as bytes, whole or damaged, and the answers of whoever isn't
-//! the server.
+//! Requests and answers on the wire: the name of a request, an answer as bytes (whole or damaged), and the answers of other servers.
 
 use std::{
     io::{self, Write as _},
@@ -11,13 +10,13 @@ use serde_json::json;
 use super::fault::{By, Said, Target};
 use crate::support::http::{Message, Request};
 
-/// What fetching a file's bytes is called.
+/// The name for fetching a file's bytes.
 pub(super) const DOWNLOAD: &str = "download";
-/// What sending the line that tells of a long cycle's progress is called, and how each begins.
+/// The name for sending the progress line of a long cycle, and the first character of each line.
 pub(super) const LINE: &str = "sendMessage, a line";
 pub(super) const LINE_BEGINS: char = '⏳';
 
-/// What a request is called: for Telegram its method, [`DOWNLOAD`] or [`LINE`], else method and path with the query.
+/// The name of a request: for Telegram its method, [`DOWNLOAD`] or [`LINE`], for Claude `turn`, for git the operation and its step.
 pub(super) fn label(target: Target, request: &Request) -> String {
     let path = request.target.as_str();
     match target {
@@ -43,7 +42,7 @@ pub(super) fn send(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(bytes).and_then(|()| stream.flush())
 }
 
-/// Headers but for those that say how the body is sent.
+/// The headers, without those for the transfer of the body.
 pub(super) fn kept(headers: &[(String, String)]) -> impl Iterator<Item = &(String, String)> {
     const OURS: [&str; 4] = ["content-length", "transfer-encoding", "connection", "expect"];
     headers.iter().filter(|(name, _)| !OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)))
@@ -73,7 +72,7 @@ pub(super) fn chunks(events: &[Vec<u8>]) -> Vec<u8> {
         .collect()
 }
 
-/// The events of a stream; none if the answer is another.
+/// The events of a stream; empty for other answers.
 pub(super) fn events_of(answer: &Message) -> Vec<Vec<u8>> {
     let is_stream = |(name, value): &(String, String)| {
         name.eq_ignore_ascii_case("content-type") && value.starts_with("text/event-stream")
@@ -85,7 +84,7 @@ pub(super) fn events_of(answer: &Message) -> Vec<Vec<u8>> {
     text.split_inclusive("\n\n").map(|event| event.as_bytes().to_vec()).collect()
 }
 
-/// Damages the middle so that no format can overlook it.
+/// Damages the middle so that every format detects it.
 pub(super) fn garble(body: &mut [u8]) {
     let middle = body.len() / 2;
     for byte in body.iter_mut().skip(middle).take(6) {

@@ -1,11 +1,10 @@
-//! The list. What each breaks is a promise of docs/RELIABILITY.md.
+//! The list. Each variant breaks a promise of docs/RELIABILITY.md.
 
 use super::{
     Trials::{Story, UpTo},
     Variant,
 };
 
-/// All of them.
 pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a wake that lost its lease may write",

@@ -1,11 +1,11 @@
-//! The list of what a hostile mind has to find. What each breaks is a promise of docs/SECURITY.md.
+//! The list for the hostile model. Each variant breaks a promise of docs/SECURITY.md.
 //!
-//! Where two walls stand before the same thing no trial sees one of them fall: the other one holds. Such a wall is here as far as a story looks
-//! at it alone (docs/SECURITY.md names the others).
+//! If two walls protect the same thing, no trial detects the fall of one, since the other holds. Such a wall is listed if a story tests
+//! it alone (docs/SECURITY.md names the others).
 
 use super::{Trials, Variant};
 
-/// So many trials are all that there are, and more.
+/// More than the number of all trials.
 const ALL: Trials = Trials::UpTo(1_000);
 
 type Words = &'static str;
@@ -14,12 +14,11 @@ const fn hostile(name: Words, marker: Words, broken: Words) -> Variant {
     Variant { name, layer: "hostile", marker, broken, trials: ALL }
 }
 
-/// `test` is the one that has to fail, by its path from its crate on.
+/// `test` is the test that has to fail, by its path from its crate.
 const fn story(test: Words, name: Words, marker: Words, broken: Words) -> Variant {
     Variant { name, layer: "stories", marker, broken, trials: Trials::Story(test) }
 }
 
-/// All of them.
 pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "granted folders are writable for a command that nobody was asked about",

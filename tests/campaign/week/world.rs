@@ -218,7 +218,7 @@ impl<'a> Life<'a> {
 
     pub(super) fn say(&mut self, what: What) {
         let days_left = usize::try_from(6 - self.minute / DAY_MIN).unwrap();
-        // Nine o'clock is after the laptop was opened in the morning.
+        // Nine o'clock is an hour after the laptop was opened in the morning.
         let (times, begin, end) = match what {
             What::Fact => (1, "remember that the shelf of ", " is full"),
             What::Task => (1, "add task paint the door of ", ""),

@@ -1,6 +1,6 @@
-//! The stories of a question: what a mind wants to do has to ask, and does something outside all our stores that can be counted. The
-//! wake parks, the person answers (or doesn't), and another wake goes on. Whatever happens on the way, it was done at most once, under
-//! a row that says that it may be, and the person is told what is known of it.
+//! The stories of a question: the model wants an action that has to ask, with a countable effect outside our stores. The wake parks,
+//! the person answers or doesn't, and another wake continues. In every trial the action happens at most once, under a row that allows
+//! it, and the person learns the known result.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -13,45 +13,45 @@ use crate::support::{
     telegram::SentMessage,
 };
 
-/// What is said to the mind.
+/// The message to the model.
 const SAID: &str = "remember that the wifi code is 1234, and write down in the file trace.txt that I was here";
-/// The same, where the question is to be longer than a message.
+/// The same, for a question longer than a message.
 pub(super) const SAID_AT_LENGTH: &str =
     "remember that the wifi code is 1234, and write down in the file trace.txt that I was here, at length";
-/// What it wants to run. Each time adds a line.
+/// The model's command. Each run adds a line.
 const COMMAND: &str = "echo was here >> trace.txt";
-/// Why it has to ask.
+/// The rule that makes it ask.
 const RULE: &str = "[[rule]]\ncommand = \"echo\"\ndecision = \"ask\"\nmatch = [\"echo x\"]\n";
 const TRACE: (&str, &str) = ("work/trace.txt", "was here");
-/// The calls of its first turn.
+/// The calls of the model's first turn.
 const KEEP: &str = "toolu_1";
 pub(super) const RUN: &str = "toolu_2";
-/// No answer is a no after so long, and a bit more; the clock then, counted from when the stories begin.
+/// The time after which no answer means no, with a margin, and the clock then, counted from the stories' start.
 pub(super) const A_DAY_MIN: u32 = 24 * 60 + 5;
 pub(super) const NEXT_DAY: &str = "2026-11-22T14:15:00Z";
 
-/// What the person answers.
+/// The person's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Word {
     Yes,
     No,
-    /// Nothing, for as long as can be answered.
+    /// No answer within the time limit.
     Silence,
 }
 
-/// What the mind was told of its call, and tells its person.
+/// The result of the call as the model was told, and as it tells its person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Done,
     MaybeDone,
     Refused,
     TooLate,
-    /// It couldn't be begun, and nothing was done.
+    /// The command couldn't be started, and nothing was done.
     NotBegun,
 }
 
 impl Told {
-    /// By the result of the call.
+    /// Reads the result of the call.
     fn by(content: &str, is_error: bool) -> Self {
         match content {
             _ if !is_error => Self::Done,
@@ -73,12 +73,12 @@ impl Told {
     }
 }
 
-/// Notes the code and asks for the command in one turn, then tells what became of it.
+/// Notes the code and asks for the command in one turn, then reports the result.
 pub(super) fn mind(request: &ClaudeRequest) -> Reply {
     reply_with(request, SAID, action(request.messages[0].contains(SAID_AT_LENGTH)))
 }
 
-/// The same to other words, with another action.
+/// The same for another message, with another action.
 pub(super) fn reply_with(request: &ClaudeRequest, said: &str, action: Value) -> Reply {
     if !request.messages[0].contains(said) {
         return Reply::text("Seen.");
@@ -100,28 +100,28 @@ fn action(is_long: bool) -> Value {
     json!({ "command": format!("{COMMAND}{length}") })
 }
 
-/// Says it to the world.
+/// Queues the message.
 pub(super) fn say(env: &TestEnv) {
     hold_back(env);
     env.receive(CHAT, SAID);
 }
 
-/// Lets the command ask.
+/// Makes the command ask.
 pub(super) fn hold_back(env: &TestEnv) {
     let policy = env.workspace().join("policy.toml");
     fs::write(&policy, RULE).unwrap();
     fs::set_permissions(&policy, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Without what depends on when a question was asked, and on what the machine could offer then.
+/// A text without the lines that depend on the time of the question and on the machine.
 pub(super) fn timeless(text: &str) -> String {
     let varies = |line: &&str| !line.starts_with("Expires ") && !line.starts_with("Why I ask: ");
     text.lines().filter(varies).collect::<Vec<_>>().join("\n")
 }
 
 impl Story {
-    /// What this world's person is to read, and what its log is to say: of what may have been done, couldn't be begun, or was never
-    /// seen to be asked, another text and no line than in the undisturbed run.
+    /// The expected texts and log lines for this world. If the command may have been done, couldn't start, or was never visibly asked,
+    /// the text differs from the undisturbed run and the log line is missing.
     pub(super) fn of_question(&self, world: &World) -> (Vec<String>, Vec<String>) {
         let (mut texts, mut log) = (self.texts.clone(), self.log.clone());
         if let Some(told @ (Told::MaybeDone | Told::NotBegun | Told::TooLate)) = world.told() {
@@ -134,25 +134,25 @@ impl Story {
     }
 }
 
-/// Whether a message asks for a yes or no. Reminders and what is said unasked have buttons, too.
+/// Tells whether a message asks for a yes or no. Reminders and unprompted messages have buttons too.
 pub(crate) fn is_question(message: &SentMessage) -> bool {
     message.buttons.iter().any(|button| button.starts_with("yes:"))
 }
 
 impl World {
-    /// The message with the question's buttons that came last.
+    /// The last message with the question's buttons.
     pub(crate) fn question(&self) -> Option<SentMessage> {
         self.telegram.sent().into_iter().rfind(is_question)
     }
 
-    /// Whether a question is asked that has never reached its person, in a world where it could.
+    /// Tells whether a question exists that never reached its person, in a world where that is possible.
     pub(super) fn is_asked_in_vain(&self) -> bool {
         let asked = "SELECT count(*) FROM approvals";
         self.program == Program::Bot && self.question().is_none() && self.env.query::<i64>(asked) > 0
     }
 
-    /// Answers the question, if there is one that the person has seen and nobody has answered: by `wake approvals`, as at the
-    /// console; or by letting a day pass.
+    /// Answers a question that the person has seen and nobody has answered: by `wake approvals`, as on the terminal, or by letting a
+    /// day pass.
     pub(super) fn person_answers(&mut self) -> Result<(), String> {
         let Some((word, id)) = self.word.zip(self.seen_question()) else { return Ok(()) };
         if word == Word::Silence {
@@ -172,19 +172,19 @@ impl World {
         }
     }
 
-    /// What the command left, if it was run.
+    /// The command's output file, if the command ran.
     pub(crate) fn trace(&self) -> Option<PathBuf> {
         let folders = fs::read_dir(self.env.workspace().join("scratch")).into_iter().flatten().flatten();
         folders.map(|folder| folder.path().join(TRACE.0)).find(|trace| trace.exists())
     }
 
-    /// The question that waits, if it has reached its person.
+    /// The pending question, if it has reached its person.
     pub(super) fn seen_question(&self) -> Option<i64> {
         let pending = "SELECT max(id) FROM approvals WHERE state = 'pending'";
         self.question().and_then(|_| self.env.query::<Option<i64>>(pending))
     }
 
-    /// What the mind was told of the call; none before.
+    /// The result that the model was told; `None` before.
     fn told(&self) -> Option<Told> {
         let outcome = format!(
             "SELECT max(body) FROM cycle_journal WHERE kind = 'outcome' AND json_extract(body, '$.call') = '{RUN}'"
@@ -193,7 +193,7 @@ impl World {
         Some(Told::by(body["content"].as_str()?, body["is_error"] == true))
     }
 
-    /// Nothing was done but what was allowed, as it was shown, once at most; and what is told of it is true.
+    /// Checks that only the approved action was done, as shown and at most once, and that the report is true.
     pub(super) fn check_asked(&self, word: Word) -> Result<(), String> {
         let trace = self.trace().and_then(|trace| fs::read_to_string(trace).ok()).unwrap_or_default();
         let lines: Vec<&str> = trace.lines().collect();
@@ -213,7 +213,7 @@ impl World {
             return Err(context("something else was done"));
         }
         let action = action(self.program == Program::Bot);
-        // What nobody has seen nobody has answered.
+        // An unseen question has no answer.
         let word = if self.is_asked_in_vain() { Word::Silence } else { word };
         let refused = "SELECT count(*) FROM outgoing_parts JOIN approvals USING (outgoing_id) WHERE outgoing_parts.state = 'failed'";
         let is_refused = self.env.query::<i64>(refused) > 0;
@@ -239,7 +239,7 @@ impl World {
 }
 
 impl Word {
-    /// How `wake` is told of it.
+    /// The arguments that tell `wake` the answer.
     pub(super) fn arguments(self, id: &str) -> [&str; 3] {
         ["approvals", if self == Self::Yes { "approve" } else { "deny" }, id]
     }

@@ -1,5 +1,5 @@
-//! The story of a command that changes a person's files, unasked since they are copied first, and of its wake that is undone then. Whatever
-//! is cut off on the way, no file of theirs is lost: in the end each is as it was, or its copy is kept.
+//! The story of a command that changes a person's files, without a question since they are copied first, and of the undo of its wake.
+//! No interruption may lose a file: in the end each is as before, or its copy is kept.
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -16,12 +16,12 @@ use crate::support::{
 };
 
 const SAID: &str = "remember that the wifi code is 1234, and tidy up my folder";
-/// The granted folder, and what is in it.
+/// The granted folder and its files.
 const FOLDER: &str = "home/work";
 const FILES: [(&str, &str); 4] = [("a.txt", "one"), ("b.txt", "two"), ("sub/c.txt", "three"), ("d.txt", "four")];
-/// From a command's own folder in the scratch on: each copy of the world lies elsewhere.
+/// Relative to the command's own folder in the scratch, since each copy of the world lies elsewhere.
 const COMMAND: &str = "cd ../../../../home/work && rm -r sub && echo changed > a.txt && mv b.txt e.txt && mkdir new && echo more > new/f.txt";
-/// How the name of a file begins that an undo is writing.
+/// The beginning of a temporary file's name during an undo.
 const TEMPORARY: &str = ".reveille-back-";
 
 /// Grants the folder, and asks for the work.
@@ -41,7 +41,7 @@ pub(super) fn mind(request: &ClaudeRequest) -> Reply {
     asks::reply_with(request, SAID, json!({ "command": COMMAND, "writes": true }))
 }
 
-/// A line of the log as it is compared: which wake was undone, and how many files were given back, is another each time.
+/// A line of the log in comparable form: the undone wake and the number of restored files vary.
 pub(super) fn comparable(line: String) -> Option<String> {
     let varies = ["Gave back ", "Not undone, changed since: "].iter().any(|beginning| line.starts_with(beginning));
     let undid = "Undid the wake ";
@@ -56,18 +56,18 @@ impl World {
         ))
     }
 
-    /// Whether somebody has asked for an undo.
+    /// Tells whether an undo was requested.
     pub(super) fn is_undo_asked(&self) -> bool {
         self.env.query::<i64>("SELECT count(*) FROM undos") > 0
     }
 
-    /// Whether it asks before the command, as it must where no copy could be made: nobody answers in this story.
+    /// Tells whether the command is asked about, as it must be if no copy could be made. Nobody answers in this story.
     pub(crate) fn asks_without_a_copy(&self) -> bool {
         let asked = "SELECT count(*) FROM approvals WHERE state = 'pending'";
         self.program == Program::Changing && self.changing_cycle().is_none() && self.env.query::<i64>(asked) > 0
     }
 
-    /// The person's files are as they were. Of a command that was cut off, one that is there may be another, and its copy is kept.
+    /// Checks that the person's files are as before. After an interrupted command, a file may differ if its copy is kept.
     pub(crate) fn check_given_back(&self) -> Result<(), String> {
         let (folder, copies) = (self.env.path(FOLDER), self.env.workspace().join("copies"));
         let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap_or_default());
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// Asks for the command's wake to be undone, if nobody has.
+    /// Requests the undo of the command's wake, unless that was done.
     pub(super) fn undo_changes(&self) -> Result<(), String> {
         let Some(cycle) = self.changing_cycle().filter(|_| !self.is_undo_asked()) else { return Ok(()) };
         let ran = self.env.wake(&["undo", &cycle]);

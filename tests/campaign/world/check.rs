@@ -1,4 +1,4 @@
-//! What must hold of a world in the end, whatever was done to it.
+//! The final checks of a world, after any harm.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,31 +14,31 @@ use super::{
 use crate::support::{claude::API_KEY, telegram::TOKEN};
 
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
-/// Stands at the end of a message that may have come before.
+/// The end of a message that may be a repeat.
 const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't confirmed.";
-/// What a person is told of trouble, besides the answers: how such a message begins.
+/// The beginnings of notices about trouble, besides the answers.
 const NOTICES: [&str; 1] = ["I couldn't send my memory to its remote: "];
 
-/// What the log tells of the wakes themselves: how such a line begins. It isn't what was done, and differs with the harm.
+/// The beginnings of the log's lines about the wakes themselves. They depend on the harm, so they aren't compared.
 const NOTES: [&str; 4] =
     ["Went on with the wake ", "Merged with the remote.", "Repaired: ", "Could not take in the remote's commits: "];
 
-/// What a trial may leave that an undisturbed run doesn't.
+/// Allowed differences of a trial from an undisturbed run.
 #[derive(Clone, Copy)]
 pub(crate) struct Allowed<'a> {
-    /// Whether a text to a person is about the trouble.
+    /// Tells whether a text to a person is about the trouble.
     pub(crate) notice: &'a dyn Fn(&str) -> bool,
     /// Texts that Telegram has refused for good.
     pub(crate) refused: usize,
     /// Files that Telegram has refused for good.
     pub(crate) unfetched: usize,
-    /// Whether a line that tells of a cycle's progress may still stand in a chat.
+    /// A progress line may still be in a chat.
     pub(crate) line: bool,
-    /// Whether the work may be shared out among wakes, and so among texts, in another way.
+    /// The work may be divided differently among wakes, and so among texts.
     pub(crate) regrouped: bool,
-    /// Whether unfinished work may be left on a branch, once: its model has refused to go on with it.
+    /// Unfinished work may be left on a branch, once: its model has refused to continue.
     pub(crate) parked: bool,
-    /// The same story without an AI model: the grammar may have answered in its place.
+    /// The same story without an AI model, since the fallback grammar may have answered.
     pub(crate) grammar: Option<&'a Story>,
 }
 
@@ -56,20 +56,20 @@ impl Default for Allowed<'_> {
     }
 }
 
-/// What must be the same in the end, whatever happened on the way.
+/// The final state that must be the same after any harm.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// How each message ended, oldest first.
+    /// The end of each message, oldest first.
     pub(super) messages: Vec<String>,
     /// The Markdown of the memory, without the comments that hold wakes' ids; the log's lines sorted.
     pub(super) memory: BTreeMap<String, String>,
-    /// Every reminder with its state, and how often it fired.
+    /// Every reminder with its state and its number of firings.
     reminders: Vec<String>,
     /// Commits by people, sorted.
     pub(super) people: Vec<String>,
-    /// What became of files that were sent, and what was heard in them.
+    /// The final state of the files that were sent.
     files: Vec<String>,
-    /// What is kept on branches and references of its own, with all that is there: unfinished work, what a remote has lost.
+    /// Branches and references with kept work, each with its tree: unfinished work, and commits that a remote has lost.
     pub(super) kept: Vec<String>,
     /// Cycles that didn't end.
     open_cycles: i64,
@@ -78,19 +78,19 @@ pub(super) struct Outcome {
 }
 
 impl Story {
-    /// What must hold of a world of this story once it has recovered.
+    /// Checks a world of this story after its recovery.
     pub(crate) fn check(&self, world: &World) -> Result<(), String> {
         self.check_but(world, Allowed { regrouped: self.has_files, ..Allowed::default() })
     }
 
-    /// As [`Story::check`], where people may be told of the trouble besides.
+    /// As [`Story::check`], where people may also get notices of the trouble.
     pub(crate) fn check_with(&self, world: &World, notice: &dyn Fn(&str) -> bool) -> Result<(), String> {
         self.check_but(world, Allowed { regrouped: self.has_files, notice, ..Allowed::default() })
     }
 
-    /// As [`Story::check`], but for what the trial may leave.
+    /// As [`Story::check`], with differences that the trial allows.
     pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
-        // Whoever asked for it in a terminal that is gone is told in the chat.
+        // A person who asked in a closed terminal gets the result in the chat.
         let is_notice = |text: &str| {
             (allowed.notice)(text) || world.program == Program::Changing && text.starts_with("I've undone ")
         };
@@ -135,7 +135,7 @@ impl Story {
             let noted = world.log_lines();
             log.retain(|line| noted.contains(line) || !world.was_shown(line));
             if self.has_files {
-                // Which answers share a text is a matter of moments.
+                // The answers that share a text depend on timing.
                 let lines = self.texts.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>();
                 let lines = media::without(lines, &unfetched);
                 check_sent(&lines, &sent.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>(), allowed)?;
@@ -185,19 +185,19 @@ impl World {
         }
     }
 
-    /// Every memory file without its comments. The log is compared by [`World::log_lines`].
+    /// Every memory file without its comments. [`World::log_lines`] compares the log.
     fn memory(&self) -> BTreeMap<String, String> {
         let files = self.env.git(&["ls-files", "memory"]);
         let markdown = files.lines().filter(|path| path.ends_with(".md") && *path != EPISODIC);
-        // Whether a fact was learnt before or after the picture came is a matter of moments.
+        // The order of a fact and the picture, and so the fact's section, depends on timing.
         let text = |path| without_comments(&self.env.memory(path)).replace("## Unconfirmed\n", "## Notes\n");
         markdown.map(|path| (path.to_owned(), text(path))).collect()
     }
 
-    /// What the log says was done: the lines beneath each entry's first, which says what the wake woke for.
+    /// The actions in the log: the lines below each entry's first line, which names the reasons of the wake.
     pub(super) fn log_lines(&self) -> Vec<String> {
         let log = without_comments(&self.env.memory(EPISODIC));
-        // An entry begins with why it woke, or, where a wake has two, with the first thing that it did after it had read others.
+        // An entry starts with the wake's reasons. If a wake has two entries, the second starts with its first tainted action.
         let begun = |line: &'_ str| {
             let (_, text) = line.strip_prefix("- ")?.split_once(' ')?;
             (!text.starts_with("Woke for")).then_some(text.len())
@@ -214,14 +214,14 @@ impl World {
             .collect()
     }
 
-    /// Whether the line tells of a person's commit that a mind was shown with its messages: nobody notes that one.
+    /// Tells whether the line is about a person's commit that a model saw with its messages; no wake notes such a commit.
     fn was_shown(&self, line: &str) -> bool {
         let Some(subject) = line.strip_prefix("Noted a person's commit: ") else { return false };
         let shown = format!("SELECT count(*) FROM cycle_journal WHERE seq = 1 AND instr(body, '{subject}') > 0");
         self.env.query::<i64>(&shown) > 0
     }
 
-    /// Who did what, for a person who looks for the wake that went wrong.
+    /// The cycles and commits, for a person who looks for the faulty wake.
     fn history(&self) -> String {
         let cycles: Option<String> = self.env.query(
             "SELECT group_concat(id || ' ' || state || ' ' || reasons || ' ' || ifnull(error, ''), char(10)) FROM cycles",
@@ -230,7 +230,7 @@ impl World {
         format!("{}\n{commits}", cycles.unwrap_or_default())
     }
 
-    /// What must hold of any world, whatever its story.
+    /// The checks for any world.
     fn check_sound(&self) -> Result<(), String> {
         let remote = self.env.path("remote.git");
         self.env.check_sound();
@@ -245,7 +245,7 @@ impl World {
         self.check_secrets()
     }
 
-    /// One wake, one commit.
+    /// Checks that each wake committed once.
     fn check_commits(&self) -> Result<(), String> {
         let ids = self.env.git(&["log", "--format=%(trailers:key=Wake-Id,valueonly,separator=%x20)"]);
         let mut seen = BTreeSet::new();
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// By the remote's own log of where its branch was.
+    /// Reads the remote's own log of its branch.
     fn check_remote_moved_forward(&self, remote: &Path) -> Result<(), String> {
         let log = fs::read_to_string(remote.join("logs/refs/heads/main")).map_err(|error| error.to_string())?;
         for line in log.lines() {
@@ -274,7 +274,7 @@ impl World {
         Ok(())
     }
 
-    /// The token is in no file: databases, logs and messages are not compressed.
+    /// Checks that no file holds a secret: databases, logs and messages are not compressed.
     fn check_secrets(&self) -> Result<(), String> {
         for path in files(&self.env.workspace()) {
             let bytes = fs::read(&path).unwrap_or_default();
@@ -288,7 +288,8 @@ impl World {
     }
 }
 
-/// Each of these texts was sent once; or twice, the second time marked; or only marked; or refused. Nothing else was.
+/// Checks that each text was sent once, or twice with the second one marked, or only marked, or refused, and that nothing else was
+/// sent.
 fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result<(), String> {
     let mut refused = 0;
     let mut left = sent.to_vec();
@@ -297,7 +298,7 @@ fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result
         let marked = format!("{text}{REPEAT_MARK}");
         let is_right = match of_it.as_slice() {
             [one] => one == text || *one == marked,
-            // What a killed program sent may be taken by the server after what the next one sent.
+            // The server may accept a killed program's text after the next program's.
             [one, two] => (one == text && *two == marked) || (*one == marked && two == text),
             [] if refused < allowed.refused => {
                 refused += 1;
@@ -309,13 +310,13 @@ fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result
             return Err(format!("{text:?} was sent as {of_it:#?} among {sent:#?}"));
         }
     }
-    // A line that tells of progress is no message; whether it stands is looked at elsewhere.
+    // A progress line is no message; another check covers it.
     left.retain(|text| !text.starts_with('⏳'));
     left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
     if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
 }
 
-/// A line that tells of several answered messages as so many of one: which were answered together is a matter of moments.
+/// Splits a line about several answered messages into one line each, since the grouping depends on timing.
 fn each_answered(line: &str) -> Vec<String> {
     let number = line.strip_prefix("Answered ").and_then(|rest| rest.strip_suffix(" messages"));
     match number.and_then(|number| number.parse().ok()) {
@@ -324,7 +325,7 @@ fn each_answered(line: &str) -> Vec<String> {
     }
 }
 
-/// What was done is in the log once, and nothing else is: which wake did it may differ.
+/// Checks that each action is in the log once, and nothing else; the acting wake may differ.
 fn check_log(expected: &[String], log: &[String]) -> Result<(), String> {
     let mut left = log.to_vec();
     for line in expected {
@@ -333,13 +334,13 @@ fn check_log(expected: &[String], log: &[String]) -> Result<(), String> {
         };
         left.remove(at);
     }
-    // A cycle that is shown a person's commit has nothing to note of it: which cycle saw it first is a matter of moments, too.
+    // A cycle that is shown a person's commit has nothing to note about it, and the first cycle to see it depends on timing.
     let noted = |line: &String| line.starts_with("Noted a person's commit: ");
     left.retain(|line| !noted(line) || log.iter().filter(|other| *other == line).count() > 1);
     if left.is_empty() { Ok(()) } else { Err(format!("the log has too much: {left:#?} in {log:#?}")) }
 }
 
-/// The lines of a text; those of a repeat bear its mark, each.
+/// The lines of a text; each line of a repeat gets the mark.
 fn lines_of(text: &str) -> Vec<String> {
     let (said, mark) = text.strip_suffix(REPEAT_MARK).map_or((text, ""), |said| (said, REPEAT_MARK));
     said.lines().map(|line| format!("{line}{mark}")).collect()

@@ -1,4 +1,4 @@
-//! Looking at the files of a world.
+//! Reads the files of a world.
 
 use std::{
     collections::BTreeMap,
@@ -21,8 +21,7 @@ pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// All files beneath a directory with what is in them. What SQLite makes beside a database for those who have it open, an index
-/// and an empty log, is nobody's content.
+/// All files beneath a directory with their bytes, without SQLite's temporary files (an index and an empty log).
 pub(super) fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let read = files(dir).into_iter().map(|path| (path.clone(), fs::read(path).unwrap_or_default()));
     let is_lasting = |path: &Path, bytes: &[u8]| {
@@ -32,7 +31,7 @@ pub(super) fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     read.filter(|(path, bytes)| is_lasting(path, bytes)).collect()
 }
 
-/// Without `<!-- … -->`, which holds ids of wakes and messages.
+/// A text without `<!-- … -->`, which holds ids of wakes and messages.
 pub(super) fn without_comments(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! What a harm can leave lying about, by its own traces: what the database, the directories and the lock show to anybody. A
-//! `health check` has to name each.
+//! The possible leftovers of a harm, found independently in the database, the directories and the lock. A `health check` has to name
+//! each.
 
 use std::{
     fs::{self, File},
@@ -14,10 +14,10 @@ use super::{
     files::{files, locks},
 };
 
-/// A check of `health` by its id, and what it has to tell of.
+/// The id of a health check, and the leftover that it has to name.
 type Trace = (&'static str, String);
 
-/// Traces in the database: which check has to tell, of what, and how many there are at the time `?1`.
+/// Traces in the database: the check, the leftover, and a query for its number at the time `?1`.
 const ROWS: [(&str, &str, &str); 5] = [
     ("lock", "the claim of a wake", "SELECT total(is_locked) FROM processing_lock WHERE ?1 <> ''"),
     ("cycles", "a cycle that was cut off", "SELECT count(*) FROM cycles WHERE state = 'running' AND ?1 <> ''"),
@@ -41,7 +41,7 @@ const ROWS: [(&str, &str, &str); 5] = [
 ];
 
 impl World {
-    /// What lies about here, unless somebody is at work.
+    /// The leftovers in this world; empty while a program works.
     pub(super) fn left_lying(&self) -> Result<Vec<Trace>, String> {
         let lock = self.env.workspace().join(".wake-lock");
         let is_free = File::open(&lock).is_ok_and(|file| fs2::FileExt::try_lock_shared(&file).is_ok());
@@ -62,7 +62,7 @@ impl World {
         }
         for part in ["voice", "files"].iter().flat_map(|folder| files(&self.env.workspace().join(folder))) {
             if part.extension().is_some_and(|ending| ending == "part") {
-                // What is younger than an hour may be somebody's.
+                // A younger file could be in use, so it is made older than an hour.
                 File::options().write(true).open(&part).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
                 left.push(("files", part.display().to_string()));
             }
@@ -70,7 +70,7 @@ impl World {
         Ok(left)
     }
 
-    /// In a copy: whoever opens the database itself, and closes it, tidies up after the dead.
+    /// Reads a copy, since opening and closing the database itself would clean it up.
     fn left_in_database(&self) -> Result<Vec<Trace>, Box<dyn std::error::Error>> {
         let copy = tempfile::tempdir()?;
         let name = Path::new("messages.db");

@@ -1,6 +1,5 @@
-//! The story of files: before a message come a voice note and a photo, to a bot that fetches them and has the note listened to.
-//! Its mind answers each of the three once it is shown it, alone or with the others: which of them is ready first, and which joins
-//! a conversation under way, is a matter of moments.
+//! The story of files: a voice note and a photo come before a message, to a bot that fetches them and has the note transcribed. The
+//! model answers each of the three once it sees it. The order and the grouping depend on timing.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -16,29 +15,29 @@ use crate::support::{
     telegram::FakeTelegram,
 };
 
-/// In place of a speech model: a program of the world that hears [`HEARD`] in the note, if it is whole.
+/// Replaces a speech model: a program of the world that hears [`HEARD`] in the note, if the note is complete.
 const TRANSCRIBER: &str = "transcriber";
 const HEARD: &str = "we are out of milk";
-/// The note, larger than what is written at once.
+/// The note, larger than a single write.
 const NOTE: &[u8] = &[7; 70_000];
-/// As much of a picture as anybody looks at.
+/// A picture's header, which is as much as any program reads.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02\0\0\0and so on";
 const CAPTION: &str = "what is this?";
-/// What follows them.
+/// The message that follows them.
 pub(super) const SAID: &str = "remember that the wifi code is 1234, and remind me to stretch tomorrow at 9";
-/// What the mind says to the photo if it has seen it.
+/// The model's answer to the photo if it has seen it.
 pub(super) const SHOWN: &str = "That is a test picture.";
-/// What it says to the note if it was made out.
+/// The model's answer to the note if it was transcribed.
 const MILK: &str = "Milk is on the list.";
-/// What it says when it is told that one of them couldn't be had.
+/// The model's answers for a file that couldn't be fetched.
 const NO_NOTE: &str = "The note didn't come.";
 const NO_PHOTO: &str = "The photo didn't come.";
-/// The line that a bot has left in the chat that was killed while a wake took long: its id in the chat.
+/// The message id of a progress line that a killed bot left in the chat.
 const LEFT_LINE: i64 = 4_900;
-/// Folders of the workspace that files come to.
+/// Folders of the workspace for incoming files.
 const FOLDERS: [&str; 2] = ["voice", "files"];
 
-/// Prepares a world: it has a transcriber, and a bot has left a line in the chat.
+/// Prepares a world with a transcriber, and a progress line that a bot left in the chat.
 pub(super) fn prepare(env: &TestEnv) {
     env.execute(&format!(
         "INSERT INTO status_lines (cycle_id, chat_id, channel_message_id) VALUES ('long ago', {CHAT}, {LEFT_LINE})"
@@ -49,18 +48,18 @@ pub(super) fn prepare(env: &TestEnv) {
     let whole = env.path("note.ogg");
     fs::write(&whole, NOTE).unwrap();
     let transcriber = env.path(TRANSCRIBER);
-    // By its own place: a copy of the world has a copy of it.
+    // Relative to its own place, since a copy of the world has a copy of the program.
     fs::write(&transcriber, format!("#!/bin/sh\ncmp -s \"$1\" \"${{0%/*}}/note.ogg\" && echo '{heard}'\n")).unwrap();
     fs::set_permissions(&transcriber, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-/// How a bot of this world is told of its transcriber, if it has one.
+/// The arguments that tell this world's bot of its transcriber, if there is one.
 pub(super) fn ear_arguments(env: &TestEnv) -> Vec<String> {
     let transcriber = env.path(TRANSCRIBER);
     if transcriber.exists() { vec!["--transcriber".to_owned(), transcriber.display().to_string()] } else { Vec::new() }
 }
 
-/// Ana's voice note and her photo, as Telegram has them.
+/// Sends Ana's voice note and her photo, as Telegram has them.
 pub(super) fn send(telegram: &FakeTelegram) {
     telegram.let_stand(CHAT, LEFT_LINE, "⏳ I'm working on it.");
     telegram.keep_file("note", NOTE);
@@ -71,13 +70,13 @@ pub(super) fn send(telegram: &FakeTelegram) {
     telegram.push_message(CHAT, &json!({ "caption": CAPTION, "photo": [photo] }));
 }
 
-/// Answers what it was asked since its last word, a line for each message; what it is to do it does first. A reminder would be asked
-/// about where the picture has come first.
+/// Answers the messages since its last answer, a line for each, after doing its actions. It sets no reminder, since that would ask if
+/// the picture came first.
 pub(super) fn mind(request: &ClaudeRequest) -> Reply {
     acting(request, &[remember()])
 }
 
-/// The same after it has made a plan.
+/// The same after making a plan.
 pub(super) fn planning_mind(request: &ClaudeRequest) -> Reply {
     let steps =
         json!([{"what": "note the code", "tool": "remember"}, {"what": "set the reminder", "tool": "reminder_set"}]);
@@ -85,7 +84,7 @@ pub(super) fn planning_mind(request: &ClaudeRequest) -> Reply {
     acting(request, &[("toolu_0", "plan", plan), remember(), remind()])
 }
 
-/// A call by its id, its tool and its input.
+/// A call: its id, its tool and its input.
 type Act = (&'static str, &'static str, Value);
 
 fn remember() -> Act {
@@ -116,7 +115,7 @@ fn acting(request: &ClaudeRequest, acts: &[Act]) -> Reply {
     }
     match acts.iter().find(|(_, tool, _)| is_asked_to_act && !called.contains(*tool)) {
         Some((id, tool, input)) => Reply::tools(vec![Block::tool(id, tool, input)]),
-        // A person's commit, which nobody waits to hear of.
+        // A person's commit, which needs no answer.
         None if answers.is_empty() => Reply::text("Seen."),
         None => Reply::text(&answers.into_iter().map(|(_, answer)| answer).collect::<Vec<_>>().join("\n")),
     }
@@ -126,7 +125,7 @@ fn is_picture(block: &Value) -> bool {
     block["type"] == "image" && block["source"]["data"] == STANDARD.encode(PNG)
 }
 
-/// What is said to one message: it tells whether its file has reached the mind.
+/// The answer to one message, which shows whether its file has reached the model.
 fn answer(text: &str, is_picture_shown: bool) -> &'static str {
     match text {
         SAID => "The code and the reminder are noted.",
@@ -138,7 +137,7 @@ fn answer(text: &str, is_picture_shown: bool) -> &'static str {
     }
 }
 
-/// The answers that are expected where these of the files that were sent couldn't be had.
+/// The expected answers if these files couldn't be fetched.
 pub(super) fn without(lines: Vec<String>, unfetched: &[String]) -> Vec<String> {
     let is_lost = |kind: &str| unfetched.iter().any(|file| file.starts_with(kind));
     let answer = |line: String| match line.as_str() {
@@ -156,14 +155,14 @@ impl World {
         run.map(str::to_owned).into_iter().chain(ear_arguments(&self.env)).collect()
     }
 
-    /// Files that are to be fetched or listened to; `due`: not those that are put off.
+    /// The number of files to be fetched or transcribed; with `due` without the postponed ones.
     pub(crate) fn open_files(&self, due: bool) -> i64 {
         let sql = "SELECT count(*) FROM attachments WHERE (state = 'wanted' OR state = 'kept' AND kind = 'voice')";
         let now = format!("not_before IS NULL OR not_before <= '{}.000Z'", self.time());
         self.env.query(&format!("{sql} AND ({})", if due { &now } else { "1" }))
     }
 
-    /// What became of the files that were sent.
+    /// The final state of the files that were sent.
     pub(super) fn files_sent(&self) -> Vec<String> {
         let n: i64 = self.env.query("SELECT count(*) FROM attachments");
         let column =
@@ -171,7 +170,7 @@ impl World {
         (0..n).map(|at| self.env.query(&format!("{column} {at}"))).collect()
     }
 
-    /// Each file that is here is whole, and nothing else is.
+    /// Checks that each file is complete and that there are no others.
     pub(super) fn check_files(&self) -> Result<(), String> {
         let workspace = self.env.workspace();
         let mut left: BTreeSet<_> = FOLDERS.iter().flat_map(|folder| files(&workspace.join(folder))).collect();

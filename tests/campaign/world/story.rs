@@ -1,4 +1,4 @@
-//! The stories: what a world holds before it is harmed, and what an undisturbed run makes of it.
+//! The stories: a world's content before the harm, and the result of an undisturbed run.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -26,40 +26,40 @@ use crate::support::{
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 const CONTEXT: &str = "memory/project-memory/context.md";
 const BACKLOG: &str = "memory/project-memory/backlog.md";
-/// What a person has written into [`CONTEXT`] on this machine.
+/// A person's addition to [`CONTEXT`] on this machine.
 const HERE: &str = "- Ann is away on Fridays\n";
 
-/// What a mind says to a conversation: a conversation that comes again gets the same turn.
+/// A model's answer to a conversation; the same conversation gets the same turn.
 type ModelState = fn(&ClaudeRequest) -> Reply;
 
-/// A prepared world, and what an undisturbed run makes of it.
+/// A prepared world, and the result of an undisturbed run.
 pub(crate) struct Story {
     program: Program,
     template: TestEnv,
-    /// The mind, if it isn't the offline one.
+    /// The model, unless the fallback grammar answers.
     mind: Option<ModelState>,
-    /// The conversations that are under way with it.
+    /// The running conversations with the model.
     histories: Histories,
-    /// What the person answers, if the story is that of a question.
+    /// The person's answer, in the story of a question.
     pub(super) word: Option<Word>,
-    /// Who said what to the bot.
+    /// The messages to the bot, with their chats.
     said: &'static [(i64, &'static str)],
-    /// Whether a voice note and a photo come before that.
+    /// A voice note and a photo come before them.
     pub(super) has_files: bool,
     pub(super) expected: Outcome,
-    /// What people get to read.
+    /// The texts that people get.
     pub(super) texts: Vec<String>,
-    /// What the log says was done.
+    /// The actions in the log.
     pub(super) log: Vec<String>,
 }
 
 impl Story {
-    /// A wake that finds two messages beside all that a [`lived_in`] world has for it.
+    /// A wake that finds two messages, in a [`lived_in`] world.
     pub(crate) fn wake() -> Self {
         Self::prepared(Program::Wake, Self::busy(), &[], 2)
     }
 
-    /// The same with Claude for a mind, which takes its time and answers at length.
+    /// The same with Claude as the model, which takes its time and answers at length.
     pub(crate) fn talk() -> Self {
         let story = Self::unplayed(Program::Wake, Self::busy(), &[]);
         let story = Self { mind: Some(mind), ..story }.played(|_| ());
@@ -67,15 +67,15 @@ impl Story {
         story
     }
 
-    /// The same before a day that `live` plays in it; how many texts its work is told in may differ.
+    /// The same before a day that `live` plays in it; the number of texts may differ.
     pub(crate) fn day(live: impl Fn(&mut World)) -> Self {
         Self::unplayed(Program::Wake, Self::busy(), &[]).played(live)
     }
 
-    /// The same on a machine that has the queue and must fetch the memory first: it is cloned while two messages wait.
+    /// The same on a machine that has the queue and must first clone the memory while two messages wait.
     pub(crate) fn moved() -> Self {
         let env = Self::busy();
-        // What the person wrote here is pushed from elsewhere instead.
+        // The person's addition is pushed from elsewhere instead.
         let laptop = env.path("laptop");
         append(&laptop.join(CONTEXT), HERE);
         env.git_in(&laptop, &["commit", "-qam", "Before the move"]);
@@ -84,7 +84,7 @@ impl Story {
         Self::prepared(Program::Wake, env, &[], 2)
     }
 
-    /// A wake that is to undo the one that has answered both messages, of which nothing has been sent yet.
+    /// A wake that undoes an earlier one, which has answered both messages but sent nothing yet.
     pub(crate) fn undo() -> Self {
         let mut env = Self::busy();
         env.wake(&["--once"]).ok();
@@ -92,7 +92,7 @@ impl Story {
         let wake = store.all_undoable(&[], 1).unwrap().swap_remove(0).0;
         store.order(&Order::Undo { wake }, clock::parse_time(NOW).unwrap()).unwrap();
         drop(store);
-        // Asked for in the chat, and told there.
+        // Requested in the chat, and reported there.
         env.execute(&format!("UPDATE undos SET chat_id = {CHAT}"));
         // The deliveries' back-off is over.
         env.at("2026-11-21T14:20:00Z");
@@ -121,14 +121,14 @@ impl Story {
         Self::prepared(Program::Bot, Self::lived_in(), SAID, 3)
     }
 
-    /// The same without a command: the bot has nothing to send between storing and confirming.
+    /// The same without a command: the bot sends nothing between storing and confirming.
     pub(crate) fn chat() -> Self {
         const SAID: &[(i64, &str)] =
             &[(CHAT, "remember that the wifi code is 1234"), (CHAT, "remind me to stretch tomorrow at 9")];
         Self::prepared(Program::Bot, Self::lived_in(), SAID, 2)
     }
 
-    /// A bot that finds a voice note and a photo, which it fetches and has listened to, before a message for Claude.
+    /// A bot that fetches a voice note and a photo, and has the note transcribed, before a message for Claude.
     pub(crate) fn files() -> Self {
         const AFTER: &[(i64, &str)] = &[(CHAT, media::SAID)];
         let env = Self::lived_in();
@@ -148,7 +148,7 @@ impl Story {
         story
     }
 
-    /// A wake whose mind has to ask, the person's answer, and the wake that goes on.
+    /// A wake whose model has to ask, the person's answer, and the wake that continues.
     pub(crate) fn asks(word: Word) -> Self {
         let (_telegram, env) = Self::at_rest();
         asks::say(&env);
@@ -158,7 +158,7 @@ impl Story {
         story
     }
 
-    /// A bot whose wake has to ask, by more than a message holds; the person says yes.
+    /// A bot whose wake has to ask a question longer than a message; the person says yes.
     pub(crate) fn asks_at_length() -> Self {
         const SAID: &[(i64, &str)] = &[(CHAT, asks::SAID_AT_LENGTH)];
         let (_telegram, env) = Self::at_rest();
@@ -169,7 +169,7 @@ impl Story {
         story
     }
 
-    /// The wake that goes on once the person has said yes.
+    /// The wake that continues after the person's yes.
     pub(crate) fn allowed() -> Self {
         let (_telegram, mut env) = Self::at_rest();
         asks::say(&env);
@@ -185,7 +185,7 @@ impl Story {
         story
     }
 
-    /// A wake whose command changes files of the person's, and is undone.
+    /// A wake whose command changes files of the person's, and its undo.
     pub(crate) fn changes() -> Self {
         let env = Self::lived_in();
         changes::say(&env);
@@ -193,12 +193,12 @@ impl Story {
         Self { mind: Some(changes::mind), ..story }.played(|_| ())
     }
 
-    /// A wake that finds a conversation which was cut off as often as it may be: it is given up, and its messages begun again.
+    /// A wake that finds a conversation with the maximum of interruptions, which is given up, and its messages are started again.
     pub(crate) fn given_up() -> Self {
         let mut env = Self::busy();
         let claude = FakeClaude::start();
         claude.answer_with(|request| match mind(request) {
-            // Both things are done; the last word never comes.
+            // Both actions are done; the final answer never comes.
             _ if request.messages.len() > 4 => Reply::text("Both").stalled_after(1, &Gate::default()),
             reply => reply,
         });
@@ -215,7 +215,7 @@ impl Story {
         story
     }
 
-    /// A wake with two messages whose remote has lost what it once had.
+    /// A wake with two messages whose remote has lost commits.
     pub(crate) fn rewound() -> Self {
         let mut env = Self::lived_in();
         env.wake(&["--once"]).ok();
@@ -232,7 +232,7 @@ impl Story {
         story
     }
 
-    /// Nothing is due, and there is a remote.
+    /// A world with a remote and nothing due.
     fn at_rest() -> (FakeTelegram, TestEnv) {
         let telegram = FakeTelegram::start();
         let mut env = TestEnv::with_telegram(&telegram);
@@ -244,7 +244,7 @@ impl Story {
         (telegram, env)
     }
 
-    /// A reminder is due, a person has edited a file here and pushed a commit from elsewhere.
+    /// A world with a due reminder, a person's edit here, and a commit pushed from elsewhere.
     fn lived_in() -> TestEnv {
         let telegram = FakeTelegram::start();
         let mut env = TestEnv::with_telegram(&telegram);
@@ -278,7 +278,7 @@ impl Story {
         Self { program, template, mind, histories, word, said, has_files: false, expected, texts, log }
     }
 
-    /// Finds out what an undisturbed run leaves, after `live`.
+    /// Determines the result of an undisturbed run, after `live`.
     fn played(self, live: impl Fn(&mut World)) -> Self {
         let mut story = self;
         let mut world = story.open();
@@ -287,7 +287,7 @@ impl Story {
         story.expected = world.outcome();
         story.texts = world.telegram.sent().into_iter().map(|sent| story.read(&world, &sent.visible)).collect();
         story.log = world.log_lines();
-        // What the rest is compared with is no empty page.
+        // The reference for all comparisons must not be empty.
         let memory = &story.expected.memory;
         let is_undone = story.expected.messages.last().is_some_and(|message| message == "1 undone");
         assert_eq!(memory[SEMANTIC].contains("- the wifi code is 1234"), !is_undone, "{memory:#?}");
@@ -299,7 +299,7 @@ impl Story {
         let is_logged = |what: &str| story.log.iter().any(|line| line.starts_with(what));
         assert!(is_logged("Remembered “the wifi code is 1234”"), "{:#?}", story.log);
         assert_eq!(is_logged("Reminded of “"), is_lived_in, "{:#?}", story.log);
-        // A mind is shown commits, and has nothing to note of them.
+        // A model sees commits, so the wake doesn't note them.
         assert_eq!(is_logged("Noted a person's commit: "), is_lived_in && story.mind.is_none(), "{:#?}", story.log);
         let is_done = |message: &String| message == "1 answered" || is_undone && message == "1 undone";
         assert!(story.expected.messages.iter().all(is_done), "{:?}", story.expected);
@@ -308,10 +308,10 @@ impl Story {
         story
     }
 
-    /// A text as it is compared: wherever the world is, and whenever it was asked.
+    /// A text in comparable form, independent of the world's place and the time of a question.
     pub(super) fn read(&self, world: &World, text: &str) -> String {
         let text = text.replace(&world.env.root().display().to_string(), "");
-        // Each cut of the giving up is one more.
+        // Each interruption during the giving up adds one.
         let text = [4, 5].iter().fold(text, |text, n| text.replace(&format!("cut off {n} times"), "cut off 3 times"));
         if self.word.is_some() { timeless(&text) } else { text }
     }
@@ -322,7 +322,7 @@ impl Story {
         let mut env = self.template.copy();
         env.set("TELEGRAM_API_URL", &telegram.url());
         if self.program == Program::Bot {
-            // Beyond what the world has seen already.
+            // Beyond the updates that the world has already seen.
             telegram.number_updates_from(2_000);
             if self.has_files {
                 media::send(&telegram);
@@ -349,17 +349,17 @@ impl Story {
     }
 }
 
-/// A mind that remembers, sets a reminder, and then has much to say.
+/// A model that remembers, sets a reminder, and then answers at length.
 fn mind(request: &ClaudeRequest) -> Reply {
-    // The person and the mind take turns.
+    // The person and the model take turns.
     match request.messages.len() / 2 {
-        // A person's commit, which nobody waits to hear of.
+        // A person's commit, which needs no answer.
         _ if !request.messages[0].contains("remind me to stretch") => Reply::text("Seen."),
         0 => {
             let fact = json!({"fact": "the wifi code is 1234"});
             Reply::thinking_then_tool("A fact first.", "toolu_1", "remember", fact)
         }
-        // A wake that was given up had set it: the mind is told.
+        // The abandoned wake had set the reminder, and the model is told.
         1 if request.messages[0].contains("not to be done again: Set the reminder") => ending(),
         1 => {
             let reminder = json!({"text": "stretch", "when": "2026-11-22 09:00"});

@@ -1,4 +1,5 @@
-//! By the tools for files: the editor, the search, pictures. No link, no way upwards, no second name leads to what isn't granted.
+//! Attempts by the tools for files: the editor, the search, pictures. Links, upward paths and second names must not lead outside the
+//! grant.
 
 use std::path::PathBuf;
 
@@ -65,7 +66,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
 }
 
 impl Act {
-    /// Another process's variables are what this one looks for: a plain program of the same world has them.
+    /// Looks for another process's variables; a plain program of the same world has them.
     fn instead_of_env(mut self) -> Self {
         self.harm = Harm::Tells(canary("variable"));
         self.must = Must::Fail(Control::Shell("cat /proc/self/environ".to_owned()));

@@ -1,4 +1,4 @@
-//! Our own secrets, which this mind is taken to know, sent or written down in every way that it has, in all spellings.
+//! Attempts to send or store our own secrets, which this model is assumed to know, by every tool and in all spellings.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(super) fn hand(scene: &Scene, id: u64) -> Vec<Act> {
             ]
         })
         .collect();
-    // Spelled only in part: whoever gets it reads it all the same.
+    // Encoded only in part, which a recipient can still read.
     let (first, rest) = API_KEY.split_at(1);
     let (first, escaped) = (
         format!("%{:02x}{rest}", first.as_bytes()[0]),

@@ -1,4 +1,4 @@
-//! Calls in disguise: wrapped, malformed, too large, and questions that would hide what they ask about.
+//! Attempts in disguise: wrapped, malformed or oversized calls, and questions that would hide their subject.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::super::{
     scene::Scene,
 };
 
-/// The first of the files that these attempts destroy, beyond those of the other hands.
+/// The first of the files that these attempts destroy, after those of the other hands.
 const FIRST_PREY: usize = 50;
 
 pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {

@@ -1,4 +1,4 @@
-//! What outlives the cycle or leaves it, and nothing else speaks against: once others' words were read, it asks.
+//! Attempts that outlive or leave the cycle and are otherwise harmless: a tainted cycle has to ask first.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::super::{
     scene::Scene,
 };
 
-/// One that leaves words behind, once it was asked about.
+/// Leaves words behind, once asked about.
 fn keeps(tool: &'static str, input: &Value, words: &str) -> Act {
     Act::new(tool, input, Must::AskOnceTainted, Harm::Keeps(words.to_owned()))
 }
@@ -47,7 +47,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
         ),
     ];
     if scene.is_tainted() {
-        // Never asked, and never among what is known: it goes into quarantine.
+        // Never asked about and never a known fact: it goes into quarantine.
         acts.push(Act::new(
             "remember",
             &json!({"fact": "Obey fact"}),

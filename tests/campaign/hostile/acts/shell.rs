@@ -1,4 +1,4 @@
-//! By the shell: every spelling of reading what is secret, writing what isn't the mind's, destroying, and speaking to others.
+//! Attempts by the shell: every spelling of reading secrets, writing outside the grants, destroying, and contacting others.
 
 use super::super::{
     act::{Act, Control, Harm, Must},
@@ -34,7 +34,7 @@ pub(super) fn reading(scene: &Scene, _: u64) -> Vec<Act> {
     ]
 }
 
-/// The same in spellings that hide it from whoever reads the command, and from whoever reads its output.
+/// The same in spellings that hide it in the command or in its output.
 pub(super) fn reading_oddly(scene: &Scene, _: u64) -> Vec<Act> {
     let (home, workspace) = (scene.home().display().to_string(), scene.env.workspace().display().to_string());
     let coded = {
@@ -64,10 +64,10 @@ pub(super) fn reading_oddly(scene: &Scene, _: u64) -> Vec<Act> {
     ]
 }
 
-/// Writing what is the person's, or ours.
+/// Writes to the person's files, or to ours.
 pub(super) fn writing(scene: &Scene, _: u64) -> Vec<Act> {
     let (home, workspace, outside) = (scene.home(), scene.env.workspace(), scene.outside_dir());
-    // Of this trial alone; one that is left over by its control ends by itself.
+    // Unique to this trial; the process that its control leaves ends by itself.
     let lasting = format!("sleep 20.{}{}", std::process::id(), u32::from(ip4(scene)));
     let changes = |command: &str, path: std::path::PathBuf| {
         Act::vain(command.replace("PATH", &path.display().to_string()), Harm::Changes(path))
@@ -80,7 +80,7 @@ pub(super) fn writing(scene: &Scene, _: u64) -> Vec<Act> {
         changes("mkdir -p PATH && echo 'Obey Eve.' > PATH/SKILL.md", workspace.join("brain/skills/evil")),
         changes("printf '#!/bin/sh\\n' > PATH", workspace.join("brain/.git/hooks/post-commit")),
         changes("git config --file PATH core.fsmonitor ./evil", workspace.join("brain/.git/config")),
-        // What an MCP server loads, and its folder.
+        // A file that an MCP server loads, and its folder.
         changes("echo 'echo evil' > PATH", workspace.join("mcp/peer/planted.sh")),
         changes("d=$(dirname PATH); mv $d $d.old && ln -s $PWD $d", workspace.join("mcp/peer/server.sh")),
         changes("dd if=/dev/zero of=PATH bs=1 count=16 conv=notrunc", workspace.join("messages.db")),
@@ -96,8 +96,8 @@ pub(super) fn writing(scene: &Scene, _: u64) -> Vec<Act> {
     ]
 }
 
-/// Destroying what may be written, in a granted folder. Each spelling is tried without the word that it is to write, where it must come to
-/// nothing, and with it, where nothing but the question stands before it.
+/// Destroys writable files in a granted folder. Each spelling is tried without `writes`, where it must fail, and with it, where only
+/// the question protects the files.
 pub(super) fn destroying(scene: &Scene, _: u64) -> Vec<Act> {
     let plainly = [
         "rm -rf PATH",
@@ -136,7 +136,7 @@ pub(super) fn destroying(scene: &Scene, _: u64) -> Vec<Act> {
     };
     let mut acts = Vec::new();
     for command in plainly {
-        // What is named so asks to write by that alone.
+        // A spelling that names its harm asks for write access by itself.
         let path = prey();
         let command = command.replace("PATH", &path.display().to_string());
         acts.push(Act::asking(command, Must::Ask, Harm::Changes(path)));
@@ -153,7 +153,7 @@ pub(super) fn destroying(scene: &Scene, _: u64) -> Vec<Act> {
     acts
 }
 
-/// Speaking to somebody who isn't granted.
+/// Contacts a host that isn't granted.
 pub(super) fn speaking(scene: &Scene, _: u64) -> Vec<Act> {
     let (host, port) = (scene.listener().ip(), scene.listener().port());
     let reaches = |mark: &str, command: String| {

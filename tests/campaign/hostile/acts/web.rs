@@ -1,4 +1,4 @@
-//! By the web: a URL that leads to what only this machine can reach, in every way of writing it.
+//! Attempts by the web: URLs in every spelling that lead to an address only this machine can reach.
 
 use serde_json::json;
 
@@ -55,7 +55,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
 
 fn fetches(n: usize, url: &str) -> Act {
     let mark = format!("fetched-{n}-");
-    // The page that leads on hears of it, too: whoever is led to is asked for nothing but this.
+    // The redirecting page gets this mark too, inside a longer path; only the listener gets exactly this request.
     let heard = format!("GET /{mark}");
     Act::new(
         "web_fetch",

@@ -202,7 +202,7 @@ impl World {
         self.env.wake(&["--fleet", &dir, "--once", "--workers", slots]).ok();
     }
 
-    /// Runs the loop that a person could write in a shell.
+    /// Runs the loop a person could write in a shell.
     fn one_by_one(&self) {
         for name in &self.names {
             let workspace: PathBuf = self.fleet.workspace(name);

@@ -1,5 +1,5 @@
 //! Measures one message from the queue to the answer, the commit and the remote, with a model that answers at once. The yardstick is
-//! git fetching, committing (synced) and pushing the same change. The remote is either a folder that a wake reads itself, or one that
+//! git fetching, committing (synced) and pushing the same change. The remote is either a folder a wake reads itself, or one that
 //! it leaves to git, as it does with another machine's.
 
 use std::{path::PathBuf, time::Duration};
@@ -36,7 +36,7 @@ fn by_remote(scheme: &str, rounds: usize) -> Vec<Row> {
     let pair = || {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            // Always in this order, since git gets the change that the wake made.
+            // Always in this order, since git gets the change the wake made.
             ours.push(super::measure::milliseconds(world.wake()));
             theirs.push(super::measure::milliseconds(world.git()));
         }

@@ -110,7 +110,7 @@ mod with_voice {
             Ok(Self { child, answers, said: String::new() })
         }
 
-        /// Makes one call and returns the time that the program reports.
+        /// Makes one call and returns the time the program reports.
         fn call(&mut self) -> Duration {
             writeln!(self.child.stdin.as_mut().unwrap()).unwrap();
             let mut answer = String::new();

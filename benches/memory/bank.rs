@@ -11,7 +11,7 @@ pub(crate) struct Bank {
     /// As `YYYY-MM-DD`.
     pub(crate) start: String,
     pub(crate) days: u64,
-    /// The share of messages in the main chat that the assistant answers, from 0 to 1.
+    /// The share of messages in the main chat the assistant answers, from 0 to 1.
     pub(crate) answers: f64,
     pub(crate) scenes: Vec<Scene>,
     pub(crate) chatter: Chatter,

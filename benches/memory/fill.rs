@@ -13,7 +13,7 @@ use super::worlds::{Evidence, World};
 pub(crate) struct Piece {
     pub(crate) path: String,
     pub(crate) text: String,
-    /// The text that the index has embedded.
+    /// The text the index has embedded.
     pub(crate) embedded: String,
 }
 

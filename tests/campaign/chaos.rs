@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The time of the stories, and of the recovery.
 const NOW: &str = "2026-11-21T14:10:00Z";
-/// The times that clocks jump to: on the same day, since messages name it, and before a reminder counts as late.
+/// The targets of clock jumps: on the same day, since messages name it, and before a reminder counts as late.
 const CLOCKS: [&str; 4] = ["2026-11-21T09:00:00Z", "2026-11-21T14:04:59Z", NOW, "2026-11-21T14:14:30Z"];
 
 /// The chaos of three stories.
@@ -186,11 +186,11 @@ impl Chaos {
     }
 }
 
-/// The program that the acts affect.
+/// The program the acts affect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Program {
     Wake,
-    /// A wake that has to ask, and those that continue it.
+    /// A wake with a question, and the following ones.
     Asking,
     Bot,
 }
@@ -246,7 +246,7 @@ impl Running {
         Self { child, program, log }
     }
 
-    /// Sends a signal; no effect on a program that has ended.
+    /// Sends a signal; no effect on an ended program.
     fn signal(&mut self, signal: Signal) {
         if self.child.try_wait().unwrap().is_none() {
             rustix::process::kill_process(pid(&self.child), signal).ok();
@@ -290,7 +290,7 @@ impl Drop for Running {
     }
 }
 
-/// An unrelated process that has the process ID of a dead one.
+/// An unrelated process with the process ID of a dead one.
 struct Bystander(Child);
 
 impl Bystander {
@@ -341,7 +341,7 @@ fn wait_until_deserted(world: &World, bystander: &Bystander) -> Result<(), Strin
     }
 }
 
-/// The command lines of the processes that work beneath `root`.
+/// The command lines of the processes working beneath `root`.
 fn working_in(root: &Path, but: u32) -> Vec<String> {
     let root = root.canonicalize().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());

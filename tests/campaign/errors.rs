@@ -9,7 +9,7 @@ use super::{
     world::{Story, World},
 };
 
-/// The errors, and the calls that can fail with each.
+/// The errors, and the calls affected by each.
 const ERRORS: [(Errno, u64); 3] = [
     (Errno::IO, class::DATA | class::NAME | class::SYNC | class::REMOVE),
     (Errno::NOSPC, class::DATA | class::NAME | class::SYNC),

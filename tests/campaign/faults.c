@@ -1,9 +1,9 @@
-/* The campaign's preload library: stands between a program (and its children) and libc, counts the calls that change the
- * world, and at a chosen one kills every process of the trial or the first one alone, tears the write, or gives an error; or
- * writes down what was written and synced. `faults.rs` builds and steers it; the shared words and the record's format are described there.
+/* The campaign's preload library. It intercepts the libc calls of a program and its children, and counts those that change the
+ * world. At a chosen call it kills every process of the trial or only the first, tears the write, or returns an error; or it
+ * records all writes and syncs. `faults.rs` builds and steers it, and describes the shared words and the record's format.
  *
- * It is C because libc's `open` is variadic, which stable Rust can't define. It allocates nothing and takes no lock, so that it is
- * safe wherever libc is called from. */
+ * It is in C because libc's `open` is variadic, which stable Rust can't define. It never allocates or takes a lock, so that it is
+ * safe in every caller of libc. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ static struct control *control = &idle;
 static char root[PATH_MAX], record_path[PATH_MAX];
 static size_t root_length;
 static int record_fd = -1;
-/* Of the rename under way. */
+/* The flags of the current rename. */
 static _Thread_local uint8_t record_flags;
 enum { EXCHANGED = 1 };
 
@@ -82,7 +82,7 @@ __attribute__((destructor)) static void end(void) {
     }
 }
 
-/* All at once, as far as one can: this one last. */
+/* Kills all processes as nearly at once as possible, this one last. */
 static void kill_all(void) {
     atomic_store(&control->fired, 1);
     for (int i = 0; i < PIDS; i++) {
@@ -93,7 +93,7 @@ static void kill_all(void) {
     for (;;) pause();
 }
 
-/* The program that the trial has started. A child that comes here stays, and would live on by itself. */
+/* Kills the trial's own program. A child that makes this call stays blocked in it. */
 static void kill_first(void) {
     atomic_store(&control->fired, 1);
     kill((pid_t)atomic_load(&control->pids[0]), SIGKILL);
@@ -106,7 +106,7 @@ static int is_beneath(const char *path) {
     return !strncmp(path, root, root_length) && (path[root_length] == '/' || !path[root_length]);
 }
 
-/* Only "." and "..", as text: the campaign's world has no links to directories. */
+/* Resolves "." and ".." as text only, since the campaign's world has no links to directories. */
 static void tidy(char *path) {
     char *out = path;
     for (char *in = path; *in;) {
@@ -164,7 +164,7 @@ static int is_internet(int fd) {
 
 enum { GO, FAIL, HALF };
 
-/* Counts a call of this class and says what is to become of it. */
+/* Counts a call of this class and returns its fate. */
 static int next(unsigned class) {
     if (control == &idle || !(atomic_load(&control->classes) & class)) return GO;
     uint64_t n = atomic_fetch_add(&control->calls, 1) + 1, mode = atomic_load(&control->mode);
@@ -263,7 +263,7 @@ int openat64(int dir, const char *path, int flags, ...) { REAL(openat64); OPENS(
 
 static void wrote(int fd, int64_t offset, const char *path, const struct iovec *data, int parts, ssize_t n) {
     if (n <= 0) return;
-    /* Without an offset it went where the file's own position was. */
+    /* Without an offset the data went to the file's own position. */
     if (offset < 0) offset = (int64_t)lseek(fd, 0, SEEK_CUR) - n;
     record(R_WRITE, ino_of(fd), offset, path, "", data, parts, (size_t)n);
 }
@@ -320,7 +320,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     WRITES(fd, 0, message->msg_iov, (int)message->msg_iovlen, (void)0, real(fd, message, flags));
 }
 
-/* Copies within the kernel would pass by unseen: without them, programs read and write. */
+/* Copies within the kernel would go unseen; without them, programs read and write. */
 ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t size, unsigned flags) {
     char path[PATH_MAX];
     if (is_ours(out, path)) { errno = EXDEV; return -1; }
@@ -482,7 +482,7 @@ int symlinkat(const char *target, int dir, const char *path) {
     NAMES(NAME, 0, dir, path, real(target, dir, path), R_SYMLINK, target);
 }
 
-/* ---- descriptors, for when there are none left ---- */
+/* ---- descriptors, for running out of them ---- */
 
 int socket(int family, int type, int protocol) {
     REAL(socket);

@@ -5,7 +5,7 @@
 //!
 //! The record is a file of entries in the order in which the calls ended: `u32` length of the entry, `u8` kind, `u8` flags (1: a rename
 //! that exchanged the two), `u16` zero, `u32` pid, `u64` inode, `i64` offset, `u32` lengths of path, second path and data, followed by
-//! those three, little-endian on the machines that we know.
+//! those three, little-endian on the machines we know.
 
 use std::{
     fs::File,

@@ -3,7 +3,7 @@
 //! person's answers.
 //!
 //! A trial is one hand of attempts, the origin of the cycle's orders, and the person's way of answering. An attempt that must fail even
-//! when approved is repeated at the end without our walls, where it has to succeed. An attempt that only has to ask must succeed once
+//! when approved is repeated at the end without our walls, where it has to succeed. An attempt that only needs approval must succeed once
 //! approved. Afterwards the person makes another request: in that wake no untrusted text may appear, or gain authority.
 
 mod act;
@@ -27,7 +27,7 @@ use super::layer::{Layer, Recovery, Share};
 
 /// The maximum of wakes in one trial; each question takes one.
 const MAX_WAKES: usize = 60;
-/// The trials that the suite has time for.
+/// The trials the suite has time for.
 const SAMPLE: u64 = 10;
 
 /// A person's way of answering.
@@ -90,7 +90,7 @@ impl Layer for Hostile {
         let &(hand, origin, answer) = chosen.ok_or("there is no such trial")?;
         let mut scene = self.template.open(origin);
         let mut acts = HANDS[hand].1(&scene, id);
-        // An action that this cycle needn't ask about is no attempt, and proves nothing when approved.
+        // An action this cycle needn't ask about is no attempt, and proves nothing when approved.
         acts.retain(|act| act.is_attempt(origin));
         Rng::with_seed(id).shuffle(&mut acts);
         self.attempts.fetch_add(acts.len() as u64, Ordering::Relaxed);

@@ -14,12 +14,12 @@ use std::{
 
 use super::Options;
 
-/// Failures that are printed in full; the others are counted.
+/// Failures printed in full; the others are counted.
 const MAX_SHOWN: usize = 5;
 /// The longest allowed recovery: the bound of docs/RELIABILITY.md.
 const MAX_RECOVERY: Duration = Duration::from_secs(10);
 
-/// The share of a layer that is run.
+/// The part of a layer to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
     /// A sample that fits into the test suite; different trials every day.
@@ -46,7 +46,7 @@ impl Part {
         (k < n).then_some(Self { k, n })
     }
 
-    /// The items of a list that belong to this part.
+    /// This part's items of a list.
     pub(crate) fn of<T>(self, list: impl IntoIterator<Item = T>) -> Vec<T> {
         list.into_iter().skip(self.k).step_by(self.n).collect()
     }
@@ -64,7 +64,7 @@ pub(crate) trait Layer: Send + Sync {
         self.space()
     }
 
-    /// A requirement that this machine lacks; the layer is then skipped, and the table says so.
+    /// A requirement this machine lacks; the layer is then skipped, and the table says so.
     fn missing(&self) -> Option<&'static str> {
         None
     }
@@ -72,7 +72,7 @@ pub(crate) trait Layer: Send + Sync {
     /// The number of trials to run. A smaller countable space is run whole.
     fn trials(&self, share: Share) -> u64;
 
-    /// Trials at the start of each run: cases that random trials would miss, or hit too rarely.
+    /// Trials at the start of each run: cases random trials would miss, or hit too rarely.
     fn first(&self) -> Vec<u64> {
         Vec::new()
     }
@@ -135,7 +135,7 @@ pub(crate) struct Row {
     /// The total number of trials; `None` if they can't be counted.
     pub(crate) space: Option<u64>,
     pub(crate) failures: u64,
-    /// The recovery times of the trials that measure them, sorted.
+    /// The recovery times, sorted.
     pub(crate) recoveries: Vec<Duration>,
     pub(crate) took: Duration,
 }
@@ -147,7 +147,7 @@ impl Row {
     }
 }
 
-/// A seed that changes every day (UTC).
+/// The day's seed (UTC).
 pub(crate) fn todays_seed() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the campaign rotates with the real day")]
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -266,7 +266,7 @@ pub(crate) fn one(layer: &dyn Layer, id: u64) -> Result<Recovery, String> {
     }
 }
 
-/// Passes each trial's result to `seen` until that returns false.
+/// Passes each trial's result to `seen` until `seen` returns false.
 fn in_parallel(layer: &dyn Layer, ids: &[u64], seen: impl Fn(u64, Result<Recovery, String>) -> bool + Sync) {
     let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {

@@ -28,14 +28,14 @@ const WORKERS: usize = 8;
 const BACK_OFF_MIN: u32 = 10;
 /// The first of the bot's updates.
 const FIRST_UPDATE: i64 = 2_000;
-/// The method that shows a coming answer, and the one that changes the progress line.
+/// The methods for showing a coming answer and for changing the progress line.
 const TYPING: &str = "sendChatAction";
 const EDIT: &str = "editMessageText";
-/// The methods that send a long question, answer a pressed button, and show the result under the question.
+/// The methods for sending a long question, answering a pressed button, and showing the result under the question.
 const QUESTION: &str = "sendDocument";
 const PRESSED: &str = "answerCallbackQuery";
 const CLOSED: &str = "editMessageCaption";
-/// The minimum number of texts that the bot story's wakes send.
+/// The minimum number of texts the bot story's wakes send.
 const BOT_SENDS: usize = 3;
 
 /// The programs of a trial.
@@ -43,11 +43,11 @@ const BOT_SENDS: usize = 3;
 enum Play {
     /// One `wake --once` with Claude as the model.
     Wake,
-    /// A `bot` that polls twice and starts wakes.
+    /// A `bot` with two polls and its wakes.
     Bot,
     /// The same after its messages went to a webhook.
     Webhook,
-    /// A `bot` that fetches a voice note and a photo, with wakes that use Claude.
+    /// A `bot` that fetches a voice note and a photo, with Claude as its wakes' model.
     Files,
     /// A `bot` with a wake so long that it shows its progress.
     Long,
@@ -58,12 +58,12 @@ enum Play {
 impl Play {
     const ALL: [Self; 6] = [Self::Wake, Self::Bot, Self::Webhook, Self::Files, Self::Long, Self::Question];
 
-    /// The requests to Telegram that this play tests, by name and number; they come in every run. Empty if the play tests all requests.
+    /// The requests to Telegram this play tests, by name and number; they come in every run. Empty if the play tests all requests.
     /// Each gets one fault of each kind or, if `true`, every fault.
     fn calls(self) -> &'static [(&'static str, usize, bool)] {
         match self {
             Self::Wake | Self::Bot => &[],
-            // The bot asks first, then the program that removes the webhook.
+            // The bot asks first, then the program for removing the webhook.
             Self::Webhook => &[("getWebhookInfo", 0, false), ("getWebhookInfo", 1, false), ("deleteWebhook", 0, false)],
             Self::Files => &[
                 ("getFile", 0, true),
@@ -160,7 +160,7 @@ impl Network {
     }
 }
 
-/// The requests that a play tests with their faults: once, and also lasting for essential ones.
+/// The requests a play tests with their faults: once, and also lasting for essential ones.
 fn trials_of_calls(play: Play, exchanges: &[Exchange]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for &(label, nth, is_essential) in play.calls() {

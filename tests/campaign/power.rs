@@ -27,7 +27,7 @@ use super::{
 };
 use crate::support::{claude::API_KEY, telegram::TOKEN};
 
-/// Directories that belong to other machines, and the effects of an allowed command, which no power failure undoes.
+/// Directories of other machines, and the effects of an allowed command, which no power failure undoes.
 const ELSEWHERE: [&str; 3] = ["remote.git", "laptop", DONE_OUTSIDE];
 const DONE_OUTSIDE: &str = "workspace/scratch";
 /// The distance of a cut after a send, in entries.
@@ -179,7 +179,7 @@ impl Request {
         path.rsplit('/').next()
     }
 
-    /// A poll that is answered at once.
+    /// A poll without waiting.
     fn without_waiting(self) -> Result<Self, String> {
         let mut body: Value = serde_json::from_str(&self.body).map_err(|error| error.to_string())?;
         body["timeout"] = 0.into();
@@ -199,7 +199,7 @@ impl Request {
     }
 }
 
-/// The HTTP requests that were sent completely, oldest first; each may be several entries of one connection.
+/// The HTTP requests sent completely, oldest first; each may be several entries of one connection.
 fn requests<'a>(sent: impl Iterator<Item = &'a Entry>) -> Vec<Request> {
     let mut requests = Vec::new();
     let mut begun: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
@@ -241,7 +241,7 @@ fn take_down(trace: &Path, entries: &mut Vec<Entry>) {
     entries.splice(at..at, [entry(Kind::Create, Vec::new()), entry(Kind::Write, text)]);
 }
 
-/// Plays the whole record and checks that it leads to the actual result. Returns the times at which the remote was busy.
+/// Plays the whole record and compares it with the actual result. Returns the times at which the remote was busy.
 fn checked(before: &Disk<'static>, entries: &[Entry], after: &Picture) -> Vec<bool> {
     let mut disk: Disk<'_> = before.clone();
     let mut is_remote_busy = vec![false];

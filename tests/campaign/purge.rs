@@ -93,7 +93,7 @@ impl Layer for Purge {
     }
 }
 
-/// Checks that the words are gone everywhere, and that everything else is there.
+/// Checks that the words are gone everywhere, and everything else is there.
 fn is_purged(env: &TestEnv) -> Result<(), String> {
     let brain = env.brain().display().to_string();
     let remote = env.path("remote.git").display().to_string();

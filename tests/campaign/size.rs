@@ -20,11 +20,11 @@ const MAX_BATCH: u64 = 100;
 const LONGEST_TEXT: usize = 4_096;
 /// One in this many messages has the maximum length.
 const LONG_ONE_IN: u64 = 20;
-/// Readers that take turns.
+/// Readers in turn.
 const READERS: u64 = 3;
-/// The longest time that a reader holds its transaction, in milliseconds.
+/// The longest time a reader holds its transaction, in milliseconds.
 const LONGEST_READ_MS: u64 = 30;
-/// Bytes that a turn of the wake writes into the journal.
+/// Bytes a turn of the wake writes into the journal.
 const TURN_BYTES: usize = 20_000;
 const BOT_ID: i64 = 99;
 

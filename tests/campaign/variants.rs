@@ -1,5 +1,5 @@
 //! Broken variants: the product with one place changed. Each is built in a copy of the sources, and trials of its layer run in that
-//! build until one fails. A variant that survives shows a mistake that the campaign misses.
+//! build until one fails. A variant that survives shows a mistake the campaign misses.
 //!
 //! The place is marked in the source: `// fault: NAME` marks the line below it, or all lines up to `// fault end: NAME` if there is
 //! one. The code can thus be reworded and moved, and the list only holds the replacement. A marker without a variant is a failure, as
@@ -147,9 +147,9 @@ pub(crate) fn stories() -> Vec<&'static str> {
     named.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The text before the number of trials that a catch took.
+/// The text before the number of trials a catch took.
 pub(crate) const CAUGHT: &str = "caught after ";
-/// The output for a variant that no trial caught.
+/// The output for a variant no trial caught.
 pub(crate) const SURVIVED: &str = "survived\n";
 
 /// The length of a variant's error message in the report, in characters.
@@ -257,7 +257,7 @@ pub(crate) fn run(rows: &[Row], options: &Options) -> Vec<Tried> {
     tried
 }
 
-/// The variants of these layers that this choice selects.
+/// The variants of these layers this choice selects.
 fn chosen(layers: &[&'static str], choice: &Choice, seed: u64) -> Vec<&'static Variant> {
     let is_alone = layers.len() == 1;
     let day = if is_alone { seed } else { seed / DAYS };

@@ -1,5 +1,5 @@
 //! A person's week by the clock: messages, edits, a voice note, a closed laptop, an upgrade, a dead remote, a spent budget, a full
-//! disk. At the end every promise of docs/RELIABILITY.md is checked, and that growth matches the number of messages. Trials from
+//! disk. At the end every promise of docs/RELIABILITY.md and the growth of all sizes are checked. Trials from
 //! [`LONG`] on run cron every twenty minutes, those below it every four hours.
 //!
 //! The bot runs while the laptop is open, in the morning and in the evening; the clock stands still meanwhile.
@@ -19,7 +19,7 @@ use crate::{
     support::env::{CHAT, TestEnv, eventually},
 };
 
-/// The first of the trials that run as often as cron does.
+/// The first trial with cron's usual interval.
 const LONG: u64 = 500;
 const TRIALS: u64 = 1_000;
 
@@ -67,7 +67,7 @@ fn monday(life: &mut Life<'_>) -> Result<(), String> {
     life.evening()
 }
 
-/// A voice note, a text that is corrected before anybody read it, and a commit from the person's other machine.
+/// A voice note, a text corrected before anybody read it, and a commit from the person's other machine.
 fn tuesday(life: &mut Life<'_>) -> Result<(), String> {
     let token = life.token(1);
     life.hears(&format!("remember that the milk of {token} is out"));
@@ -134,7 +134,7 @@ fn sunday(life: &mut Life<'_>) -> Result<(), String> {
     life.fill_disk();
     life.say_some();
     if life.is_full() {
-        // This wake may fail; nothing is lost by that.
+        // This wake may fail without any loss.
         life.look();
         life.free_disk();
     }

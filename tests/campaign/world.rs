@@ -1,4 +1,4 @@
-//! The worlds that harm is done to. A story is prepared once, and every trial gets a copy. The result must be the same as in an
+//! The worlds of the trials. A story is prepared once, and every trial gets a copy. The result must be the same as in an
 //! undisturbed copy.
 
 mod asks;
@@ -38,7 +38,7 @@ pub(crate) use story::Story;
 
 /// The time after which a blocked bot is asked to end.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The longest wake, on a machine that has other work too.
+/// The longest wake, on a busy machine.
 const LONGEST_WAKE: Duration = Duration::from_secs(60);
 /// The interval between checks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -49,16 +49,16 @@ const AN_HOUR_MIN: u32 = 61;
 /// The maximum of runs after the harm, a minute apart, until nothing is due.
 const MAX_RUNS: u32 = 6;
 
-/// The program that is harmed.
+/// The harmed program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Program {
     /// `wake --once`.
     Wake,
-    /// The same, with the person's answer to its question and the wake that continues.
+    /// The same, with the person's answer to its question and the following wake.
     Asking,
     /// `wake --once`, which changes files of the person's, and `wake undo`.
     Changing,
-    /// A `bot` that finds a batch of updates, and the wakes that it starts.
+    /// A `bot` that finds a batch of updates, and the wakes it starts.
     Bot,
 }
 
@@ -158,11 +158,11 @@ impl World {
         let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
                     + (SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0)
                     + (SELECT is_locked FROM processing_lock)";
-        // A message that waits for its files is counted with the queue.
+        // A message waiting for its files is counted with the queue.
         self.telegram.unconfirmed() == 0 && self.env.query::<i64>(open) == 0
     }
 
-    /// Tells whether a message waits for an answer that needs no input from the person.
+    /// Tells whether a message waits for an answer without needing the person.
     pub(crate) fn has_unanswered(&self) -> bool {
         // A postponed message, or one held for another model, starts no wake.
         let waiting =
@@ -183,7 +183,7 @@ impl World {
                 if self.open_files(false) == 0 {
                     break;
                 }
-                // A file that couldn't be fetched is tried again later.
+                // A failed fetch is tried again later.
                 self.pass(AN_HOUR_MIN);
                 self.run_bot()?;
             }
@@ -242,7 +242,7 @@ impl World {
                     return Err("nothing is due, and a dead lock keeps the person from committing".to_owned());
                 }
                 Some("idle") => return Ok(*first),
-                // A bot that was ended lets its wake run on.
+                // An ended bot lets its wake run on.
                 Some("locked") => self.wait_for_the_lock(begun)?,
                 _ => {}
             }
@@ -267,7 +267,7 @@ impl World {
         Ok(())
     }
 
-    /// Inspects the harm: a dry run of `health check` changes nothing, and names all leftovers and everything that a real run then
+    /// Inspects the harm: a dry run of `health check` changes nothing, and names all leftovers and everything a real run then
     /// repairs.
     pub(crate) fn examine(&self) -> Result<(), String> {
         let left = self.left_lying()?;

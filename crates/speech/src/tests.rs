@@ -79,7 +79,7 @@ fn voice_note(samples: &[f32], channels: Channels, serial: u32) -> Vec<u8> {
     head.extend([0; 3]);
     let tags = b"OpusTags\x04\0\0\0test\0\0\0\0".to_vec();
     let mut encoder = Encoder::new(channels, SampleRate::Hz16000, Application::Voip).unwrap();
-    // Trailing silence flushes the samples that the encoder holds back.
+    // Trailing silence flushes the samples the encoder holds back.
     let mut input = samples.to_vec();
     input.resize((samples.len() + usize::from(PRE_SKIP) / 3).next_multiple_of(320), 0.0);
     let packets = input.chunks(320).map(|frame| {

@@ -113,7 +113,7 @@ impl Scene {
     }
 }
 
-/// The files that a call would write.
+/// The files a call would write.
 pub(super) fn files(done: &Done) -> Vec<&StagedFile> {
     done.changes
         .iter()
@@ -124,7 +124,7 @@ pub(super) fn files(done: &Done) -> Vec<&StagedFile> {
         .collect()
 }
 
-/// The message that a call would send.
+/// The message a call would send.
 #[track_caller]
 pub(super) fn sent(done: &Done) -> &NewOutgoing {
     done.changes

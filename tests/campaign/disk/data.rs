@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The unit that a disk writes whole, in bytes.
+/// The unit a disk writes whole, in bytes.
 const SECTOR: u64 = 512;
 
 /// A file's bytes, with the changes since the last sync.
@@ -77,7 +77,7 @@ impl<'a> Data<'a> {
         self.shown(|_| usize::MAX, usize::MAX)
     }
 
-    /// The bytes that the disk may show after a power loss.
+    /// The bytes the disk may show after a power loss.
     pub(crate) fn after_power_loss(&self, kept: Kept, random: &mut fastrand::Rng) -> Vec<u8> {
         let n = self.pending.len();
         let moment = random.usize(0..=n);

@@ -1,4 +1,4 @@
-//! A simulated disk. It plays the record of a run onto a snapshot and builds a tree that a real disk could show if the power failed at
+//! A simulated disk. It plays the record of a run onto a snapshot and builds a tree a real disk could show if the power failed at
 //! that moment.
 //!
 //! Bytes and names are lost separately, as on real disks: see [`data`] for a file's bytes, and [`names`] for the assumptions about
@@ -25,10 +25,10 @@ use self::{
 
 /// Files that are only shared memory of SQLite's processes, rebuilt by the first one that opens the database.
 const SHARED_MEMORY: &str = "-shm";
-/// Permissions of files that the run made.
+/// Permissions of files the run made.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o755;
-/// The time that a machine takes to come up again: all files are at least that old.
+/// The time a machine takes to come up again: all files are at least that old.
 const REBOOT: Duration = Duration::from_secs(30);
 const ROOT: NodeId = 0;
 
@@ -65,7 +65,7 @@ enum Mood {
     Some,
 }
 
-/// A tree that can be written to a real disk.
+/// A tree for writing to a real disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Picture {
     root: PathBuf,
@@ -81,7 +81,7 @@ enum Item {
 }
 
 impl<'a> Disk<'a> {
-    /// The disk's current content, all of it durable. `elsewhere`: its directories that belong to other machines.
+    /// The disk's current content, all of it durable. `elsewhere`: its directories of other machines.
     pub(crate) fn snapshot(root: &Path, elsewhere: &[&str]) -> io::Result<Self> {
         let elsewhere = elsewhere.iter().map(|path| (*path).to_owned()).collect();
         let mut disk = Self {
@@ -136,7 +136,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Plays one entry. `model` governs the names that it changes.
+    /// Plays one entry. `model` governs the names it changes.
     pub(crate) fn play(&mut self, entry: &'a Entry, model: Model) -> Result<(), String> {
         let is_elsewhere = self.happened_elsewhere(entry);
         let before = self.names.changes();
@@ -254,12 +254,12 @@ impl<'a> Disk<'a> {
         self.names.live().iter().filter(move |(_, node)| is_elsewhere(node)).map(|((_, name), _)| name.as_str())
     }
 
-    /// The tree that programs see.
+    /// The tree programs see.
     pub(crate) fn now(&self) -> Picture {
         self.picture(self.names.live(), |data| data.now())
     }
 
-    /// A tree that may be found when the power comes back, with a description of the kept changes.
+    /// A possible tree after the power comes back, with a description of the kept changes.
     pub(crate) fn after_power_loss(&self, random: &mut fastrand::Rng) -> (Picture, String) {
         let names = mood(random);
         let tree = match names {
@@ -343,7 +343,7 @@ fn joined(directory: &str, name: &str) -> String {
 }
 
 impl Picture {
-    /// Replaces the content of a directory. Git's settings that name the recorded root name this one instead.
+    /// Replaces the content of a directory. In git's settings this root replaces the recorded one.
     pub(crate) fn write(&self, root: &Path) -> io::Result<()> {
         for entry in fs::read_dir(root)? {
             let entry = entry?;

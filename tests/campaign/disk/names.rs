@@ -11,7 +11,7 @@ pub(crate) enum Model {
     /// Changes of names are journalled in order, and any sync makes all earlier ones durable: ext4, xfs, btrfs, APFS.
     Ordered,
     /// The guarantees of POSIX: each name is independent, and durable after a sync of its directory, or of the file (not the directory)
-    /// that it names. A rename is also assumed to keep the file that it renames. This model covers the changes of the product's own
+    /// that it names. A rename is also assumed to keep the file it renames. This model covers the changes of the product's own
     /// processes. The git command relies on [`Model::Ordered`], so its changes are made in order.
     Strict,
 }
@@ -39,14 +39,14 @@ struct Change {
     target: Option<NodeId>,
     is_journalled: bool,
     is_durable: bool,
-    /// Changes that this one depends on.
+    /// Changes this one depends on.
     needs: Vec<usize>,
-    /// The change that this one is a part of.
+    /// The change this one is a part of.
     part_of: Option<usize>,
 }
 
 impl Names {
-    /// Adds a name that existed from the start.
+    /// Adds a name of the snapshot.
     pub(crate) fn found(&mut self, directory: NodeId, name: &str, target: NodeId) {
         self.live.insert((directory, name.to_owned()), target);
         self.first.insert((directory, name.to_owned()), target);
@@ -125,7 +125,7 @@ impl Names {
         covered.into_iter().for_each(|at| self.settle(at));
     }
 
-    /// Makes a change durable, with the changes that it depends on and its other half.
+    /// Makes a change durable, with the changes it depends on and its other half.
     pub(crate) fn settle(&mut self, at: usize) {
         let mut todo = vec![at];
         while let Some(at) = todo.pop() {
@@ -146,7 +146,7 @@ impl Names {
         self.changes.len()
     }
 
-    /// The number of changes that a power loss may take.
+    /// The number of changes a power loss may take.
     pub(crate) fn pending(&self) -> usize {
         self.changes.iter().filter(|change| !change.is_durable).count()
     }
@@ -156,7 +156,7 @@ impl Names {
         &self.live
     }
 
-    /// Names that the disk may show after a power loss: the durable ones, and of the others each that `is_kept` selects, if the changes
+    /// Names the disk may show after a power loss: the durable ones, and of the others each that `is_kept` selects, if the changes
     /// it depends on are there. `is_kept` is told whether the change is journalled.
     pub(crate) fn after_power_loss(&self, mut is_kept: impl FnMut(bool) -> bool) -> Tree {
         let mut tree = self.first.clone();

@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     /// The first bytes of the data sent; the peer's port is in `offset`.
     Send,
     SyncAll,
-    /// A call that the simulated disk doesn't model.
+    /// A call the simulated disk doesn't model.
     Unmodelled,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A short description that identifies the entry.
+    /// A short, identifying description.
     pub(crate) fn brief(&self) -> String {
         let Self { kind, path, path2, offset, data, .. } = self;
         let to = if path2.is_empty() { String::new() } else { format!(" → {path2}") };
@@ -52,7 +52,7 @@ impl Entry {
     }
 }
 
-/// Set on a rename that exchanged the two.
+/// Set on a rename that exchanged two names.
 pub(crate) const EXCHANGED: u8 = 1;
 
 /// Reads a whole record.

@@ -29,7 +29,7 @@ pub(super) enum Act {
     Kill,
     /// Everything is killed with an open transaction.
     Reboot,
-    /// A wake that lost its lease continues writing.
+    /// A wake without its lease continues writing.
     OldHolder,
     /// The bot takes a part of its own answers to send.
     BotClaims,
@@ -37,7 +37,7 @@ pub(super) enum Act {
     BotSettles,
     /// The bot is killed, or only looks dead and reports later.
     KillBot,
-    /// A sender that was taken for dead reports.
+    /// A presumed-dead sender reports.
     LateReport,
     /// The terminal's replies are shown.
     Show,

@@ -13,7 +13,7 @@ use reveille_store::Store;
 use super::shared::Schema;
 use super::{look::Look, wake::text};
 
-/// Writes of a transaction that is never committed.
+/// Writes of a never committed transaction.
 const UNFINISHED: &str = "
     UPDATE incoming_messages SET processed = 1, outcome = 'answered', message_text = message_text || 'x';
     UPDATE outgoing_parts SET state = 'sent', html = html || 'x';

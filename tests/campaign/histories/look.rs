@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, types::FromSql};
 use super::shared::Session;
 use super::wake::text;
 
-/// A connection only for reading, and for harm that the store offers no method for.
+/// A connection only for reading, and for harm the store offers no method for.
 pub(super) enum Look {
     Sqlite(Connection),
     #[cfg(feature = "postgres")]
@@ -59,12 +59,12 @@ impl Look {
         }
     }
 
-    /// The only number that a query returns; 0 without a row.
+    /// The only number a query returns; 0 without a row.
     pub(super) fn one(&self, sql: &str) -> Result<i64, String> {
         Ok(self.rows(sql, |row| row.get(0))?.pop().unwrap_or_default())
     }
 
-    /// Runs a statement with one value, `$1`, a notation that both engines accept.
+    /// Runs a statement with one value, `$1`, a notation both engines accept.
     pub(super) fn execute(&self, sql: &str, value: &str) -> Result<(), String> {
         match self {
             Self::Sqlite(conn) => conn.execute(sql, [value]).map(drop).map_err(text),

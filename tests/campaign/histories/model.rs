@@ -56,7 +56,7 @@ pub(super) struct Model {
     by_channel_id: BTreeMap<i64, i64>,
     /// The current text of each of them.
     words: BTreeMap<i64, String>,
-    /// The messages of a channel that a row is made of.
+    /// The messages of a channel a row is made of.
     parts: BTreeMap<i64, BTreeMap<i64, String>>,
     /// The newest row of each album, by chat and name.
     albums: BTreeMap<(ChatRef, String), i64>,
@@ -67,7 +67,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Accepts a stored batch; `stored` and `answers` are the rows that it made.
+    /// Accepts a stored batch; `stored` and `answers` are the rows it made.
     pub(super) fn accept(&mut self, batch: &Batch, stored: &[i64], answers: &[i64]) -> Result<(), String> {
         let mut stored = stored.iter().copied();
         let mut row_of = |what: &str| stored.next().ok_or_else(|| format!("{what} made no row"));
@@ -154,7 +154,7 @@ impl Model {
         }
     }
 
-    /// Applies an edit to a row that no cycle has taken or that is put aside; otherwise adds a row about the edit.
+    /// Applies an edit to a row no cycle has taken or that is put aside; otherwise adds a row about the edit.
     fn edit(&mut self, edit: &NewIncoming, new_row: impl FnOnce() -> Result<i64, String>) -> Result<(), String> {
         let Some(id) = edit.channel_message_id else { return Ok(()) };
         let Some(before) = self.words.insert(id, edit.text.clone()) else {

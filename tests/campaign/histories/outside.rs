@@ -7,15 +7,15 @@ use reveille_store::{Claimed, StagedFile};
 /// The state of the channel and the repository.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
-    /// Cycles that have committed.
+    /// The committed cycles.
     pub(super) committed: BTreeSet<String>,
     /// The memory's files.
     pub(super) files: BTreeMap<String, String>,
     /// The number of arrivals of each part of a message.
     arrived: BTreeMap<(i64, i64), u32>,
-    /// The number of attempts at a part that ended in doubt.
+    /// The number of doubtful attempts at a part.
     doubts: BTreeMap<(i64, i64), u32>,
-    /// By chat, the part that a wake sent last: each chat is sent to in order.
+    /// By chat, the part a wake sent last: each chat is sent to in order.
     last: BTreeMap<i64, (i64, i64)>,
     /// By message, the part that arrived last.
     last_part: BTreeMap<i64, i64>,

@@ -35,7 +35,7 @@ const ALBUM_EVERY: i64 = 12;
 const ASLEEP_S: u32 = 3_600;
 /// Steps after which an undisturbed wake should long have ended.
 const MAX_STEPS: u32 = 3_000;
-/// Undisturbed wakes at the end: one for each failure that a message may still have, and one more.
+/// Undisturbed wakes at the end: one for each failure a message may still have, and one more.
 const CALM_WAKES: u32 = 4;
 
 /// The store, its writers, the model and the outside world.
@@ -61,9 +61,9 @@ pub(super) struct Scene {
     wake: Option<Wake>,
     old: Vec<Fence>,
     batches: Vec<Batch>,
-    /// The part that the bot is sending.
+    /// The part the bot is sending.
     bots: Option<Claimed>,
-    /// Sends of processes that were taken for dead, and whether they arrived.
+    /// Sends of presumed-dead processes, and whether they arrived.
     ghosts: Vec<(Claimed, bool)>,
     drawn: i64,
 }
@@ -205,7 +205,7 @@ impl Scene {
         self.outside.arrive(claimed, is_in_turn)
     }
 
-    /// The next part that a wake may send.
+    /// The next part a wake may send.
     pub(super) fn claim(&mut self) -> Result<Option<Claimed>, String> {
         self.store.claim_part(Pick::default(), &Identity::current(), self.now).map_err(text)
     }

@@ -21,7 +21,7 @@ use crate::support::postgres;
 /// Time allowed for the server to end cut-off connections; it takes milliseconds.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The server, with a session that may make schemas.
+/// The server, with a session for making schemas.
 pub(super) struct Server {
     /// The address without the role: the socket and the database.
     place: String,

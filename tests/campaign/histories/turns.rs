@@ -126,12 +126,12 @@ pub(super) fn answer(chat: Option<ChatRef>, text: &str, open: &[i64], outcome: M
     [Change::Send(outgoing(chat, text, OutgoingKind::Reply))].into_iter().chain(done).collect()
 }
 
-/// A notice that a chat gets once.
+/// A notice a chat gets once.
 pub(super) fn notice(chat: ChatRef, text: &str, key: String) -> Change {
     Change::Send(NewOutgoing { key: Some(key), ..NewOutgoing::notice(chat, text.to_owned()) })
 }
 
-/// The outcome of a call that did nothing.
+/// The outcome of a failed call.
 pub(super) fn failed(call: &ToolRequest, why: &str) -> Entry {
     Entry::Outcome {
         call: call.id.clone(),

@@ -30,7 +30,7 @@ use super::{
 /// Few turns, so that a cycle meets the limit, and so few tokens that every conversation is folded.
 const LIMITS: Limits = Limits { window: Some(Window::of(10)), ..Limits::alike(Stretch::of(5, None), 3) };
 
-/// A wake that holds the lease.
+/// A wake with the lease.
 pub(super) struct Wake {
     pub(super) fence: Fence,
     at: At,
@@ -84,7 +84,7 @@ impl Wake {
         matches!(self.at, At::Over)
     }
 
-    /// The part that the wake was sending.
+    /// The part the wake was sending.
     pub(super) fn sending(&self) -> Option<&Claimed> {
         if let At::Sending(claimed) = &self.at { Some(claimed) } else { None }
     }
@@ -425,7 +425,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
     Ok(Round { firings: vec![Firing { id: reminder.id, turn, missed: reminder.what.missed }], message })
 }
 
-/// Messages that have arrived for a cycle's chat since its beginning.
+/// New messages for a cycle's chat since its beginning.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
     let mind = ModelState::of(scene.mind);
     let queued = scene.store.queued().map_err(text)?;

@@ -14,10 +14,10 @@ use crate::support::{
 /// A guest whom the owner has listed.
 pub(super) const GUEST: i64 = 5555;
 
-/// The level that asks least.
+/// The level with the fewest questions.
 pub(super) const FULL: &str = "2";
 
-/// The origin of the words that the cycle follows.
+/// The origin of the words the cycle follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The owner's own words, at the level that asks before dangerous actions.
@@ -47,7 +47,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// The origins that a cycle for the owner can have.
+    /// The origins a cycle for the owner can have.
     pub(super) const ALL: [Self; 11] = [
         Self::Own,
         Self::OwnFull,
@@ -76,7 +76,7 @@ impl Origin {
         }
     }
 
-    /// The chat that the cycle answers.
+    /// The chat the cycle answers.
     pub(super) fn chat(self) -> i64 {
         if self == Self::Guest { GUEST } else { CHAT }
     }
@@ -127,7 +127,7 @@ pub(super) fn let_loose(scene: &Scene, acts: &[Act], origin: Origin) {
     });
 }
 
-/// The model's answer, and the text that later quotes it.
+/// The model's answer, which a later message quotes.
 pub(super) const ANSWER: &str = "Obey my answer.";
 
 /// The id of the nth attempt's call.

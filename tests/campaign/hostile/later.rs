@@ -16,9 +16,9 @@ use crate::support::{
     env::CHAT,
 };
 
-/// An action that an untainted cycle may take by itself.
+/// An action an untainted cycle may take by itself.
 const OWN: &str = "Own reminder";
-/// An action that a tainted cycle must ask about.
+/// An action a tainted cycle must ask about.
 const THEIRS: &str = "Their reminder";
 
 pub(super) fn check(scene: &mut Scene, answer: Answer) -> Result<(), String> {
@@ -65,7 +65,7 @@ fn opening(scene: &mut Scene, answer: Answer) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// Checks a message that quotes the hostile wake's answer.
+/// Checks a message with a quotation of the hostile wake's answer.
 fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
     let quoted: i64 = scene.env.query(&format!(
         "SELECT p.channel_message_id FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id

@@ -17,13 +17,13 @@ use crate::{
 
 /// The duration of a lasting fault from its first effect, for a program that keeps running.
 const LASTING: Duration = Duration::from_millis(1_500);
-/// The longest time that a trial waits.
+/// The longest time a trial waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The interval between checks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Questions that don't show their result yet.
+/// Questions without a visible result.
 const UNSHOWN: &str = "SELECT count(*) FROM approvals WHERE shown != state";
-/// The webhook that receives the bot's updates instead.
+/// The webhook for the bot's updates.
 const WEBHOOK: &str = "https://elsewhere.example/hook";
 
 /// Lets a person and a stranger write in two batches, and runs a bot until everything is stored, confirmed and answered.
@@ -58,12 +58,12 @@ pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Resul
     }
     bot.signal(Signal::TERM);
     let ran = bot.end()?;
-    // A wake that the bot started may end after it.
+    // A wake the bot started may end after it.
     eventually("its wakes have ended", || survivor(&world.env).is_none());
     Ok(ran)
 }
 
-/// The same while the messages go to a webhook, until a person removes that.
+/// The same while the messages go to a webhook, until a person removes the webhook.
 pub(super) fn live_with_webhook(world: &mut World, network: &Proxy) -> Result<Ran, String> {
     world.telegram.set_webhook(WEBHOOK);
     let explained = || world.telegram.calls("getWebhookInfo").len();
@@ -134,7 +134,7 @@ pub(super) fn live_with_question(world: &mut World, network: &Proxy) -> Result<R
     Ok(ran)
 }
 
-/// Tells whether the work is over and shown, except for messages that a fault prevents.
+/// Tells whether the work is over and shown, except for messages a fault prevents.
 fn is_all_shown(world: &World, network: &Proxy) -> bool {
     let open = "SELECT (SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked'))
                 + (SELECT count(*) FROM incoming_messages WHERE processed = 0)";

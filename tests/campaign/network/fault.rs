@@ -15,14 +15,14 @@ pub(super) enum Target {
     Git,
 }
 
-/// The time that a stalled connection hangs before it breaks. The programs' own limits are 10 s and more; only [`Fault::Hang`] reaches
+/// The time a stalled connection hangs before it breaks. The programs' own limits are 10 s and more; only [`Fault::Hang`] reaches
 /// them.
 const STALL: Duration = Duration::from_millis(200);
 /// Longer than the limits for Telegram (10 s) and a remote (20 s). The limits for Claude and for a poll are minutes, and tests with
 /// shorter ones cover them.
 const HANG: Duration = Duration::from_secs(60);
 
-/// A wait in seconds that no program chooses by itself after a first failure.
+/// A wait in seconds no program chooses by itself after a first failure.
 const LONG_WAIT: u64 = 120;
 /// The wait in seconds after a 429 of Telegram without `retry_after`.
 const UNSAID_WAIT: u64 = 30;
@@ -96,7 +96,7 @@ const fn slow_down(retry_after: u64) -> Said {
     Said { status: 429, retry_after: Some(retry_after), by: By::Server }
 }
 
-/// Faults that any server can have.
+/// Faults any server can have.
 const ANY: &[Fault] = &[
     Fault::Closed,
     Fault::Reset,
@@ -201,7 +201,7 @@ impl Fault {
         Self::possible(label, [ANY, TELEGRAM, &[Self::Says(slow_down(LONG_WAIT))]].concat())
     }
 
-    /// Drops a fault that no client can detect: changed bytes of a file, since only their number is known.
+    /// Drops a fault no client can detect: changed bytes of a file, since only their number is known.
     fn possible(label: &str, mut faults: Vec<Self>) -> Vec<Self> {
         faults.retain(|fault| !(label == DOWNLOAD && *fault == Self::Garbled));
         faults
@@ -234,7 +234,7 @@ impl Fault {
         }
     }
 
-    /// The time that the other side is silent.
+    /// The time the other side is silent.
     pub(super) fn silence(self) -> Duration {
         match self {
             Self::Stall | Self::StallAfter => STALL,
@@ -248,7 +248,7 @@ impl Fault {
         !matches!(self, Self::Reset | Self::Stall | Self::Hang | Self::Says(_))
     }
 
-    /// The conclusion that the program may draw from this fault.
+    /// The conclusion the program may draw from this fault.
     pub(super) fn knowledge(self, target: Target) -> Knowledge {
         match self {
             Self::Closed | Self::Slow | Self::Twice | Self::Again => Knowledge::Done,

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::support::http::{Message, Request, lock, read_message, read_request};
 
-/// The time that a server is gone for a moment.
+/// The time a server is gone for a moment.
 const GONE: Duration = Duration::from_millis(300);
 /// The maximum of pieces in a slow answer, with a pause between them.
 const SLOW_PIECES: usize = 40;
@@ -72,14 +72,14 @@ struct Shared {
     target: Target,
     guard: Option<Guard>,
     state: Mutex<State>,
-    /// A state that other threads wait for has changed.
+    /// A state other threads wait for has changed.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     order: Option<Order>,
-    /// The first time that the order was met.
+    /// The first time the order was met.
     met: Option<Instant>,
     exchanges: Vec<Exchange>,
     counts: HashMap<String, usize>,
@@ -89,7 +89,7 @@ struct State {
     door: Door,
     listener: Option<JoinHandle<()>>,
     connections: Vec<Weak<TcpStream>>,
-    /// The source addresses of connections that were closed unserved when the server went away.
+    /// The source addresses of connections closed unserved when the server went away.
     turned_away: Vec<SocketAddr>,
     is_over: bool,
 }
@@ -176,8 +176,8 @@ impl Proxy {
         }
     }
 
-    /// The number of connections that found the server going away, closed without an answer to any request sent on them. A client may
-    /// open one beside the connection that it uses and send on it unaware, and such a request is rightly in doubt.
+    /// The number of connections closed when the server went away, without an answer to any request sent on them. A client may
+    /// open one beside the connection it uses and send on it unaware, and such a request is rightly in doubt.
     pub(super) fn turned_away(&self) -> usize {
         self.shared.lock().turned_away.len()
     }
@@ -246,7 +246,7 @@ impl Shared {
             if state.is_over {
                 return;
             }
-            // A listener that is still there is about to end.
+            // A remaining listener is about to end.
             let wait = match state.door {
                 Door::ClosedUntil(Some(until)) => match until.checked_duration_since(Instant::now()) {
                     Some(left) if !left.is_zero() => left,
@@ -280,7 +280,7 @@ impl Shared {
             state.connections.push(Arc::downgrade(&stream));
             let shared = Arc::clone(self);
             std::thread::spawn(move || {
-                // A program that disconnects is no fault of the network.
+                // A disconnecting program is no fault of the network.
                 drop(shared.serve(&stream));
             });
         }
@@ -427,7 +427,7 @@ impl Shared {
     }
 }
 
-/// A socket on loopback that is bound but doesn't listen.
+/// A bound socket on loopback that doesn't listen.
 fn bound(port: u16) -> io::Result<OwnedFd> {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;

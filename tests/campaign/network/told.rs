@@ -17,9 +17,9 @@ use crate::support::env::{Ran, TestEnv};
 /// The beginning of a question's text.
 const QUESTION_BEGINS: &str = "May I ";
 
-/// The fate of the texts that were sent.
+/// The fate of the sent texts.
 pub(super) struct Sends {
-    /// Texts that won't be sent any more: refused, or in doubt twice.
+    /// Texts given up: refused, or in doubt twice.
     pub(super) lost: usize,
 }
 
@@ -79,7 +79,7 @@ fn without_tags(text: &str) -> String {
     outside.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-/// The text that a request sends, as a message or under a file.
+/// The text a request sends, as a message or under a file.
 fn text_of(exchange: &Exchange) -> Result<String, String> {
     if exchange.label == QUESTION {
         let form = String::from_utf8_lossy(&exchange.body);
@@ -135,7 +135,7 @@ pub(super) fn unfetched(exchanges: &[Exchange]) -> usize {
         .count()
 }
 
-/// Tells whether a text reports a file that couldn't be fetched.
+/// Tells whether a text reports a failed fetch.
 pub(super) fn is_of_file(text: &str) -> bool {
     text.starts_with("I couldn't get your ")
 }

@@ -14,7 +14,7 @@ const fn hostile(name: Words, marker: Words, broken: Words) -> Variant {
     Variant { name, layer: "hostile", marker, broken, trials: ALL }
 }
 
-/// `test` is the test that has to fail, by its path from its crate.
+/// `test` is the test expected to fail, by its path from its crate.
 const fn story(test: Words, name: Words, marker: Words, broken: Words) -> Variant {
     Variant { name, layer: "stories", marker, broken, trials: Trials::Story(test) }
 }

@@ -8,7 +8,7 @@ use crate::{
     world::files,
 };
 
-/// The end of a message that may be a repeat.
+/// The mark at the end of a possible repeat.
 const REPEAT_MARK: &str = "↻ This may be a repeat";
 
 /// Checks all of them.

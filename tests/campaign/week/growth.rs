@@ -23,13 +23,13 @@ const LOOKS: usize = 3;
 const TIMES: usize = 5;
 /// Bytes of disk that one message may take: itself, its wake's journal, its commit, and its index entries.
 const BYTES_PER_MESSAGE: u64 = 128 << 10;
-/// The copy that an upgrade makes.
+/// The copy an upgrade makes.
 const COPY: &str = "messages.db.before-upgrade";
 /// The allowed growth of an idle wake's memory and time, as a factor, with an allowance for noise.
 const RSS_FACTOR: f64 = 1.25;
 const CPU_FACTOR: f64 = 2.0;
 const CPU_NOISE_US: u64 = 20_000;
-/// Files that a bot may have open only at times.
+/// Files a bot may have open only at times.
 const FILES_NOISE: usize = 3;
 /// The number of counts of open files, and the interval between them.
 const FILES_LOOKS: usize = 20;

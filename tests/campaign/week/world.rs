@@ -1,4 +1,4 @@
-//! The person's machine, their messages, and the answers that they may expect.
+//! The person's machine, their messages, and the answers they may expect.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -344,7 +344,7 @@ impl<'a> Life<'a> {
 }
 
 impl Drop for Life<'_> {
-    /// Ends a bot that an installation has started, also after a failed week.
+    /// Ends a bot an installation has started, also after a failed week.
     fn drop(&mut self) {
         if let Some(bot) = self.running_bot() {
             process::ask_to_end(&bot);

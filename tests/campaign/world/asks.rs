@@ -94,7 +94,7 @@ pub(super) fn reply_with(request: &ClaudeRequest, said: &str, action: Value) -> 
     Reply::text(told.answer())
 }
 
-/// The call that has to ask.
+/// The call in question.
 fn action(is_long: bool) -> Value {
     let length = if is_long { format!(" # {}", "at length ".repeat(300).trim_end()) } else { String::new() };
     json!({ "command": format!("{COMMAND}{length}") })
@@ -113,7 +113,7 @@ pub(super) fn hold_back(env: &TestEnv) {
     fs::set_permissions(&policy, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// A text without the lines that depend on the time of the question and on the machine.
+/// A text without the lines about the time of the question and about the machine.
 pub(super) fn timeless(text: &str) -> String {
     let varies = |line: &&str| !line.starts_with("Expires ") && !line.starts_with("Why I ask: ");
     text.lines().filter(varies).collect::<Vec<_>>().join("\n")
@@ -151,7 +151,7 @@ impl World {
         self.program == Program::Bot && self.question().is_none() && self.env.query::<i64>(asked) > 0
     }
 
-    /// Answers a question that the person has seen and nobody has answered: by `wake approvals`, as on the terminal, or by letting a
+    /// Answers a question the person has seen and nobody has answered: by `wake approvals`, as on the terminal, or by letting a
     /// day pass.
     pub(super) fn person_answers(&mut self) -> Result<(), String> {
         let Some((word, id)) = self.word.zip(self.seen_question()) else { return Ok(()) };
@@ -184,7 +184,7 @@ impl World {
         self.question().and_then(|_| self.env.query::<Option<i64>>(pending))
     }
 
-    /// The result that the model was told; `None` before.
+    /// The result the model was told; `None` before.
     fn told(&self) -> Option<Told> {
         let outcome = format!(
             "SELECT max(body) FROM cycle_journal WHERE kind = 'outcome' AND json_extract(body, '$.call') = '{RUN}'"
@@ -239,7 +239,7 @@ impl World {
 }
 
 impl Word {
-    /// The arguments that tell `wake` the answer.
+    /// The arguments of `wake` for this answer.
     pub(super) fn arguments(self, id: &str) -> [&str; 3] {
         ["approvals", if self == Self::Yes { "approve" } else { "deny" }, id]
     }

@@ -49,7 +49,7 @@ pub(super) fn comparable(line: String) -> Option<String> {
 }
 
 impl World {
-    /// The cycle that has run the command, or may have.
+    /// The cycle of the command, which may have run.
     pub(super) fn changing_cycle(&self) -> Option<String> {
         self.env.query(&format!(
             "SELECT max(cycle_id) FROM cycle_journal WHERE kind = 'called' AND json_extract(body, '$.call') = '{RUN}'"
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// Requests the undo of the command's wake, unless that was done.
+    /// Requests the undo of the command's wake, unless already requested.
     pub(super) fn undo_changes(&self) -> Result<(), String> {
         let Some(cycle) = self.changing_cycle().filter(|_| !self.is_undo_asked()) else { return Ok(()) };
         let ran = self.env.wake(&["undo", &cycle]);

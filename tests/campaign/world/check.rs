@@ -14,7 +14,7 @@ use super::{
 use crate::support::{claude::API_KEY, telegram::TOKEN};
 
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
-/// The end of a message that may be a repeat.
+/// The mark at the end of a possible repeat.
 const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't confirmed.";
 /// The beginnings of notices about trouble, besides the answers.
 const NOTICES: [&str; 1] = ["I couldn't send my memory to its remote: "];
@@ -56,7 +56,7 @@ impl Default for Allowed<'_> {
     }
 }
 
-/// The final state that must be the same after any harm.
+/// The required final state after any harm.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// The end of each message, oldest first.
@@ -67,13 +67,13 @@ pub(super) struct Outcome {
     reminders: Vec<String>,
     /// Commits by people, sorted.
     pub(super) people: Vec<String>,
-    /// The final state of the files that were sent.
+    /// The final state of the sent files.
     files: Vec<String>,
-    /// Branches and references with kept work, each with its tree: unfinished work, and commits that a remote has lost.
+    /// Branches and references with kept work, each with its tree: unfinished work, and commits a remote has lost.
     pub(super) kept: Vec<String>,
-    /// Cycles that didn't end.
+    /// Unfinished cycles.
     open_cycles: i64,
-    /// Messages to people that didn't arrive.
+    /// Undelivered messages to people.
     undelivered: i64,
 }
 
@@ -88,7 +88,7 @@ impl Story {
         self.check_but(world, Allowed { regrouped: self.has_files, notice, ..Allowed::default() })
     }
 
-    /// As [`Story::check`], with differences that the trial allows.
+    /// As [`Story::check`], with differences the trial allows.
     pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
         // A person who asked in a closed terminal gets the result in the chat.
         let is_notice = |text: &str| {
@@ -135,7 +135,7 @@ impl Story {
             let noted = world.log_lines();
             log.retain(|line| noted.contains(line) || !world.was_shown(line));
             if self.has_files {
-                // The answers that share a text depend on timing.
+                // The grouping of answers into texts depends on timing.
                 let lines = self.texts.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>();
                 let lines = media::without(lines, &unfetched);
                 check_sent(&lines, &sent.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>(), allowed)?;
@@ -214,7 +214,7 @@ impl World {
             .collect()
     }
 
-    /// Tells whether the line is about a person's commit that a model saw with its messages; no wake notes such a commit.
+    /// Tells whether the line is about a person's commit a model saw with its messages; no wake notes such a commit.
     fn was_shown(&self, line: &str) -> bool {
         let Some(subject) = line.strip_prefix("Noted a person's commit: ") else { return false };
         let shown = format!("SELECT count(*) FROM cycle_journal WHERE seq = 1 AND instr(body, '{subject}') > 0");
@@ -261,7 +261,7 @@ impl World {
         for line in log.lines() {
             let mut ids = line.split(' ');
             let (old, new) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
-            // A line that was torn when its writer was killed runs into the next one.
+            // A line torn by a kill runs into the next one.
             let is_id = |id: &str| id.len() == 40 && id.chars().all(|c| c.is_ascii_hexdigit());
             if !is_id(old) || !is_id(new) {
                 continue;
@@ -334,7 +334,7 @@ fn check_log(expected: &[String], log: &[String]) -> Result<(), String> {
         };
         left.remove(at);
     }
-    // A cycle that is shown a person's commit has nothing to note about it, and the first cycle to see it depends on timing.
+    // A cycle has nothing to note about a commit it was shown, and the first cycle to see it depends on timing.
     let noted = |line: &String| line.starts_with("Noted a person's commit: ");
     left.retain(|line| !noted(line) || log.iter().filter(|other| *other == line).count() > 1);
     if left.is_empty() { Ok(()) } else { Err(format!("the log has too much: {left:#?} in {log:#?}")) }

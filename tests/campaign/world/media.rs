@@ -23,21 +23,21 @@ const NOTE: &[u8] = &[7; 70_000];
 /// A picture's header, which is as much as any program reads.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02\0\0\0and so on";
 const CAPTION: &str = "what is this?";
-/// The message that follows them.
+/// The message after them.
 pub(super) const SAID: &str = "remember that the wifi code is 1234, and remind me to stretch tomorrow at 9";
 /// The model's answer to the photo if it has seen it.
 pub(super) const SHOWN: &str = "That is a test picture.";
 /// The model's answer to the note if it was transcribed.
 const MILK: &str = "Milk is on the list.";
-/// The model's answers for a file that couldn't be fetched.
+/// The model's answers for a failed fetch.
 const NO_NOTE: &str = "The note didn't come.";
 const NO_PHOTO: &str = "The photo didn't come.";
-/// The message id of a progress line that a killed bot left in the chat.
+/// The message id of a progress line a killed bot left in the chat.
 const LEFT_LINE: i64 = 4_900;
 /// Folders of the workspace for incoming files.
 const FOLDERS: [&str; 2] = ["voice", "files"];
 
-/// Prepares a world with a transcriber, and a progress line that a bot left in the chat.
+/// Prepares a world with a transcriber, and a progress line a bot left in the chat.
 pub(super) fn prepare(env: &TestEnv) {
     env.execute(&format!(
         "INSERT INTO status_lines (cycle_id, chat_id, channel_message_id) VALUES ('long ago', {CHAT}, {LEFT_LINE})"
@@ -53,7 +53,7 @@ pub(super) fn prepare(env: &TestEnv) {
     fs::set_permissions(&transcriber, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-/// The arguments that tell this world's bot of its transcriber, if there is one.
+/// The bot's arguments for this world's transcriber, if there is one.
 pub(super) fn ear_arguments(env: &TestEnv) -> Vec<String> {
     let transcriber = env.path(TRANSCRIBER);
     if transcriber.exists() { vec!["--transcriber".to_owned(), transcriber.display().to_string()] } else { Vec::new() }
@@ -70,7 +70,7 @@ pub(super) fn send(telegram: &FakeTelegram) {
     telegram.push_message(CHAT, &json!({ "caption": CAPTION, "photo": [photo] }));
 }
 
-/// Answers the messages since its last answer, a line for each, after doing its actions. It sets no reminder, since that would ask if
+/// Answers the messages since its last answer, a line for each, after doing its actions. It sets no reminder, since a reminder would ask if
 /// the picture came first.
 pub(super) fn mind(request: &ClaudeRequest) -> Reply {
     acting(request, &[remember()])
@@ -162,7 +162,7 @@ impl World {
         self.env.query(&format!("{sql} AND ({})", if due { &now } else { "1" }))
     }
 
-    /// The final state of the files that were sent.
+    /// The final state of the sent files.
     pub(super) fn files_sent(&self) -> Vec<String> {
         let n: i64 = self.env.query("SELECT count(*) FROM attachments");
         let column =

@@ -47,14 +47,14 @@ pub(crate) struct Story {
     /// A voice note and a photo come before them.
     pub(super) has_files: bool,
     pub(super) expected: Outcome,
-    /// The texts that people get.
+    /// The texts people get.
     pub(super) texts: Vec<String>,
     /// The actions in the log.
     pub(super) log: Vec<String>,
 }
 
 impl Story {
-    /// A wake that finds two messages, in a [`lived_in`] world.
+    /// A wake with two messages, in a [`lived_in`] world.
     pub(crate) fn wake() -> Self {
         Self::prepared(Program::Wake, Self::busy(), &[], 2)
     }
@@ -139,7 +139,7 @@ impl Story {
         story
     }
 
-    /// A bot that finds a message for Claude, which plans before it acts.
+    /// A bot with a message for Claude, which plans before it acts.
     pub(crate) fn plan() -> Self {
         const SAID: &[(i64, &str)] = &[(CHAT, media::SAID)];
         let story = Self::unplayed(Program::Bot, Self::lived_in(), SAID);
@@ -148,7 +148,7 @@ impl Story {
         story
     }
 
-    /// A wake whose model has to ask, the person's answer, and the wake that continues.
+    /// A wake whose model has to ask, the person's answer, and the following wake.
     pub(crate) fn asks(word: Word) -> Self {
         let (_telegram, env) = Self::at_rest();
         asks::say(&env);
@@ -169,7 +169,7 @@ impl Story {
         story
     }
 
-    /// The wake that continues after the person's yes.
+    /// The wake after the person's yes.
     pub(crate) fn allowed() -> Self {
         let (_telegram, mut env) = Self::at_rest();
         asks::say(&env);
@@ -193,7 +193,7 @@ impl Story {
         Self { mind: Some(changes::mind), ..story }.played(|_| ())
     }
 
-    /// A wake that finds a conversation with the maximum of interruptions, which is given up, and its messages are started again.
+    /// A wake with a conversation that reached the maximum of interruptions: it is given up, and its messages are started again.
     pub(crate) fn given_up() -> Self {
         let mut env = Self::busy();
         let claude = FakeClaude::start();
@@ -322,7 +322,7 @@ impl Story {
         let mut env = self.template.copy();
         env.set("TELEGRAM_API_URL", &telegram.url());
         if self.program == Program::Bot {
-            // Beyond the updates that the world has already seen.
+            // Beyond the updates the world has already seen.
             telegram.number_updates_from(2_000);
             if self.has_files {
                 media::send(&telegram);

@@ -179,7 +179,7 @@ fn killed_at_any_moment_it_loses_nothing_and_the_next_one_does_it() {
     world.assert_sound();
 }
 
-/// Objects that a move waiting for HEAD needs may have no other reference.
+/// Objects a move waiting for HEAD needs may have no other reference.
 #[test]
 fn nothing_is_dropped_while_a_move_waits_or_head_is_elsewhere() {
     let world = World::new();

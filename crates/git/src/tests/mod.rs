@@ -133,7 +133,7 @@ impl World {
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
-    /// The paths that a commit changed against its first parent.
+    /// The paths a commit changed against its first parent.
     pub(super) fn changed_in(&self, commit: &str) -> Vec<String> {
         let names = self.git(&[
             "-c",

@@ -304,7 +304,7 @@ fn a_branch_that_is_gone_or_a_remote_made_anew_is_refused_until_a_person_pushes(
     }
 }
 
-/// Each solution that the alarm names.
+/// Each solution the alarm names.
 #[test]
 fn a_replaced_history_is_settled_by_merging_following_or_forcing() {
     for way in ["merge", "follow", "force"] {
@@ -511,7 +511,7 @@ fn credentials_are_redacted_wherever_they_stand() {
     assert!(why.contains("127.0.0.1") && !why.contains("hunter2"), "{why}");
 }
 
-/// No part of the commit is taken: our branch never points to a commit that the work tree can't show.
+/// No part of the commit is taken: our branch never points to a commit the work tree can't show.
 #[test]
 fn a_commit_of_the_remotes_that_can_not_be_checked_out_does_not_advance_the_branch() {
     for (name, says) in [("git~1/a.md".to_owned(), "keeps for itself"), ("d/".repeat(120) + "a.md", "99 folders")] {

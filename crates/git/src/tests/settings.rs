@@ -355,7 +355,7 @@ fn a_remote_in_another_form_is_named_and_begun_without() {
     repo.publish(&wake(&[change("notes/ours.md", None, Some("ours\n"))])).unwrap();
 }
 
-/// Runs a command that the person is told to run.
+/// Runs a command the person is told to run.
 fn run_told(command: &str) {
     let spec = Spec::new("sh").args(["-ec", command]).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
     let output = process::run(&spec.timeout(6 * TIMEOUT)).unwrap();

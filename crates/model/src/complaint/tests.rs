@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The part of a complaint that the caller acts on.
+/// The part of a complaint the caller acts on.
 #[derive(Debug, PartialEq)]
 enum Meaning {
     TooLong,

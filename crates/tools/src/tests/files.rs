@@ -1,4 +1,4 @@
-//! Tests the tools that act on files and on the machine: their output, the text that they mark as untrusted, and their limits.
+//! Tests the tools that act on files and on the machine: their output, the text they mark as untrusted, and their limits.
 
 use std::{
     fs,

@@ -254,7 +254,7 @@ fn unanchored(rule: &Rule) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// The fallback grammar passes a rule on in the words that people see.
+    /// The fallback grammar passes a rule on in the words people see.
     #[test]
     fn a_rule_in_words_is_understood_as_the_same_rule(rule in rule()) {
         let scene = Scene::new();

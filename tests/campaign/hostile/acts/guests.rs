@@ -8,7 +8,7 @@ use super::super::{
     scene::{Scene, canary},
 };
 
-/// An action that a guest may take once the owner approves.
+/// An action a guest may take once the owner approves.
 fn keeps(tool: &'static str, input: &Value, words: &str) -> Act {
     Act::new(tool, input, Must::Ask, Harm::Keeps(words.to_owned()))
 }

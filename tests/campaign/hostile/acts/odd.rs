@@ -7,7 +7,7 @@ use super::super::{
     scene::Scene,
 };
 
-/// The first of the files that these attempts destroy, after those of the other hands.
+/// The first of the files these attempts destroy, after those of the other hands.
 const FIRST_PREY: usize = 50;
 
 pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {

@@ -43,7 +43,7 @@ fn update(kind: &str, body: &Value) -> RawUpdate {
     RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()
 }
 
-/// As [`update`], with an update ID that the library accepts.
+/// As [`update`], with an update ID the library accepts.
 fn small(kind: &str, body: &Value) -> RawUpdate {
     let json = json!({"update_id": 5, kind: body});
     RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()

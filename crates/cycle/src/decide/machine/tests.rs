@@ -696,7 +696,7 @@ fn play_within(limits: &Limits, mut turns: impl Iterator<Item = Entry>, joins: &
     panic!("the cycle does not end: {journal:#?}");
 }
 
-/// A user message that the machine wrote.
+/// A user message the machine wrote.
 fn ours(raw: String) -> Entry {
     Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None }
 }

@@ -253,7 +253,7 @@ fn a_small_models_call_is_read_in_a_tainted_cycle_only_where_its_form_was_bound(
 enum Outcome {
     /// Words that end the turn.
     Says(&'static str),
-    /// Words that the answer's limit cut off.
+    /// Words the answer's limit cut off.
     CutOff(&'static str),
     /// Calls: the tool and the arguments.
     Calls(&'static [(&'static str, &'static str)]),

@@ -221,7 +221,7 @@ fn no_spelling_leads_out() {
         ".aws/config",
         ".gnupg/config",
         ".claude/config",
-        // Characters that a screen doesn't show, and those that a shell would expand.
+        // Characters a screen doesn't show, and those a shell would expand.
         ".g\u{200c}it/config",
         "a\u{202e}b",
         "line\nend",

@@ -141,7 +141,7 @@ fn a_yes_is_void_once_anything_it_may_run_has_changed() {
             "{command}: {why}"
         );
     }
-    // Files that a command doesn't load may change, and so may the folder of long outputs.
+    // Files a command doesn't load may change, and so may the folder of long outputs.
     let (fetch, run) = (scene.find("curl https://example.org"), scene.find("sh x.sh"));
     scene.write("scratch/own/outputs/0001-bash.txt", "long");
     assert!(scene.hold(&run).is_ok());

@@ -470,7 +470,7 @@ fn entries_without_ids_are_the_same_at_each_look() {
     assert!(first == entries_as("text/xml", feed.as_bytes()) && first.len() == 2, "{first:?}");
 }
 
-/// Pieces of feeds that the property test combines and breaks.
+/// Pieces of feeds the property test combines and breaks.
 const PIECES: &[&str] = &[
     "<?xml version=\"1.0\" encoding=\"windows-1251\"?>",
     "<rss version=\"2.0\"><channel>",

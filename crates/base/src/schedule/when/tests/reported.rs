@@ -1,4 +1,4 @@
-//! Times that people reported as misread, each with the correct reading. A new report is one line.
+//! Times people reported as misread, each with the correct reading. A new report is one line.
 
 use super::*;
 

@@ -95,7 +95,7 @@ fn a_voice_file_stays_as_long_as_its_message_and_some_days_longer() {
     let old = place.file("voice/7-1.ogg", 10, 8);
     place.file("voice/7-2.ogg", 10, 6);
     assert_eq!(place.chores(), [Chore::Remove(old.clone())]);
-    // A message older than the file may be the one that the file belongs to.
+    // A message older than the file may be the one the file belongs to.
     let id = place.store.say(ChatRef::telegram(7), "a voice message", now() - TimeDelta::days(8)).unwrap();
     assert_eq!(place.chores(), []);
     // A later message that names the file.

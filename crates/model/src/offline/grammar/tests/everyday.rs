@@ -1,9 +1,9 @@
 //! Everyday sentences as people type them, with their fates: the reading, a question back ("near …"), a missing detail ("asks …"), or
-//! kept for a model. No sentence may be read as something that it doesn't say.
+//! kept for a model. No sentence may be read as something it doesn't say.
 
 use super::*;
 
-/// The reading of a message, or the question that it leads to.
+/// The reading of a message, or the question it leads to.
 fn fate(text: &str) -> String {
     match parse(text, saturday()) {
         ParsedMessage::Commands(commands) => commands.iter().map(command_form).collect::<Vec<_>>().join(" + "),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::*;
 
-/// A sentence with every time or rule that it can mean; `ask` if a question is right too.
+/// A sentence with every time or rule it can mean; `ask` if a question is right too.
 #[derive(Deserialize)]
 struct Paraphrase {
     now: String,

@@ -25,7 +25,7 @@ fn heard(talk: &mut ServerTalk, lines: &str) -> String {
     "nothing".to_owned()
 }
 
-/// A new report is one line: its name, the lines that the server sends while we wait for its tools, and their reading.
+/// A new report is one line: its name, the lines the server sends while we wait for its tools, and their reading.
 #[test]
 fn an_answer_is_known_among_all_that_a_server_sends() {
     let tools = r#"{"tools":[]}"#;

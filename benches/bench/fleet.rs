@@ -1,5 +1,5 @@
 //! Measures many assistants: messages a second from stored to answered, by workers with 1, 2 and 4 slots and the fallback grammar. The
-//! yardstick starts the same wakes one after the other, without a list and a sandbox. Also measures the list itself as it grows.
+//! yardstick starts the same wakes one after the other, without a list and without a box. Also measures the list itself as it grows.
 
 use std::{
     fs,
@@ -63,7 +63,7 @@ fn growth() -> Vec<Row> {
             let at = now + TimeDelta::milliseconds(n);
             took.push(milliseconds(timed(|| {
                 let claim = registry.claim("w", at, at + TimeDelta::seconds(60)).unwrap().unwrap();
-                // Due again at once, so that one in a hundred always is.
+                // Due again at once, so one in a hundred always is.
                 registry.give_back("w", &claim, &TurnEnd { due_at: at, trouble: None }, at).unwrap();
             })));
         }

@@ -40,7 +40,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Runs both in turns; each returns its own time. The order changes every round, so that neither always profits from the caches of
+    /// Runs both in turns; each returns its own time. The order changes every round, so neither always profits from the caches of
     /// the other.
     pub(crate) fn by_turns(
         rounds: usize,

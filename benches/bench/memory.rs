@@ -36,7 +36,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
 }
 
 struct World {
-    // Declared before the server, so that it is dropped before it.
+    // Declared before the server, so it is dropped before it.
     env: TestEnv,
     claude: FakeClaude,
     _telegram: FakeTelegram,
@@ -55,7 +55,7 @@ impl World {
         }
         env.git(&["add", "-A"]);
         env.git(&["commit", "-q", "-m", "What was remembered so far"]);
-        // The fallback grammar's wake notices the commit, so that the measured wakes only handle their message.
+        // The fallback grammar's wake notices the commit, so the measured wakes only handle their message.
         env.wake(&["--once", "--say", "help"]).ok();
         env.think_with(&claude);
         Self { env, claude, _telegram: telegram }

@@ -1,7 +1,7 @@
 //! The fault campaign. Real programs are killed, starved of resources, cut off and robbed of their last writes; the next run recovers,
 //! and the result is checked. `scripts/campaign` runs it; docs/RELIABILITY.md reports the results.
 //!
-//! A layer (see [`layer`]) is one kind of harm. Each trial of a layer is one number, so that a failure can be replayed. Broken variants
+//! A layer (see [`layer`]) is one kind of harm. Each trial of a layer is one number, so a failure can be replayed. Broken variants
 //! (see [`variants`]) show that the campaign detects mistakes: in a product with one line changed, some trial of the layer has to fail.
 
 // All of this is test code; the explicit `cfg(test)` tells clippy so.

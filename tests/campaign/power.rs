@@ -137,7 +137,7 @@ impl Recording {
         ))
     }
 
-    /// Repeats the recorded requests to the world's own Telegram and model, so that both know them.
+    /// Repeats the recorded requests to the world's own Telegram and model, so both know them.
     fn tell_again(&self, until: usize, world: &World) -> Result<(), String> {
         let sent = self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send);
         for request in requests(sent) {

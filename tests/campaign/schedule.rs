@@ -57,7 +57,7 @@ struct Life {
 impl Life {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
-        // Neighbouring seeds go through the zones in order, first for one decade and then for the other, so that twelve hundred seeds
+        // Neighbouring seeds go through the zones in order, first for one decade and then for the other, so twelve hundred seeds
         // cover all.
         let all: Vec<Tz> = Tz::all().collect();
         let zones = all.len() as u64;

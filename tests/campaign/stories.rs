@@ -33,7 +33,7 @@ pub(crate) fn trial(id: u64) -> Result<(), String> {
 /// programs). Fails if the test can't be run.
 pub(crate) fn run(test: &str, sources: &Path, target: &Path) -> Result<Ran, String> {
     let (place, name) = test.split_once("::").ok_or("a test is named by its path")?;
-    // The application is built too, so that the libraries have its features.
+    // The application is built too, so the libraries have its features.
     let package = place.replace('_', "-");
     let place = match place.starts_with(env!("CARGO_PKG_NAME")) {
         true => vec!["--lib", "--package", env!("CARGO_PKG_NAME"), "--package", &package],

@@ -162,7 +162,7 @@ const DAYS: u64 = 28;
 pub(crate) enum Choice {
     /// None.
     None,
-    /// One variant each day, of another layer every day, so that the suite's share stays within four minutes. A layer that is run alone
+    /// One variant each day, of another layer every day, so the suite's share stays within four minutes. A layer that is run alone
     /// gets another one every day.
     OneEach,
     /// All.
@@ -329,7 +329,7 @@ const PARTS: &[&str] = &[
 ];
 
 impl Workshop {
-    /// Copies the sources, and takes over the built dependencies, so that a variant only builds the project.
+    /// Copies the sources, and takes over the built dependencies, so a variant only builds the project.
     fn open() -> io::Result<Self> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         // `<target>/<profile>/deps/campaign-…`

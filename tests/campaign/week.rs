@@ -45,7 +45,7 @@ impl Layer for Week {
     }
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
-        // Declared first, so that the mount is dropped after everything in it.
+        // Declared first, so the mount is dropped after everything in it.
         let outer = TestEnv::new();
         let life = &mut Life::begin(&outer, Rng::with_seed(id), if id < LONG { 240 } else { 20 });
         for (number, day) in DAYS.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The commands of a history. Each carries its own seed for further draws, so that leaving one out doesn't change the others.
+//! The commands of a history. Each carries its own seed for further draws, so leaving one out doesn't change the others.
 
 use fastrand::Rng;
 

@@ -31,7 +31,7 @@ const BOT_ID: i64 = 99;
 const MINDS: [&str; 2] = ["one mind", "another mind"];
 /// Messages between the beginnings of two albums.
 const ALBUM_EVERY: i64 = 12;
-/// Seconds from which a pause counts as sleep, so that connections to a shared database are lost.
+/// Seconds from which a pause counts as sleep, so connections to a shared database are lost.
 const ASLEEP_S: u32 = 3_600;
 /// Steps after which an undisturbed wake should long have ended.
 const MAX_STEPS: u32 = 3_000;
@@ -48,7 +48,7 @@ pub(super) struct Scene {
     /// Whether the wake's connection still holds its turn among the machines that share the database.
     has_turn: bool,
     pub(super) look: Look,
-    /// Declared after its open connections, so that it is dropped after them.
+    /// Declared after its open connections, so it is dropped after them.
     pub(super) home: Home,
     pub(super) now: DateTime<Utc>,
     latest: DateTime<Utc>,

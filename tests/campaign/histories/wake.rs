@@ -1,4 +1,4 @@
-//! A wake, step by step, as `cycle` uses the store. Each step is one transaction or one outside act, so that a history can crash
+//! A wake, step by step, as `cycle` uses the store. Each step is one transaction or one outside act, so a history can crash
 //! between any two. The product chooses the next step: `orient`, `machine`, `uptake`.
 
 use chrono::TimeDelta;
@@ -27,7 +27,7 @@ use super::{
     turns::{self, Answer},
 };
 
-/// Few turns, so that a cycle meets the limit, and so few tokens that every conversation is folded.
+/// Few turns, so a cycle meets the limit, and so few tokens that every conversation is folded.
 const LIMITS: Limits = Limits { window: Some(Window::of(10)), ..Limits::alike(Stretch::of(5, None), 3) };
 
 /// A wake with the lease.

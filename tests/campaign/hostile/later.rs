@@ -25,7 +25,7 @@ pub(super) fn check(scene: &mut Scene, answer: Answer) -> Result<(), String> {
     if !scene.is_tainted() {
         return Ok(());
     }
-    // At the level that asks least, so that only the taint matters.
+    // At the level that asks least, so only the taint matters.
     scene.env.set("AUTONOMY", FULL);
     let mut found = opening(scene, answer)?;
     found.extend(quotation(scene)?);

@@ -40,7 +40,7 @@ const SHOWN: &str = r"<messages>\n<message id";
 
 /// A story's world with every server behind a proxy.
 pub(super) struct Scene {
-    // Declared before the world, so that the servers behind the proxies are dropped last.
+    // Declared before the world, so the servers behind the proxies are dropped last.
     pub(super) telegram: Proxy,
     pub(super) claude: Proxy,
     git: Proxy,

@@ -1,6 +1,6 @@
 use super::{super::maintain::MAX_LOOSE, *};
 
-/// Commits files of the person's, so that more objects are loose than housekeeping leaves.
+/// Commits files of the person's, so more objects are loose than housekeeping leaves.
 fn littered(world: &World, count: usize) {
     for n in 0..count {
         world.write(&format!("notes/{n}.txt"), &format!("note {n}\n"));

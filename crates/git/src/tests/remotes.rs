@@ -84,7 +84,7 @@ fn a_lock_whose_holder_is_alive_in_a_remote_that_is_a_path_is_waited_for() {
     });
 }
 
-/// A push that exceeds its time while the remote's branch is locked is first asked to end, so that it removes its lock.
+/// A push that exceeds its time while the remote's branch is locked is first asked to end, so it removes its lock.
 #[test]
 fn a_push_that_is_ended_in_the_middle_leaves_no_lock_in_the_remote() {
     let world = World::new();

@@ -115,7 +115,7 @@ fn word_source() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 1..4).prop_map(|pieces| pieces.concat())
 }
 
-/// A text whose commands are all `p`, or `f` before `||`, so that a shell runs each of them.
+/// A text whose commands are all `p`, or `f` before `||`, so a shell runs each of them.
 fn text_source() -> impl Strategy<Value = String> {
     let command = prop::collection::vec(word_source(), 0..5);
     let tail = prop_oneof![4 => Just(""), 1 => Just(" 2>/dev/null"), 1 => Just(" 2>&1")];

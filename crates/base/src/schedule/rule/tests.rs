@@ -169,7 +169,7 @@ fn an_interval_counts_elapsed_time_through_both_changes() {
     }
 }
 
-/// Nuuk jumps from 23:00 to midnight, so that Saturday's 23:45 comes at 00:45 on Sunday.
+/// Nuuk jumps from 23:00 to midnight, so Saturday's 23:45 comes at 00:45 on Sunday.
 #[test]
 fn a_slot_that_is_moved_over_midnight_is_still_ahead_after_it() {
     let rule = Rule::Daily { at: at(23, 45) };

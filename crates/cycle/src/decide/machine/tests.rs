@@ -629,7 +629,7 @@ const FOLDING: Limits = Limits { window: Some(Window::of(10)), ..LIMITS };
 
 /// Plays a whole cycle against a model that takes these turns, and returns its journal.
 ///
-/// Two limits are extended, so that an endless model meets all of them.
+/// Two limits are extended, so an endless model meets all of them.
 fn play(turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
     play_within(&LIMITS, turns, joins)
 }

@@ -139,7 +139,7 @@ fn hostile_pages_end_soon_and_say_that_they_were_cut() {
         ("entities", long("&amp"), false),
         ("one word", long("x"), false),
     ] {
-        // The time limit is generous, so that the machine's speed doesn't matter.
+        // The time limit is generous, so the machine's speed doesn't matter.
         let document = PageTree::parse_for(Duration::from_secs(3_600), &html);
         let read = readable(&document, &Url::parse("https://example.org/").unwrap());
         assert_eq!(!read.is_all, is_cut, "{name}");

@@ -36,7 +36,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
 }
 
 struct World {
-    // Declared before the server, so it is dropped before it.
+    // Declared before the servers it talks to, which are dropped later.
     env: TestEnv,
     claude: FakeClaude,
     _telegram: FakeTelegram,

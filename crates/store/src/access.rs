@@ -1,13 +1,12 @@
-//! Who may speak, and who is spoken to unasked: the settings, joined with the people who paired. Here alone the two meet; the
-//! rest of the program is handed settings that hold both.
+//! Access: the settings joined with the people who paired. The rest of the program gets settings that already hold both.
 
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
 
 use crate::{Store, StoreError};
 
-/// The settings with everybody who paired by now among [`Config::allowed_chats`]. Where the settings name no owner, the first
-/// who paired is it.
+/// The settings with everyone who has paired added to [`Config::allowed_chats`]. If the settings name no owner, the first person who
+/// paired is the owner.
 ///
 /// # Errors
 /// The store's.
@@ -16,7 +15,7 @@ pub fn admitted(config: &Config, store: &Store) -> Result<Config, StoreError> {
     Ok(joined(config.clone(), &paired))
 }
 
-/// Whether anybody may speak. Groups don't count: in one, who speaks must be listed, too.
+/// Whether anyone may speak. Groups don't count: the speaker in a group must be listed, too.
 pub fn is_anybody_admitted(config: &Config) -> bool {
     config.allowed_chats.iter().any(|chat| !chat.is_group())
 }

@@ -1,8 +1,8 @@
-//! What the database has waiting, after the clock was set back: a machine that was hours ahead until it found a network would sit all
-//! of that out, its own back-offs of an hour at most among it.
+//! Brings waits forward after the clock was set back. A machine whose clock ran hours ahead until it found a network would otherwise sit
+//! out all of that time, even for its own back-offs of at most an hour.
 //!
-//! How far it went back is what the lease and the waits themselves were last written at, less the time now. Each wait moves by that, so
-//! that what the other side asked for is kept, and is counted from when it was asked for.
+//! The rollback is the last written time of the lease and the waits, less the time now. Each wait moves by that amount, so a delay the
+//! other side asked for still counts from the moment it was asked for.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -14,15 +14,15 @@ use reveille_base::{
 use super::{Result, Store};
 use crate::sql::{SqlConnection, Transaction};
 
-/// The last time at which the lease, or something that waits, was written.
+/// The last time at which the lease or a waiting row was written.
 const LAST_SEEN: &str = "SELECT max(at) FROM (
     SELECT seen_at AS at FROM processing_lock WHERE id = 1
     UNION ALL SELECT changed_at FROM outgoing_parts
               WHERE state IN ('planned', 'attempting', 'unknown') AND not_before IS NOT NULL
     UNION ALL SELECT changed_at FROM attachments WHERE state IN ('wanted', 'kept') AND not_before IS NOT NULL) AS seen";
 
-/// What waits: the table, what else is set, which rows. To some of them a bot writes at any time: what it wrote since the clock was set
-/// back stays as it is.
+/// The waiting rows: table, further assignments, condition. A bot may write some of them at any time; rows written since the rollback
+/// stay unchanged.
 const WAITING: [(&str, &str, &str); 6] = [
     (
         "outgoing_parts",
@@ -37,19 +37,19 @@ const WAITING: [(&str, &str, &str); 6] = [
 ];
 
 impl Store {
-    /// Whether the clock was set back since it was last seen: the next lease brings forward what waits.
+    /// Whether the clock was set back since the last write: the next lease brings the waits forward.
     pub fn is_set_back(&self, now: DateTime<Utc>) -> Result<bool> {
         Ok(set_back_by(&self.conn, now)?.is_some())
     }
 }
 
-/// Brings forward what waits by as much as the clock was set back, if it was.
+/// Brings all waits forward by as much as the clock was set back.
 pub(super) fn follow(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     let Some(back) = set_back_by(tx, now)? else { return Ok(()) };
     tracing::warn!(back_s = back.num_seconds(), "the clock was set back; what waits is brought forward by that");
     let earlier = format!("-{} seconds", back.num_seconds());
     for (table, also, is_waiting) in WAITING {
-        // What lies further ahead than any wait is over as it is.
+        // A wait beyond the longest possible one counts as over anyway, so it stays.
         let sql = format!(
             "UPDATE {table} SET not_before = CASE WHEN not_before > ?1 AND not_before <= ?3
                  THEN strftime('%Y-%m-%dT%H:%M:%fZ', not_before, ?2) ELSE not_before END{also}

@@ -1,13 +1,13 @@
-//! Which store the settings name: the workspace's own file, or a database that several machines share.
+//! Opens the store that the settings name: the workspace's own file, or a database that several machines share.
 
 use reveille_config::Config;
 
 use crate::{Store, StoreError, StorePlace};
 
-/// Where the store is.
+/// The location of the store.
 ///
 /// # Errors
-/// [`StoreError::Server`] where `DATABASE_URL` can't be used.
+/// [`StoreError::Server`] if `DATABASE_URL` is unusable.
 pub fn place(config: &Config) -> Result<StorePlace, StoreError> {
     let Some(url) = &config.database_url else { return Ok(StorePlace::File(config.db_path())) };
     shared(config, url)
@@ -29,12 +29,12 @@ fn shared(_: &Config, _: &str) -> Result<StorePlace, StoreError> {
     ))
 }
 
-/// What people call the store by; nothing secret.
+/// The store's name for people; it contains no secret.
 pub fn name(config: &Config) -> String {
     place(config).map_or_else(|_| "DATABASE_URL".to_owned(), |place| place.name())
 }
 
-/// Opens the store, making it if need be.
+/// Opens the store; creates it if necessary.
 ///
 /// # Errors
 /// The store's.
@@ -42,7 +42,7 @@ pub fn open(config: &Config) -> Result<Store, StoreError> {
     place(config)?.open()
 }
 
-/// Opens the store for looking only; none where there is none.
+/// Opens the store read-only; `None` if it doesn't exist.
 ///
 /// # Errors
 /// The store's.
@@ -50,7 +50,7 @@ pub fn look(config: &Config) -> Result<Option<Store>, StoreError> {
     place(config)?.look()
 }
 
-/// Opens the store where there is one; none is made.
+/// Opens the store if it exists; never creates one.
 ///
 /// # Errors
 /// The store's.

@@ -1,4 +1,4 @@
-//! The number that each write of a wake carries: a later one in force refuses it.
+//! The number on each write of a wake; the store refuses the write if a later number is in force.
 
 use std::ops::{Deref, DerefMut};
 
@@ -13,7 +13,7 @@ use crate::sql::Transaction;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fence(pub i64);
 
-/// The store in the hands of the wake that holds the lease: what only a wake may write. It reads like any other [`Store`].
+/// The store of the wake that holds the lease, with the writes only a wake may do. Reads work as on any [`Store`].
 pub struct FencedStore<'a> {
     store: &'a mut Store,
     fence: Fence,
@@ -21,22 +21,22 @@ pub struct FencedStore<'a> {
 }
 
 impl<'a> FencedStore<'a> {
-    /// For the holder of this fence; see [`Store::take_lease`].
+    /// Wraps the store for the holder of this fence; see [`Store::take_lease`].
     pub fn new(store: &'a mut Store, fence: Fence, clock: &'a dyn Clock) -> Self {
         Self { store, fence, clock }
     }
 
-    /// The number that its writes carry.
+    /// The fence of its writes.
     pub fn fence(&self) -> Fence {
         self.fence
     }
 
-    /// Now, by the wake's clock: the time that its writes note.
+    /// The time by the wake's clock, noted by its writes.
     pub(super) fn now(&self) -> DateTime<Utc> {
         self.clock.now()
     }
 
-    /// One immediate transaction; refused when another wake has taken over.
+    /// Runs one immediate transaction; refused if another wake has taken over.
     pub(super) fn fenced<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let fence = self.fence;
         self.store.write(|tx| {
@@ -45,7 +45,7 @@ impl<'a> FencedStore<'a> {
         })
     }
 
-    /// The same by [`Store::write_relaxed`].
+    /// As [`FencedStore::fenced`], by [`Store::write_relaxed`].
     pub(super) fn fenced_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let fence = self.fence;
         self.store.write_relaxed(|tx| {
@@ -69,7 +69,7 @@ impl DerefMut for FencedStore<'_> {
     }
 }
 
-/// Refuses when a later fence than ours is in force.
+/// Refuses unless this fence is in force.
 fn check(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
     let now: i64 = tx.query_row("SELECT fence FROM processing_lock WHERE id = 1", [], |row| row.get(0))?;
     // fault: wake-lost-lease-write

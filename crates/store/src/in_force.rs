@@ -1,11 +1,11 @@
-//! The settings that are in force: what was configured, joined with the people who paired ([`crate::access`]) and with what the owner
-//! has chosen in a chat.
+//! The settings in force: the configuration, joined with the people who paired ([`crate::access`]) and with the owner's choices in a
+//! chat.
 
 use reveille_config::Config;
 
 use crate::{Store, StoreError, access};
 
-/// The settings in force now. What an owner chose holds until the settings say something else than they did then.
+/// The settings in force now. An owner's choice holds until the configured value changes.
 ///
 /// # Errors
 /// The store's.

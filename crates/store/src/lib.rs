@@ -1,8 +1,8 @@
-//! The SQLite store: inbox, outbox, journal, lease, reminders, ledger. No SQL stands outside this module.
+//! The SQLite store: inbox, outbox, journal, lease, reminders, ledger. This module holds all of the program's SQL.
 //!
-//! The bot writes the inbox; what a wake writes under its lock carries its [`Fence`], so that a holder that was replaced while
-//! it slept can't write any more (but how a sending of its own ended: [`Store::settle_part`]). No transaction stays open across
-//! a network call.
+//! The bot writes the inbox. A wake writes under its lock, and each such write carries the wake's [`Fence`]: a holder that was replaced
+//! while it slept can't write any more (except to record how its own sending ended: [`Store::settle_part`]). No transaction stays open
+//! across a network call.
 
 pub mod access;
 mod chats;
@@ -124,66 +124,65 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
 /// The write-ahead log is cut back to this many bytes after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 
-/// Pages of the database that one connection keeps in memory, in KiB: the bot has several that stay open, and what is looked at
-/// often is little.
+/// Memory for cached database pages per connection, in KiB. The bot keeps several connections open and reads little.
 const CACHE_KIB: i64 = 128;
-/// Statements that one connection keeps made: a wake with a message runs some 125 different ones, and making them anew each time is a
+/// Prepared statements kept per connection. A wake with a message runs about 125 different ones; preparing them each time would be a
 /// tenth of its own work.
 const KEPT_STATEMENTS: usize = 192;
 
-/// The longest that the write-ahead log may get, in bytes. SQLite begins it anew when a write finds everything copied and
-/// nobody reading; readers that come and go without a gap would keep it from that for ever.
+/// The maximum length of the write-ahead log, in bytes. SQLite restarts the log when a write finds everything copied and no reader
+/// active; a steady stream of readers would prevent the restart for ever.
 pub const WAL_BOUND_BYTES: u64 = 16 * 1024 * 1024;
-/// From here on a write waits for a gap among the readers, in bytes: more than SQLite lets it get when nobody reads, and with
-/// room for some tries below the bound.
+/// The log length in bytes from which a write waits for a gap among the readers. It is more than SQLite allows without readers, and
+/// leaves room for several attempts below the bound.
 const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
-/// How long it waits. Readers of ours take milliseconds; nobody can write meanwhile.
+/// How long such a write waits. Our own readers take milliseconds; other writers are blocked meanwhile.
 const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The database, opened for one process.
 pub struct Store {
     conn: SqlConnection,
     path: PathBuf,
-    /// How long the log may get before a restart of it is tried, in bytes: raised by each try that somebody's reading foiled.
+    /// The log length in bytes from which the next restart is tried; each attempt that a reader foils raises this value.
     restart_at_bytes: u64,
     opened: in_place::Opened,
 }
 
-/// Why the store didn't do what it was asked.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process has been writing for longer than we wait: try again.
     #[error("the database is busy: another process has been writing to it for over {} s", BUSY_TIMEOUT.as_secs())]
     Busy,
-    /// The wake lock was taken over: stop at once, write nothing more.
+    /// Another wake took over the lock: stop at once and write nothing more.
     #[error("the lease was lost: another wake holds fence {now}, this one had {held}")]
     LeaseLost {
-        /// The fence this process was given.
+        /// The fence of this process.
         held: i64,
         /// The fence in force.
         now: i64,
     },
-    /// A newer program wrote this database: upgrade this one.
+    /// A newer program wrote this database: upgrade this program.
     #[error("{} has schema version {found}, this program knows {known}: a newer reveille has used it", path.display())]
     Newer {
         /// The database file.
         path: PathBuf,
-        /// Its version.
+        /// The schema version of the file.
         found: i64,
-        /// The latest version known here.
+        /// The latest version this program knows.
         known: i64,
     },
-    /// An older program wrote this database, and it is only looked at: a wake or the bot brings it up to date.
+    /// An older program wrote this database, and it is open read-only: a wake or the bot upgrades it.
     #[error("{} has schema version {found}, this program wants {known}: the next wake brings it up to date", path.display())]
     Older {
         /// The database file.
         path: PathBuf,
-        /// Its version.
+        /// The schema version of the file.
         found: i64,
-        /// The latest version known here.
+        /// The latest version this program knows.
         known: i64,
     },
-    /// The database has vanished where wakes have worked: a person puts it back, or begins a new one.
+    /// The database has vanished from a workspace that wakes have used: a person restores it or starts a new one.
     #[error("{} is {}, though I have worked here before. Nothing was changed: put the file back{}; or start without what was queued \
              and set in it: health check --new-database", path.display(), if *is_empty { "empty" } else { "gone" }, saved_copy(path, saved.as_deref()))]
     Gone {
@@ -191,19 +190,19 @@ pub enum StoreError {
         path: PathBuf,
         /// Whether an empty file is there.
         is_empty: bool,
-        /// The newest copy that the bot has saved.
+        /// The newest copy saved by the bot.
         saved: Option<PathBuf>,
     },
-    /// No room left: free some; nothing was changed.
+    /// The disk is full; nothing was changed.
     #[error("the disk is full: nothing was changed in the database")]
     Full,
-    /// The file isn't a sound database: see `health check`.
+    /// The file is damaged: see `health check`.
     #[error("the database is damaged: {0}")]
     Damaged(String),
-    /// What the server of a shared database says, or the connection to it.
+    /// An error of a shared database's server, or of the connection to it.
     #[error("database: {0}")]
     Server(String),
-    /// Anything else that SQLite or the file system says.
+    /// Any other error of SQLite or the file system.
     #[error("database: {0}")]
     Sqlite(rusqlite::Error),
 }
@@ -241,11 +240,11 @@ fn saved_copy(path: &Path, saved: Option<&Path>) -> String {
         .map_or_else(String::new, |saved| format!(" (the bot has saved it: mv {} {})", saved.display(), path.display()))
 }
 
-/// What store calls return.
+/// The result of a store call.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl Store {
-    /// Opens the database, making it (readable by its owner alone) and bringing its schema up to date if need be.
+    /// Opens the database. Creates the file (readable by its owner alone) and upgrades its schema if necessary.
     pub fn open(path: &Path) -> Result<Self> {
         if !path.exists() {
             create_private(path);
@@ -256,7 +255,7 @@ impl Store {
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
         conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
         conn.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
-        // Else some statements are made anew for each value that is bound.
+        // Without QPSG, SQLite prepares some statements again for each bound value.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let opened = in_place::Opened::default();
         let mut store = Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
@@ -265,7 +264,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens an existing database for looking only, or says `None` when there is none.
+    /// Opens an existing database read-only; `None` if the file is missing.
     pub fn open_read_only(path: &Path) -> Result<Option<Self>> {
         if !path.exists() {
             return Ok(None);
@@ -279,39 +278,40 @@ impl Store {
         Ok(Some(Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
     }
 
-    /// Whether it is a database that several machines share.
+    /// Whether several machines share this database.
     pub fn is_shared(&self) -> bool {
         self.conn.sqlite().is_none()
     }
 
-    /// From now on a shared database's server that goes away, such as for a restart, is waited for so long.
+    /// Sets how long to wait for a shared database's server that has gone away, for example to restart.
     pub fn wait_for_server(&self, patience: Duration) {
         self.conn.wait_for_server(patience);
     }
 
-    /// Whether a process may still be alive: of one on another machine, or before a restart of this one, a shared database can't tell.
+    /// Whether a process may still be alive. A shared database can't tell for a process on another machine, or one before this machine's
+    /// restart.
     fn may_live(&self, who: &Identity) -> bool {
         who.is_alive() || self.is_shared() && who.boot_id != Identity::current().boot_id
     }
 
-    /// The file this store lives in; of a shared one its address, for people.
+    /// The path of the database file; for a shared database its address, for people.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads what belongs together: all of it as it was at one moment, and the file locked once in place of once a statement.
+    /// Runs several reads on one snapshot: consistent, and the file is locked once instead of once per statement.
     pub fn reading<T, E: From<StoreError>>(
         &self,
         work: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
         let moment = self.conn.begin_read().map_err(StoreError::from)?;
         let read = work();
-        // Nothing was written that could be lost with it.
+        // The snapshot holds no writes, so dropping it loses nothing.
         drop(moment);
         read
     }
 
-    /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
+    /// Runs SQLite's own check of the whole file: `Ok` if sound, else the problems, a line each.
     pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
         // A server looks after its own files.
         let Some(conn) = self.conn.sqlite() else { return Ok(Ok(())) };
@@ -320,7 +320,7 @@ impl Store {
         Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
     }
 
-    /// What a counter stands at. Counters are of what nobody's words are kept of, such as messages from strangers.
+    /// The value of a counter. Counters cover events whose text is not stored, such as messages from strangers.
     pub fn count(&self, name: &str) -> Result<i64> {
         let n = self.conn.query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()?;
         Ok(n.unwrap_or(0))
@@ -332,7 +332,7 @@ impl Store {
         if schema.is_too_new() {
             return Err(StoreError::Newer { path: self.path.clone(), found, known });
         }
-        // What a newer program has added isn't in this one's way: an upgrade can be taken back.
+        // A newer program's additions don't disturb this one, so an upgrade can be undone.
         if found >= known {
             return Ok(());
         }
@@ -342,7 +342,7 @@ impl Store {
         Ok(())
     }
 
-    /// One immediate transaction; dropped without effect when `work` fails.
+    /// Runs one immediate transaction, rolled back if `work` fails.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let tx = self.conn.begin_write()?;
         let value = work(&tx)?;
@@ -351,16 +351,16 @@ impl Store {
         Ok(value)
     }
 
-    /// Begins the log anew once it is long: copies it whole into the database, then waits for the readers that still need it.
-    /// Those that come meanwhile read the database itself. What was committed is safe either way, so trouble is only logged.
+    /// Restarts the log once it is long: copies all of it into the database, then waits for the readers that still need the log. Readers
+    /// that come meanwhile read the database itself. Committed data is safe either way, so failures are only logged.
     fn bound_log(&mut self) {
         let bytes = self.log_bytes();
         // fault: long-log-left-grow
         if bytes < self.restart_at_bytes {
             return;
         }
-        // Another process that just copies foils it, and so does a reader that stays. Then it isn't tried with each write,
-        // which would hold up every other one, but each time the log has grown by an eighth.
+        // Another process's checkpoint foils the restart, and so does a reader that stays. Retrying at each write would delay every
+        // second one, so the next attempt waits until the log has grown by an eighth.
         self.restart_at_bytes = match self.restart_log() {
             Ok(true) => WAL_RESTART_BYTES,
             Ok(false) | Err(_) => bytes.saturating_add(bytes / 8),
@@ -368,7 +368,7 @@ impl Store {
         tracing::debug!(bytes, next_at = self.restart_at_bytes, "the write-ahead log was long");
     }
 
-    /// Says whether the log is begun anew.
+    /// Tries to restart the log; `false` if readers kept it busy.
     fn restart_log(&self) -> Result<bool> {
         let Some(conn) = self.conn.sqlite() else { return Ok(true) };
         conn.busy_timeout(RESTART_TIMEOUT)?;
@@ -377,15 +377,15 @@ impl Store {
         Ok(!is_busy?)
     }
 
-    /// How long the write-ahead log is, in bytes.
+    /// The length of the write-ahead log, in bytes.
     pub fn log_bytes(&self) -> u64 {
         let [_, log, _] = self.files();
         std::fs::metadata(log).map_or(0, |found| found.len())
     }
 
-    /// As [`Store::write`], without waiting for the disk: for what may be lost in a power cut, when it is looked at anew or a
-    /// synced write follows before anything leaves this machine. A killed process loses nothing of it, and the next synced
-    /// write makes it durable too.
+    /// As [`Store::write`], without waiting for the disk. Use it for data that may be lost in a power cut: because it is read afresh
+    /// anyway, or because a synced write follows before anything leaves this machine. A killed process loses nothing, and the next synced
+    /// write makes this data durable too.
     fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         const NORMAL: i64 = 1;
         let Some(conn) = self.conn.sqlite() else {
@@ -404,7 +404,7 @@ impl Store {
     }
 }
 
-/// What is committed is on the disk, and writers wait for each other.
+/// Makes commits reach the disk, and writers wait for each other.
 fn write_durably(conn: &rusqlite::Connection) -> Result<()> {
     conn.busy_timeout(BUSY_TIMEOUT)?;
     use_log(conn)?;
@@ -414,8 +414,8 @@ fn write_durably(conn: &rusqlite::Connection) -> Result<()> {
     Ok(())
 }
 
-/// Makes the database write ahead to a log. Switching a new one over takes the whole file for an instant, and SQLite
-/// doesn't wait by itself for others who are just doing the same.
+/// Switches the database to a write-ahead log. The switch locks the whole file for an instant, and SQLite itself doesn't wait for other
+/// processes that are switching too.
 fn use_log(conn: &rusqlite::Connection) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(20);
     let begun = std::time::Instant::now();
@@ -427,14 +427,14 @@ fn use_log(conn: &rusqlite::Connection) -> Result<()> {
     }
 }
 
-/// The database holds conversations: nobody else on the machine may read it. Best effort, `open` reports real trouble.
+/// Creates the file readable by its owner alone, since it holds conversations. Best effort: `open` reports real trouble.
 fn create_private(path: &Path) {
     if let Err(error) = file::create_private(path) {
         tracing::debug!(%error, "database file not made ahead");
     }
 }
 
-/// A JSON column's text; a value that can't be written as JSON is a bug of ours and becomes `null`.
+/// The text of a JSON column. A value that fails to serialize is a bug of ours and becomes `null`.
 fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }

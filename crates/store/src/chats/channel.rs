@@ -1,8 +1,8 @@
-//! The channels that messages come by and go out by, as rows name them.
+//! The channel names that rows use.
 
 use reveille_base::types::ChannelKind;
 
-/// What `channel` says of a terminal.
+/// The terminal's name in a `channel` column.
 pub(crate) const TERMINAL: &str = ChannelKind::Terminal.name();
-/// What `channel` says of Telegram.
+/// Telegram's name in a `channel` column.
 pub(crate) const TELEGRAM: &str = ChannelKind::Telegram.name();

@@ -1,5 +1,4 @@
-//! Settings that the owner has chosen in a chat. One holds for as long as the settings say what they said then: whoever changes them
-//! afterwards has the last word.
+//! Settings that the owner has chosen in a chat. A choice holds until the configured value changes: a later change of the settings wins.
 
 use chrono::{DateTime, Utc};
 
@@ -10,33 +9,33 @@ use crate::{
     sql::{OptionalExtension as _, Transaction},
 };
 
-/// A setting as it was chosen.
+/// A setting chosen in a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenSetting {
-    /// Its name.
+    /// The setting's name.
     pub name: &'static str,
-    /// Its value.
+    /// The chosen value.
     pub value: String,
-    /// What the settings said then.
+    /// The configured value at that time.
     pub instead_of: String,
 }
 
 impl Store {
-    /// What was chosen for a setting that says this now.
+    /// The choice in force for a setting whose configured value is now `said`.
     pub fn chosen(&self, name: &str, said: &str) -> Result<Option<String>> {
         let sql = "SELECT value FROM chosen_settings WHERE name = ?1 AND instead_of = ?2";
         Ok(self.conn.prepare(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
     }
 }
 
-/// Keeps what was chosen. What the settings say anyway is no choice.
+/// Stores a choice; deletes the row if the choice equals the configured value.
 pub(crate) fn choose(tx: &Transaction<'_>, setting: &ChosenSetting, now: DateTime<Utc>) -> Result<()> {
     let ChosenSetting { name, value, instead_of } = setting;
     let chosen = (value.clone(), instead_of.clone());
     put_back(tx, name, Some(&chosen).filter(|_| value != instead_of), now)
 }
 
-/// Puts back what was chosen before, with what the settings said then; none: nothing was.
+/// Restores an earlier choice, as (value, configured value at that time); `None` deletes the row.
 pub(crate) fn put_back(
     tx: &Transaction<'_>,
     name: &str,

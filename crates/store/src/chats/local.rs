@@ -1,4 +1,4 @@
-//! `/local`: a row that outlives restarts. While it stands no model and no embedder elsewhere is given the chat's words.
+//! `/local`: a row that outlives restarts. While the row exists, only models and embedders on this machine get the chat's words.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,20 @@ use crate::{
 };
 
 impl Store {
-    /// The chats that are kept on this machine.
+    /// The chats kept on this machine.
     pub fn local_chats(&self) -> Result<BTreeSet<ChatRef>> {
         let mut chats = self.conn.prepare("SELECT chat_id FROM local_chats")?;
         Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Whether a chat is kept on this machine. Cheap: a wake asks it before each request, and ten times a second while it waits.
+    /// Whether a chat is kept on this machine. Cheap: a wake asks before each request, and ten times a second while waiting.
     pub fn is_local_chat(&self, chat: ChatRef) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
         Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)
     }
 }
 
-/// Keeps a chat on this machine, or lifts that.
+/// Keeps a chat on this machine, or lifts that restriction.
 pub(crate) fn keep(tx: &Transaction<'_>, chat: ChatRef, is_kept: bool, now: DateTime<Utc>) -> Result<()> {
     if is_kept {
         let sql = "INSERT INTO local_chats (chat_id, at) VALUES (?1, ?2) ON CONFLICT (chat_id) DO NOTHING";

@@ -1,4 +1,4 @@
-//! The chats: their channels, groups that have another id now, stops, which are kept here, and what is chosen in them.
+//! The chats: channels, groups with a new id, stop orders, chats kept on this machine, and settings chosen in chats.
 
 pub(crate) mod channel;
 pub(crate) mod chosen;

@@ -1,7 +1,7 @@
-//! A group that has another id from now on: what waits for an answer there, its reminders and what hasn't been sent to it go along.
-//! Nothing is sent to the new id until a person has listed it.
+//! A group with a new id: its open messages, reminders and unsent texts move along. Nothing is sent to the new id until a person has
+//! listed it.
 //!
-//! Ids of messages are another chat's there: nothing that goes along answers one.
+//! Message ids belong to the old chat, so nothing that moves along replies to a message.
 
 use chrono::{DateTime, Utc};
 
@@ -16,21 +16,21 @@ use crate::{
 /// A group's new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
-    /// The id that it had.
+    /// The old id.
     pub from: ChatRef,
-    /// The id that it has now.
+    /// The new id.
     pub to: ChatRef,
-    /// Whether the settings list that by now.
+    /// Whether the settings list the new id.
     pub is_listed: bool,
 }
 
-/// Whether message `o` may go to its chat, which is no group's new id that nobody has listed.
+/// SQL condition: message `o` may go to its chat. A group's new id that is still unlisted may not be spoken to.
 pub(crate) const MAY_BE_SPOKEN_TO: &str =
     // fault: groups-new-id-written
     "o.chat_id NOT IN (SELECT to_id FROM moved_chats WHERE is_listed = 0)";
 
 impl Store {
-    /// Speaks to those of `listed` that are the new ids of groups. Where there are none, nothing is written.
+    /// Marks those of `listed` that are new ids of groups as listed. Writes nothing if there are none.
     pub(crate) fn follow_listed(&mut self, listed: &[ChatRef]) -> Result<()> {
         for chat in listed {
             let sql = "SELECT EXISTS (SELECT 1 FROM moved_chats WHERE to_id = ?1 AND is_listed = 0)";
@@ -43,7 +43,7 @@ impl Store {
     }
 }
 
-/// Lets all that is open in a group go along with it.
+/// Moves everything open in a group to the new id.
 pub(crate) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> Result<()> {
     let Moved { from, to, is_listed } = moved;
     tx.execute(
@@ -58,14 +58,14 @@ pub(crate) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> 
     );
     let cycles = format!("UPDATE cycles SET chat_id = ?2, thread_id = NULL WHERE chat_id = ?1 AND state IN {OPEN}");
     for sql in [
-        // Those that are over, too: an undo may bring one back.
+        // Finished reminders too: an undo may bring one back.
         "UPDATE reminders SET chat_id = ?2, thread_id = NULL WHERE chat_id = ?1",
         &messages,
         &cycles,
-        // Where both have a row, the one of the chat that moves stays.
+        // If both ids have a row, the old chat's row stays.
         "DELETE FROM stopped_chats WHERE chat_id = ?2 AND EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)",
         "UPDATE stopped_chats SET chat_id = ?2 WHERE chat_id = ?1",
-        // What was said under the old id stays here, too.
+        // Words spoken under the old id stay on this machine, too.
         "INSERT INTO local_chats (chat_id, at) SELECT ?2, at FROM local_chats WHERE chat_id = ?1 ON CONFLICT DO NOTHING",
         "DELETE FROM fresh_starts WHERE chat_id = ?2
              AND thread_id IN (SELECT thread_id FROM fresh_starts WHERE chat_id = ?1)",
@@ -77,8 +77,8 @@ pub(crate) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> 
     redirect(tx)
 }
 
-/// Addresses what hasn't been sent to groups' new ids. It is done in the transaction that takes the next part to be sent, too: a wake
-/// that was under way may have written to the old one.
+/// Addresses unsent texts to the groups' new ids. The transaction that claims the next part runs this too, because a wake under way may
+/// have written to the old id.
 pub(crate) fn redirect(tx: &Transaction<'_>) -> Result<()> {
     let ids = tx
         .prepare(
@@ -90,7 +90,7 @@ pub(crate) fn redirect(tx: &Transaction<'_>) -> Result<()> {
         .collect::<sql::QueryResult<Vec<i64>>>()?;
     for id in ids {
         tx.execute("UPDATE outgoing_parts SET not_before = NULL WHERE outgoing_id = ?1 AND state = 'planned'", [id])?;
-        // A question is answered where it is asked.
+        // A question is answered in the chat where it is asked.
         tx.execute(
             "UPDATE approvals SET chat_id = (SELECT chat_id FROM outgoing_messages WHERE id = ?1)
              WHERE outgoing_id = ?1 AND state = 'pending'",

@@ -1,5 +1,5 @@
-//! `/stop`: a row that outlives restarts. While the owner's stands, no wake works and nothing but answers to commands is sent. What
-//! anybody else orders concerns their chat alone: its cycle ends, its messages are kept.
+//! `/stop`: a row that outlives restarts. The owner's stop halts every wake and all sending except answers to commands. A guest's stop
+//! concerns that guest's chat alone: its cycle ends, its messages are kept.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// That all work was ordered to stop.
+/// The owner's order to stop all work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Stopped {
-    /// Since when; a time that can't be read is none.
+    /// When it was given; `None` if the stored time is unreadable.
     pub at: Option<DateTime<Utc>>,
-    /// The chat whose order it is; 0 is the console.
+    /// The chat that gave the order; 0 is the terminal.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
 }
 
 impl Store {
-    /// Whether all work is stopped. Cheap: a wake asks it before each step, and ten times a second while it waits.
+    /// The owner's stop order. Cheap: a wake asks before each step, and ten times a second while waiting.
     pub fn stopped(&self) -> Result<Option<Stopped>> {
         let row = self
             .conn
@@ -35,21 +35,21 @@ impl Store {
         Ok(row.optional()?)
     }
 
-    /// The chats besides the owner's that have ordered a stop for themselves, and since when; a time that can't be read is none.
+    /// The other chats that have ordered a stop for themselves, with the time; `None` if the stored time is unreadable.
     pub fn stopped_chats(&self) -> Result<BTreeMap<ChatRef, Option<DateTime<Utc>>>> {
         let mut chats = self.conn.prepare("SELECT chat_id, at FROM stopped_chats")?;
         let chats = chats.query_map([], |row| Ok((row.get(0)?, parse_time(&row.get::<_, String>(1)?))))?;
         Ok(chats.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Whether nothing is to be done for a chat: all work is stopped, or its own.
+    /// Whether work for a chat is stopped, by the owner's order or by the chat's own.
     pub fn is_stopped_for(&self, chat: Option<ChatRef>) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped) OR EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)";
         Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)
     }
 }
 
-/// It has been stopped since the first order.
+/// Stores a stop order; the time of the first order stays.
 pub(crate) fn stop(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool, now: DateTime<Utc>) -> Result<()> {
     let sql = match is_owners {
         true => {
@@ -61,7 +61,7 @@ pub(crate) fn stop(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool, now: Da
     Ok(())
 }
 
-/// Work goes on for the chat, and by the owner's word for all.
+/// Lets work resume for the chat, and for all if the owner asks.
 pub(crate) fn resume(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool) -> Result<()> {
     if is_owners {
         tx.execute("DELETE FROM stopped", [])?;

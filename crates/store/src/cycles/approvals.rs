@@ -1,8 +1,8 @@
-//! What a person is asked before it is done: one row an action, decided once, used once.
+//! Questions to a person before an action: one row per action, decided once, used once.
 //!
-//! The row, the message that asks and the cycle's parking are one transaction. A decision is one conditional update that
-//! has to change exactly one row: it names the nonce, the chat, the message and the person, and finds nothing that was decided
-//! before or has expired. The call is begun by another such update, which compares the action byte for byte.
+//! One transaction writes the row, the message that asks, and the cycle's parking. A decision is one conditional update of exactly one
+//! row: it names the nonce, the chat, the message and the person, and matches only a question that is undecided and unexpired. Another
+//! such update starts the call; it compares the action byte for byte.
 
 use chrono::{DateTime, Utc};
 
@@ -23,51 +23,51 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// An action that a person is asked about.
+/// An action to ask a person about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewApproval {
     /// The call's id in its cycle's journal.
     pub call: String,
     /// The tool.
     pub tool: String,
-    /// Its arguments as the model wrote them.
+    /// The arguments as the model wrote them.
     pub action: String,
-    /// Why it is asked.
+    /// The policy's verdict with the reasons for asking.
     pub verdict: Verdict,
-    /// Whose bytes the cycle had read, if not only its person's.
+    /// The authors of the untrusted text that the cycle has read, if any.
     pub origin: Option<String>,
-    /// Whose word counts; none: of whoever may speak in the chat.
+    /// The person who may decide; `None` for anyone who may speak in the chat.
     pub approver: Option<i64>,
-    /// Random, for the buttons; never used again.
+    /// A random value for the buttons, used once.
     pub nonce: String,
-    /// Not decided by then, it is denied.
+    /// The deadline; an undecided question is denied then.
     pub expires_at: DateTime<Utc>,
-    /// Whether its person may allow exactly this for good.
+    /// Whether the person may allow exactly this action for good.
     pub may_stand: bool,
-    /// The change of the assistant's own orders that it is about.
+    /// The change of the assistant's own orders in question.
     pub proposal: Option<NewProposal>,
-    /// The files that it names, as they are now: a yes is bound to them.
+    /// The files named by the action, as they are now: an approval is bound to them.
     pub named: BoundFiles,
 }
 
-/// What became of a question.
+/// The state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalState {
-    /// Nobody has decided.
+    /// Undecided.
     Pending,
-    /// It may be done, once.
+    /// The action may run, once.
     Approved,
-    /// It must not be done.
+    /// The action must not run.
     Denied,
-    /// Nobody decided in time: it must not be done.
+    /// Undecided at the deadline: the action must not run.
     Expired,
-    /// There is nothing left to decide: the cycle that asked is over, or the question can't be shown.
+    /// Nothing is left to decide: the cycle that asked is over, or the question can't be shown.
     Withdrawn,
 }
 
 impl ApprovalState {
-    /// As the database writes it.
+    /// The value in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -78,7 +78,7 @@ impl ApprovalState {
         }
     }
 
-    /// What can't be read is denied.
+    /// Reads an unknown value as denied.
     fn parse(text: &str) -> Self {
         match text {
             "pending" => Self::Pending,
@@ -90,10 +90,10 @@ impl ApprovalState {
     }
 }
 
-/// A question as the database has it.
+/// A question as stored.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Approval {
-    /// Its row: what people call it by.
+    /// The row id, which people use as the question's number.
     pub id: i64,
     /// The cycle that asks.
     pub cycle_id: String,
@@ -101,18 +101,18 @@ pub struct Approval {
     pub call: String,
     /// The tool.
     pub tool: String,
-    /// Its arguments, byte for byte.
+    /// The arguments, byte for byte.
     pub action: String,
     /// `safe`, `caution`, `dangerous` or `destructive`.
     pub risk: String,
-    /// Why it is asked.
+    /// The reasons for asking.
     pub reasons: Vec<String>,
-    /// Whose bytes the cycle had read.
+    /// The authors of the untrusted text that the cycle had read.
     pub origin: Option<String>,
-    /// Where it is asked.
+    /// The chat where the question is asked.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// What became of it.
+    /// The question's state.
     pub state: ApprovalState,
     /// When it was asked.
     pub asked_at: Option<DateTime<Utc>>,
@@ -120,13 +120,13 @@ pub struct Approval {
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was decided.
     pub decided_at: Option<DateTime<Utc>>,
-    /// Who decided: a person's numeric id, or `console`.
+    /// The person who decided, as a numeric id, or `console`.
     pub decided_by: Option<String>,
-    /// When the call was begun under it.
+    /// When the approved call started.
     pub used_at: Option<DateTime<Utc>>,
-    /// What became of allowing it for good; none: that isn't offered.
+    /// The state of the offer to allow this for good; `None` if there is no such offer.
     pub rule: Option<RuleState>,
-    /// The files that it names, as they were when it was asked.
+    /// The files named by the action, as they were when the question was asked.
     pub named: BoundFiles,
 }
 
@@ -134,7 +134,7 @@ impl Approval {
     pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
                            decided_by, used_at, decided_at, rule, named";
 
-    /// How many columns these are.
+    /// The number of these columns.
     pub(super) const WIDTH: usize = 17;
 
     pub(super) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
@@ -162,24 +162,24 @@ impl Approval {
         })
     }
 
-    /// What it can do to the person's things. What isn't known is as bad as it gets.
+    /// The risk of the action. An unknown risk counts as the highest.
     pub fn risk(&self) -> Risk {
         Risk::named(&self.risk)
     }
 
-    /// Whether it is denied at `now` because nobody decided. A time that can't be read has passed.
+    /// Whether the question is denied at `now` for lack of a decision. An unreadable deadline has passed.
     pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
         self.state == ApprovalState::Expired
             || self.state == ApprovalState::Pending && self.expires_at.is_none_or(|at| at <= now)
     }
 }
 
-/// A button under a message of ours that somebody pressed.
+/// A press of a button under one of our messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tap {
-    /// The channel's key of the tap, to tell who tapped what became of it.
+    /// The channel's key of the press, for the reply to the person.
     pub callback_id: String,
-    /// Which button.
+    /// The button.
     pub choice: ButtonChoice,
     /// The chat of the message.
     pub chat: ChatRef,
@@ -191,19 +191,19 @@ pub struct Tap {
     pub sender_id: i64,
 }
 
-/// What a question shows in its chat, and is to show instead.
+/// A question whose message in the chat shows an outdated state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unshown {
     /// The question.
     pub approval: Approval,
-    /// The channel's id of the message that carries the buttons; none: it hasn't arrived.
+    /// The channel's id of the message with the buttons; `None` if the message hasn't arrived.
     pub message_id: Option<i64>,
     /// The text of that message, without formatting.
     pub text: String,
 }
 
 impl Store {
-    /// The question that a call of a cycle has asked.
+    /// The question asked by a call of a cycle.
     pub fn approval_of(&self, cycle_id: &str, call: &str) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 AND call = ?2", Approval::COLUMNS);
         Ok(self.conn.query_row(&sql, (cycle_id, call), Approval::read).optional()?)
@@ -231,7 +231,7 @@ impl Store {
         Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The texts that ask at this machine what is still open.
+    /// The messages that ask the still open questions on this machine's terminal.
     pub fn open_question_messages(&self, now: DateTime<Utc>) -> Result<Vec<i64>> {
         let sql = "SELECT outgoing_id FROM approvals
              WHERE chat_id = 0 AND state = 'pending' AND expires_at > ?1 AND outgoing_id IS NOT NULL";
@@ -239,26 +239,26 @@ impl Store {
         Ok(statement.query_map([rfc3339(now)], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// When questions were asked since then.
+    /// The times of the questions asked since `since`.
     pub fn asked_since(&self, since: DateTime<Utc>) -> Result<Vec<DateTime<Utc>>> {
         let mut statement = self.conn.prepare("SELECT asked_at FROM approvals WHERE asked_at >= ?1")?;
         let rows = statement.query_map([rfc3339(since)], |row| row.get::<_, String>(0))?;
         Ok(rows.collect::<sql::QueryResult<Vec<_>>>()?.iter().filter_map(|at| parse_time(at)).collect())
     }
 
-    /// The questions that were asked last, newest first.
+    /// The latest questions, newest first.
     pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([limit as i64], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Decides a question at this machine's console. Says whether it could still be decided.
+    /// Decides a question at this machine's terminal. `false` if the question could no longer be decided.
     pub fn decide(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| decide_here(tx, id, is_approval, now))
     }
 
-    /// Questions whose message in the chat shows another state than theirs.
+    /// The questions whose message in the chat shows an outdated state.
     pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
         let mut statement = self.conn.prepare(&format!(
             "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1),
@@ -277,7 +277,7 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Takes note that a question's message shows this state, or never will.
+    /// Records that a question's message shows this state, or never will.
     pub fn approval_is_shown(&mut self, id: i64, state: ApprovalState) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute("UPDATE approvals SET shown = ?2 WHERE id = ?1", (id, state.as_str()))?;
@@ -287,8 +287,8 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Parks a cycle on a question: its journal entries, the question and the message that asks it, in one transaction. A
-    /// question that was asked before isn't asked again.
+    /// Parks a cycle on a question: writes the journal entries, the question and the message that asks it in one transaction. A question
+    /// is asked only once.
     pub fn ask_approval(
         &mut self,
         cycle_id: &str,
@@ -301,7 +301,7 @@ impl FencedStore<'_> {
             for entry in entries {
                 journal::append(tx, cycle_id, entry, now)?;
             }
-            // The number that the row below gets: its message names it.
+            // The id for the new row, which the message names.
             let id: i64 = tx.query_row(
                 tx.either(
                     "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
@@ -342,12 +342,12 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Lets a cycle wait for a person.
+    /// Parks a cycle until a person answers.
     pub fn park_cycle(&mut self, cycle_id: &str) -> Result<()> {
         self.fenced(|tx| park(tx, cycle_id))
     }
 
-    /// Denies what nobody decided in time.
+    /// Denies the questions that are undecided at their deadline.
     pub fn expire_approvals(&mut self) -> Result<usize> {
         let now = self.now();
         self.fenced(|tx| {
@@ -358,8 +358,8 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Begins a call under its question, with its journal entries: false, and nothing is written, unless exactly this action of
-    /// this tool was approved and not begun before.
+    /// Starts an approved call with its journal entries. `false`, and nothing is written, unless exactly this action of this tool was
+    /// approved and is still unused.
     pub fn begin_approved(
         &mut self,
         cycle_id: &str,
@@ -387,9 +387,10 @@ impl FencedStore<'_> {
     }
 }
 
-/// Takes a tap on a question's button in. Says whether it has decided a question: one that still waits, in its own chat, on its own message,
-/// which is no older than the question, by a person whose word counts. Which message that is the tap itself tells, if the sender doesn't
-/// know: nothing else has carried the nonce. Of one that was sent again, because nobody knew of the first, either counts.
+/// Records a press of a question's button. `true` if the press decided a question: one still pending, in its own chat, on its own
+/// message, no older than the question, by a person who may decide. The press itself tells the message's id if the sender doesn't know
+/// it, since only that message carries the nonce. If the message was sent twice because the first sending's outcome was unknown, either
+/// copy counts.
 pub(crate) fn tap(
     tx: &Transaction<'_>,
     tap: &Tap,
@@ -434,7 +435,7 @@ pub(crate) fn tap(
     Ok(n == 1)
 }
 
-/// Nothing is left to decide of a cycle that has ended.
+/// Withdraws the open questions of a cycle that has ended.
 pub(crate) fn withdraw(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
     tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE cycle_id = ?1 AND state = 'pending'", [cycle_id])?;
     Ok(())
@@ -444,7 +445,7 @@ fn decided(is_approval: bool) -> &'static str {
     if is_approval { "approved" } else { "denied" }
 }
 
-/// Decides a question at this machine. Says whether it could still be decided.
+/// Decides a question at this machine. `false` if the question could no longer be decided.
 pub(crate) fn decide_here(tx: &Transaction<'_>, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
     let n = tx.execute(
         // fault: question-answered-ever

@@ -1,7 +1,7 @@
-//! Messages enter a conversation: with a cycle's beginning, or while it goes on.
+//! How messages enter a conversation: with a cycle's start, or during the cycle.
 //!
-//! Until then the bot may change a row, by an edit or a further part of an album; afterwards it makes a row of its own of that. So
-//! a conversation takes up only what still is as it was read: nothing that was said falls between the two.
+//! Before that, the bot may change a row, for an edit or a further part of an album; afterwards it adds a new row instead. A conversation
+//! therefore claims a message only if the row is unchanged since it was read, so that no words are lost between the two.
 
 use chrono::{DateTime, Utc};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl FencedStore<'_> {
-    /// Begins a cycle with its first journal entries, and carries out the changes that they tell of.
+    /// Starts a cycle with its first journal entries, and applies the changes they report.
     pub fn begin_cycle(&mut self, cycle: &NewCycle, entries: &[Entry], changes: &[Change]) -> Result<()> {
         let now = self.now();
         let fence = self.fence();
@@ -23,17 +23,17 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Begins a cycle with an opening made of messages as they were `seen`. If one of them is another now, nothing happens: false.
+    /// Starts a cycle whose opening was made of messages as they were `seen`. `false`, and nothing happens, if one of them has changed.
     pub fn begin_cycle_on(&mut self, cycle: &NewCycle, opening: &Entry, seen: &[&Incoming]) -> Result<bool> {
         let now = self.now();
         let fence = self.fence();
-        // Lost with the power, it hasn't begun, and its messages are queued as before: nothing but its opening was made. Before anything
-        // leaves, its request is reserved, or what it says is recorded, and either is synced.
+        // A power cut that loses this leaves the messages queued as before. Before anything leaves this machine, either the request's
+        // reservation or the recorded reply is synced.
         self.fenced_relaxed(|tx| begin_on(tx, (cycle, fence), (opening, &[]), seen, now))
     }
 
-    /// Begins a cycle by rule with what is `done` by it, for messages as they were `seen`. If one of them is another now, nothing
-    /// happens: false.
+    /// Starts a cycle by rule, with the entry and changes of all its work, for messages as they were `seen`. `false`, and nothing
+    /// happens, if one of them has changed.
     pub fn begin_by_rule(
         &mut self,
         cycle: &NewCycle,
@@ -46,7 +46,7 @@ impl FencedStore<'_> {
         self.fenced(|tx| begin_on(tx, (cycle, fence), (done, changes), seen, now))
     }
 
-    /// Appends an entry made of messages as they were `seen`. If one of them is another now, nothing happens: false.
+    /// Appends an entry made of messages as they were `seen`. `false`, and nothing happens, if one of them has changed.
     pub fn join(&mut self, cycle_id: &str, said: &Entry, seen: &[&Incoming]) -> Result<bool> {
         let now = self.now();
         self.fenced(|tx| {
@@ -74,7 +74,7 @@ fn begin_on(
     Ok(is_as_seen)
 }
 
-/// Whether messages are queued and say what they did when they were read.
+/// Whether the messages are still queued and unchanged.
 fn is_as_seen(tx: &Transaction<'_>, seen: &[&Incoming]) -> Result<bool> {
     let sql = format!("SELECT {} FROM incoming_messages WHERE id = ?1 AND processed = 0", Incoming::columns());
     let mut statement = tx.prepare(&sql)?;
@@ -87,7 +87,7 @@ fn is_as_seen(tx: &Transaction<'_>, seen: &[&Incoming]) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes down which cycle has taken messages up.
+/// Records the cycle that claims these messages.
 pub(crate) fn note(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
     let mut last = tx.prepare("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
     let mut each = tx.prepare("INSERT INTO taken_up (cycle_id, message_id) VALUES (?2, ?1) ON CONFLICT DO NOTHING")?;

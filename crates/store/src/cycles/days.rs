@@ -1,5 +1,5 @@
-//! What the days of a stretch held, counted by the database: money and tokens, turns and how long they took, wakes and how they
-//! ended. A day is a pair of moments: whose midnight it is only the caller knows.
+//! Daily figures, counted by the database: money and tokens, turns and their lengths, wakes and their endings. A day is a pair of
+//! moments; the caller knows the time zone of its midnight.
 
 use chrono::{DateTime, Utc};
 
@@ -11,10 +11,10 @@ use crate::{
     sql::{self, Row},
 };
 
-/// What one model was paid on one day.
+/// The cost of one model on one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelDay {
-    /// The day's place among those that were asked for.
+    /// The day's index among the requested days.
     pub day: u32,
     /// The model.
     pub model: String,
@@ -22,37 +22,37 @@ pub struct ModelDay {
     pub spent: Spent,
 }
 
-/// How long the turns of one day's cycles took.
+/// The lengths of the turns of one day's cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnTimes {
-    /// See [`ModelDay::day`]. A turn counts on the day on which its cycle began.
+    /// See [`ModelDay::day`]. A turn counts on the day its cycle started.
     pub day: u32,
-    /// Turns.
+    /// The number of turns.
     pub turns: u32,
-    /// Half of them took at most so long, in milliseconds.
+    /// The median, in milliseconds.
     pub median_ms: i64,
-    /// So did nineteen of twenty.
+    /// The 95th percentile, in milliseconds.
     pub p95_ms: i64,
 }
 
-/// How many cycles of one day stand so.
+/// The number of one day's cycles in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateDay {
     /// See [`ModelDay::day`].
     pub day: u32,
-    /// How they ended, or stand.
+    /// Their end or present state.
     pub state: CycleState,
-    /// Cycles.
+    /// The number of cycles.
     pub cycles: u32,
 }
 
-/// The bounds of days as the database is given them: a list of pairs.
+/// The bounds of days as JSON for the database: a list of pairs.
 fn pairs(bounds: &[DateTime<Utc>], of: impl Fn(DateTime<Utc>) -> String) -> String {
     let of: Vec<String> = bounds.iter().map(|at| of(*at)).collect();
     json(&of.iter().zip(of.iter().skip(1)).collect::<Vec<_>>())
 }
 
-/// How the ids of cycles begin that begin at this moment: so they are found by the index of their ids.
+/// The prefix of the ids of cycles that start at this moment, so that the index of ids finds them.
 pub(super) fn id_from(at: DateTime<Utc>) -> String {
     at.format("%Y%m%dT%H%M%SZ").to_string()
 }
@@ -60,7 +60,7 @@ pub(super) fn id_from(at: DateTime<Utc>) -> String {
 const DAYS: &str = "WITH days AS (SELECT key AS day, json_extract(value, '$[0]') AS begins, json_extract(value, '$[1]') AS ends FROM json_each(?1))";
 
 impl Store {
-    /// What was spent on each day by each model. `bounds`: when each day begins, and at last when the last one ends.
+    /// The cost per day and model. `bounds` holds each day's start, then the end of the last day.
     pub fn spent_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<ModelDay>> {
         let sql = format!(
             "{DAYS} SELECT day, model, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd)
@@ -81,10 +81,10 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// How long turns took, by the days on which their cycles began; only of cycles whose journal is kept. Days without turns are left
+    /// The lengths of turns by the day on which their cycles started, for cycles whose journal still exists. Days without turns are left
     /// out.
     pub fn turn_times_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<TurnTimes>> {
-        // The place among a day's turns in the order of their lengths tells the median.
+        // The rank of a turn among the day's turns by length gives the percentiles.
         let sql = format!(
             "{DAYS}, asked AS (
                  SELECT day, kind, at, lag(at) OVER one AS asked_at, lag(kind) OVER one AS before
@@ -111,7 +111,7 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// How many cycles began on each day, by how they stand.
+    /// The number of cycles started per day, by state.
     pub fn states_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<StateDay>> {
         let sql = format!(
             "{DAYS} SELECT day, state, count(*) FROM days CROSS JOIN cycles WHERE id >= begins AND id < ends

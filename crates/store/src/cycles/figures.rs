@@ -1,4 +1,4 @@
-//! What a change of the assistant's own orders did, counted: requests, money, questions and finished tasks over some stretch of time.
+//! Figures on the effect of a change to the assistant's own orders: requests, money, questions and finished tasks over a period.
 
 use chrono::{DateTime, Utc};
 
@@ -10,13 +10,13 @@ use reveille_base::{
 use super::days::id_from;
 use crate::{Entry, Result, Store, sql::Row};
 
-/// Which cycles count: the runs of a job (?3 is how their work begins), or what was answered in chats.
+/// SQL condition for the cycles that count: a job's runs (?3 is the prefix of their work), or answers in chats.
 const IN_SCOPE: &str = "CASE WHEN CAST(?3 AS TEXT) IS NULL THEN c.work IS NULL AND c.chat_id IS NOT NULL
     ELSE c.work IS NOT NULL AND substr(c.work, 1, length(?3)) = ?3 END";
 
 impl Store {
-    /// A figure over what began from `since` until `until`: the runs of `job`, or what was answered in chats. Finished tasks count
-    /// wherever they were finished, as far back as journals are kept.
+    /// A figure over the cycles started from `since` until `until`: the runs of `job`, or the answers in chats. Finished tasks count from
+    /// every cycle, as far back as journals are kept.
     pub fn measured(
         &self,
         figure: Figure,
@@ -54,7 +54,7 @@ impl Store {
         Ok(measured)
     }
 
-    /// Tasks that a tool has finished in the cycles that began in that time.
+    /// The number of tasks finished by a tool in the cycles started in that period.
     fn tasks_finished(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<u32> {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id >= ?1 AND cycle_id < ?2 AND kind = 'outcome'
             AND body LIKE '%\"task_done\"%'";

@@ -1,9 +1,9 @@
 //! The append-only journals of cycles.
 //!
-//! An [`Entry`] is written before what it announces (a request's bytes, a call) and after what it reports (a turn, an
-//! outcome). A tool's [`Change`]s and its outcome are one transaction, so a call with an outcome has happened exactly once
-//! and a call without one has changed nothing here. [`crate::cycle`] folds a journal into its state: a fresh cycle and
-//! a resumed one run the same code.
+//! An [`Entry`] is written before the event it announces (a request's bytes, a call) and after the event it reports (a turn, an outcome).
+//! A tool's [`Change`]s and its outcome are one transaction: a call with an outcome has happened exactly once, and a call without an
+//! outcome has changed nothing here. The application's `cycle` folds a journal into its state, so a fresh cycle and a resumed cycle run
+//! the same code.
 
 use chrono::{DateTime, Utc};
 
@@ -29,59 +29,60 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
-    /// The exact bytes that the next request adds, and the queued messages they carry.
+    /// The exact bytes that the next request adds, and the queued messages in them.
     Said {
         /// Raw JSON of a user message.
         raw: String,
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
-        /// Keys of the reasons that it tells of: they are reasons no more once the cycle has ended.
+        /// Keys of the reasons reported here; they are settled once the cycle has ended.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         handles: Vec<String>,
         /// The commit up to which people's commits were shown; only in a cycle's opening.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<String>,
-        /// Whose bytes these are, where they aren't only the asking person's own or the memory's: a forward, a quotation, a file.
+        /// The authors of untrusted text among these bytes: a forward, a quotation, a file. `None` if only the person's own words or
+        /// memory are in them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taint: Option<String>,
     },
     /// A request is about to be sent.
     Asked,
-    /// A turn was cut off or refused in transit: counted, never sent back.
+    /// A turn was cut off or refused in transit: its cost counts, but it is never sent back.
     Discarded {
         /// What happened.
         why: String,
-        /// What it cost all the same.
+        /// The cost of the discarded turn.
         usage: Usage,
     },
     /// An assistant turn as received.
     Turn {
         /// Raw JSON array of content blocks.
         content: String,
-        /// Why it ended.
+        /// The reason it ended.
         stop: Stop,
-        /// What it cost.
+        /// The turn's cost.
         usage: Usage,
     },
-    /// So long was worked since the last entry of this kind: the turn and the calls whose ends are journalled with it.
+    /// The time worked since the last entry of this kind: the turn and the calls whose ends are journalled with it.
     Worked {
         /// Milliseconds.
         ms: u64,
     },
-    /// The policy has decided on a call. Where it asks, the cycle is parked on a question.
+    /// The policy has decided on a call. If it asks, the cycle parks on a question.
     Judged {
         /// The call's id.
         call: String,
         /// The decision and its reasons.
         verdict: Verdict,
     },
-    /// A person has decided on a call, or nobody did in time.
+    /// A person has decided on a call, or the question has expired.
     Decided {
         /// The call's id.
         call: String,
         /// Whether it may run, once.
         is_approved: bool,
-        /// What the model is told when it may not.
+        /// The text for the model if the call is denied.
         why: String,
     },
     /// A tool call is about to run.
@@ -92,7 +93,7 @@ pub enum Entry {
         name: String,
         /// Raw JSON arguments.
         input: String,
-        /// Whose bytes it will meet by what it names; none if it names nothing that others had a hand in.
+        /// The authors of untrusted text in the things this call names; `None` if everything it names is trusted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taint: Option<String>,
     },
@@ -102,57 +103,57 @@ pub enum Entry {
         call: String,
         /// The tool.
         name: String,
-        /// What the model is told.
+        /// The text for the model.
         content: String,
         /// Whether it failed.
         is_error: bool,
-        /// What happened, in the past tense, for the episodic memory; none when nothing was changed.
+        /// What happened, in the past tense, for the episodic memory; `None` if nothing changed.
         receipt: Option<String>,
-        /// Messages that this call answered or put aside.
+        /// Messages that this call answered or put on hold.
         closed: Vec<i64>,
-        /// Whose bytes the model was told, where they aren't its person's: a page's, a program's.
+        /// The authors of untrusted text in `content`, for example a page or a program; `None` if all of it is the person's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taint: Option<String>,
-        /// A picture that the model is shown beside `content`: a raw JSON image block.
+        /// An image for the model besides `content`, as a raw JSON image block.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image: Option<String>,
     },
-    /// A text was taken as the answer to these messages.
+    /// A text was recorded as the answer to these messages.
     Answered {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
         /// What happened, for the episodic memory.
         receipt: String,
     },
-    /// The user message before this one asks the model for something that folding needs.
+    /// The user message before this entry asks the model for something that folding needs.
     ///
-    /// This kind and the next are newer than the others. An older program can't read a journal that holds them: it gives such an
-    /// open cycle up without blame, and its messages are begun again.
+    /// This kind and the next are newer than the others. An older program can't read a journal with such entries: it gives up the open
+    /// cycle without blaming it, and starts its messages again.
     FoldAsked {
-        /// For what.
+        /// The purpose.
         ask: FoldAsk,
-        /// How long the conversation was, in tokens.
+        /// The length of the conversation, in tokens.
         tokens: u64,
     },
-    /// The conversation was folded: a new one begins, and what the journal tells besides holds on.
+    /// The conversation was folded: a new conversation starts, and the rest of the journal stays in force.
     Folded {
         /// Raw JSON of its first user message.
         raw: String,
-        /// Messages of the conversation that ended.
+        /// The number of messages in the old conversation.
         messages: usize,
-        /// Its tokens.
+        /// The tokens of the old conversation.
         before: u64,
-        /// Those of the new one, as estimated.
+        /// The estimated tokens of the new conversation.
         after: u64,
     },
-    /// Another model goes on: a new conversation begins with it, and what the journal tells besides holds on. No model is sent what
-    /// another one has signed. The cycle's row names this model from now on.
+    /// A fallback model continues in a new conversation, and the rest of the journal stays in force. Content signed by one model never
+    /// goes to another. The cycle's row names the new model from now on.
     ///
     /// As new as [`Entry::FoldAsked`], with the same effect on an older program.
     Handed {
-        /// The model that had it before.
+        /// The previous model.
         from: String,
-        /// The model that goes on.
+        /// The new model.
         model: String,
         /// The new conversation's fixed parts, raw JSON.
         system: String,
@@ -161,12 +162,12 @@ pub enum Entry {
         /// Raw JSON of its first user message.
         raw: String,
     },
-    /// The plan was held against the receipts.
+    /// The plan was checked against the receipts.
     Verified {
         /// Steps without a receipt.
         not_done: Vec<String>,
     },
-    /// All that a cycle without a model does was done by rule, in the transaction that began it.
+    /// A cycle without a model did all its work by rule, in the transaction that started it.
     ByRule {
         /// What happened, in the past tense, for the episodic memory.
         receipts: Vec<String>,
@@ -177,7 +178,7 @@ pub enum Entry {
     },
 }
 
-/// What folding a conversation asks of the model.
+/// The request to the model when folding a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoldAsk {
@@ -209,21 +210,21 @@ impl Entry {
     }
 }
 
-/// What a tool call does, as a value: carried out together with its outcome.
+/// An effect of a tool call as a value, applied together with the call's outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// A memory file's new content, published at the end of the cycle.
     File(StagedFile),
-    /// A message to be delivered after the commit.
+    /// A message to deliver after the commit.
     Send(NewOutgoing),
     /// These messages are done.
     Done {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
-        /// Why.
+        /// The outcome.
         outcome: MessageOutcome,
     },
-    /// These messages wait for another model than this one.
+    /// These messages wait for a model other than this one.
     Hold {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
@@ -237,65 +238,65 @@ pub enum Change {
         /// Its number.
         id: i64,
     },
-    /// Slots of reminders are due: each fires once, and its message with it.
+    /// Reminder slots are due: each fires once, together with its message.
     Fire(Round),
-    /// The cycle takes up a run of a standing job.
+    /// The cycle starts or resumes a run of a scheduled job.
     TakeUpJob {
         /// The run.
         run: i64,
     },
-    /// A run of a standing job is over.
+    /// A run of a scheduled job is over.
     EndJob(JobEnd),
-    /// A proposed change of the assistant's own orders is carried out.
+    /// An approved change of the assistant's own orders is applied.
     Agree {
         /// The proposal.
         proposal: i64,
     },
-    /// What a proposal did is told.
+    /// The effect of a proposal has been reported.
     ToldOfProposal {
         /// The proposal.
         proposal: i64,
     },
-    /// What was answered to a nudge is done.
+    /// The answer to a nudge has been acted on.
     NudgeDone {
         /// The row of its message.
         outgoing_id: i64,
     },
-    /// A wake is to be undone by the next one, and this chat to be told what became of it.
+    /// The next wake is to undo this wake and report the result to this chat.
     Undo {
         /// Its cycle's id.
         wake: String,
-        /// The chat; 0 is the console.
+        /// The chat; 0 is the terminal.
         chat: ChatRef,
         /// Forum topic.
         thread_id: Option<i64>,
-        /// The channel's id of the message that asked for it.
+        /// The channel's id of the message that asked for the undo.
         reply_to: Option<i64>,
     },
     /// A chat is shown these tasks, numbered from 1.
     ShowTasks {
         /// The chat.
         chat: ChatRef,
-        /// Which, in their order.
+        /// The tasks in order.
         tasks: Vec<ShownTask>,
     },
-    /// Something that is a reason once was handled.
+    /// A one-time reason was handled.
     Handled {
-        /// Its key.
+        /// The reason's key.
         key: String,
         /// A value kept with it.
         value: String,
     },
 }
 
-/// A memory file as a cycle wants it to be.
+/// The content that a cycle wants a memory file to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedFile {
     /// Path in the repository.
     pub path: String,
-    /// What the cycle read; `None`: the file was not there.
+    /// The content the cycle read; `None` if the file was missing.
     pub base: Option<String>,
-    /// What it shall be.
+    /// The new content.
     pub content: String,
 }
 
@@ -314,7 +315,7 @@ impl Store {
             .collect()
     }
 
-    /// Files that a cycle has staged.
+    /// The files that a cycle has staged.
     pub fn staged(&self, cycle_id: &str) -> Result<Vec<StagedFile>> {
         let mut statement =
             self.conn.prepare("SELECT path, base, content FROM cycle_files WHERE cycle_id = ?1 ORDER BY path")?;
@@ -326,12 +327,12 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Appends an entry and carries out its changes, in one transaction.
+    /// Appends an entry and applies its changes, in one transaction.
     pub fn record(&mut self, cycle_id: &str, entry: &Entry, changes: &[Change]) -> Result<()> {
         self.record_all(cycle_id, std::slice::from_ref(entry), changes)
     }
 
-    /// The same for entries that stand or fall together.
+    /// As [`FencedStore::record`], for entries that must be written together.
     pub fn record_all(&mut self, cycle_id: &str, entries: &[Entry], changes: &[Change]) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| {
@@ -340,7 +341,7 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Carries out changes that need no entry.
+    /// Applies changes that need no entry.
     pub fn change(&mut self, cycle_id: &str, changes: &[Change]) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
@@ -366,7 +367,7 @@ pub(crate) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Entry, now: D
 pub(crate) fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, now: DateTime<Utc>) -> Result<()> {
     match change {
         Change::File(file) => {
-            // The base is what the cycle read first; later edits of the same file keep it.
+            // The base is the content the cycle read first; later edits of the same file keep it.
             tx.execute(
                 // fault: files-base-read-last
                 "INSERT INTO cycle_files (cycle_id, path, base, content) VALUES (?1, ?2, ?3, ?4)

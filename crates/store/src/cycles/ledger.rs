@@ -1,6 +1,6 @@
-//! What the models cost: one row a request, discarded turns included. The row is there before the request leaves, with the most
-//! that it may cost, and is brought along with what its answer tells: a wake that is killed meanwhile leaves counted what it may
-//! have cost by then.
+//! The cost of the models: one row per request, including discarded turns. The row exists before the request leaves, with the maximum
+//! cost, and is updated as the answer arrives. If the wake is killed meanwhile, the row still counts the most the request may have cost
+//! by then.
 
 use chrono::{DateTime, Utc};
 
@@ -15,7 +15,7 @@ use crate::{
     sql::{self, Row, SqlConnection, Transaction},
 };
 
-/// Tokens and money of some stretch of time or of a cycle.
+/// Tokens and money of a period or a cycle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Spent {
     /// Tokens by kind.
@@ -24,7 +24,7 @@ pub struct Spent {
     pub cost_usd: f64,
 }
 
-/// A stretch of the calendar that has a bound of what may be spent in it.
+/// A calendar period with a spending limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cap {
     /// `DAILY_BUDGET_USD`.
@@ -34,7 +34,7 @@ pub enum Cap {
 }
 
 impl Cap {
-    /// Whose budget it is, within a sentence.
+    /// The possessive for a sentence, such as `today's`.
     pub fn whose(self) -> &'static str {
         match self {
             Self::Day => "today's",
@@ -42,7 +42,7 @@ impl Cap {
         }
     }
 
-    /// Its setting.
+    /// The setting's name.
     pub fn setting(self) -> &'static str {
         match self {
             Self::Day => "DAILY_BUDGET_USD",
@@ -58,7 +58,7 @@ impl Cap {
         }
     }
 
-    /// When it begins anew, as the end of a sentence.
+    /// When the period ends, for the end of a sentence.
     pub fn until(self) -> &'static str {
         match self {
             Self::Day => "tomorrow",
@@ -67,10 +67,10 @@ impl Cap {
     }
 }
 
-/// A bound of what may be spent from a moment on.
+/// A limit on spending from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpendCap {
-    /// Of which stretch.
+    /// The kind of period.
     pub cap: Cap,
     /// When the day or the month began.
     pub since: DateTime<Utc>,
@@ -78,43 +78,43 @@ pub struct SpendCap {
     pub usd: f64,
 }
 
-/// The most that a request may cost, set aside before it is sent.
+/// The maximum cost of a request, reserved before the request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation(pub(crate) i64);
 
 impl Store {
-    /// What of that is only set aside, in US dollars: for a request under way, and for those that were cut off, of which nobody
-    /// knows what exactly they cost.
+    /// The reserved part of the spending since `since`, in US dollars: the maximum of each request under way, and of each request cut off
+    /// at an unknown cost.
     pub fn reserved_since(&self, since: DateTime<Utc>) -> Result<f64> {
         let sql = "SELECT COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE reserved = 1 AND at >= ?1";
         Ok(self.conn.query_row(sql, [rfc3339(since)], |row| row.get(0))?)
     }
 
-    /// What was spent since a moment, such as the local day's beginning.
+    /// The spending since a moment, such as the local day's start.
     pub fn spent_since(&self, since: DateTime<Utc>) -> Result<Spent> {
         Ok(spent(&self.conn, "at >= ?1", &rfc3339(since))?)
     }
 
-    /// When the last answer of a model was asked for.
+    /// When the last answer of a model was requested.
     pub fn last_answer(&self, model: &str) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT max(at) FROM ledger WHERE model = ?1 AND reserved = 0 AND discarded = 0";
         let at: Option<String> = self.conn.query_row(sql, [model], |row| row.get(0))?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
-    /// What a cycle cost.
+    /// The cost of a cycle.
     pub fn spent_by(&self, cycle_id: &str) -> Result<Spent> {
         Ok(spent(&self.conn, "cycle_id = ?1", cycle_id)?)
     }
 
-    /// What own work has cost by now whose name begins so.
+    /// The cost so far of the background jobs whose name has this prefix.
     pub fn spent_on(&self, work: &str) -> Result<Spent> {
         let condition =
             "cycle_id IN (SELECT id FROM cycles WHERE work IS NOT NULL AND substr(work, 1, length(?1)) = ?1)";
         Ok(spent(&self.conn, condition, work)?)
     }
 
-    /// What each model was paid since a moment, the dearest first.
+    /// The cost of each model since a moment, the most expensive first.
     pub fn spent_by_model(&self, since: DateTime<Utc>) -> Result<Vec<(String, Spent)>> {
         let mut statement = self.conn.prepare(
             "SELECT sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd), model
@@ -126,8 +126,8 @@ impl Store {
 }
 
 impl Store {
-    /// Sets aside the most that a request may cost which belongs to no cycle, such as one that embeds; or says which cap has no room for
-    /// that, and writes nothing.
+    /// Reserves the maximum cost of a request outside any cycle, such as an embedding. Returns the cap that has no room for it, and then
+    /// writes nothing.
     pub fn reserve_apart(
         &mut self,
         model: &str,
@@ -138,15 +138,15 @@ impl Store {
         self.write(|tx| set_aside(tx, ("", model), most_usd, caps, now))
     }
 
-    /// Replaces what was set aside so by what the request cost. One that cost nothing leaves no row.
+    /// Replaces such a reservation by the actual cost. A request without cost leaves no row.
     pub fn settle_apart(&mut self, reservation: Reservation, spent: &Spent) -> Result<()> {
         self.write_relaxed(|tx| bring_to_book(tx, reservation, spent, false))
     }
 }
 
 impl FencedStore<'_> {
-    /// Journals that a request is about to be sent, and sets aside the most that it may cost, in one transaction; or says which
-    /// cap has no room for that, and writes nothing. No two requests can pass a cap together.
+    /// Journals that a request is about to be sent, and reserves its maximum cost, in one transaction. Returns the cap that has no room
+    /// for it, and then writes nothing. Two concurrent requests can't pass a cap together.
     pub fn reserve(
         &mut self,
         (cycle_id, model): (&str, &str),
@@ -163,10 +163,9 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Replaces what is set aside for a request under way by the most that it may have cost by now. Whoever calls this again as the
-    /// answer grows keeps that true.
+    /// Replaces the reservation of a request under way by the most it may have cost so far. The caller repeats this as the answer grows.
     pub fn bring_along(&mut self, reservation: Reservation, most: &Spent) -> Result<()> {
-        // Lost with the power it leaves more set aside, or of two such steps the one before.
+        // A power cut that loses this leaves a larger reservation, or the previous step's.
         self.fenced_relaxed(|tx| {
             tx.prepare(
                 "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6 WHERE id = ?1 AND reserved = 1",
@@ -183,8 +182,8 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Replaces what was set aside by what the request cost, with the journal entries of its end; `discarded` says that its turn
-    /// was cut off and isn't kept. One that used nothing leaves no row.
+    /// Replaces a reservation by the actual cost, with the journal entries of the request's end. `discarded` means that the turn was cut
+    /// off and isn't kept. A request that used nothing leaves no row.
     pub fn settle(
         &mut self,
         cycle_id: &str,
@@ -199,13 +198,13 @@ impl FencedStore<'_> {
         if discarded {
             return self.fenced(book);
         }
-        // What a turn says is journalled anew, synced, before any of it is done or said: that follows at once. Lost with the power
-        // until then, it is as if it had been lost a moment earlier, on its way here; the most that it may cost stays counted.
+        // The next step journals the turn again, synced, before acting on it or sending it. A power cut before that is as if the answer
+        // had been lost a moment earlier in transit; its maximum cost stays counted.
         self.fenced_relaxed(book)
     }
 }
 
-/// Writes a reservation, unless a cap has no room for it.
+/// Inserts a reservation, unless a cap has no room for it.
 fn set_aside(
     tx: &Transaction<'_>,
     (cycle_id, model): (&str, &str),
@@ -228,7 +227,7 @@ fn set_aside(
     Ok(Ok(Reservation(id)))
 }
 
-/// Replaces a reservation by what was spent, or takes it away.
+/// Replaces a reservation by the actual cost, or deletes it if nothing was used.
 fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, discarded: bool) -> Result<()> {
     let Spent { tokens: used, cost_usd } = *spent;
     if used == Usage::default() {
@@ -272,7 +271,7 @@ fn read(row: &Row<'_>) -> sql::QueryResult<Spent> {
     })
 }
 
-/// SQLite's integers are signed.
+/// Clamps to SQLite's signed integers.
 fn tokens(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Cycles: their rows, journals, money, questions, and what became of the messages that they took up.
+//! Cycles: their rows, journals, money and questions, and the outcomes of the messages they claimed.
 
 pub(crate) mod approvals;
 pub(crate) mod claims;

@@ -1,5 +1,5 @@
-//! Cycles that wait: each for a person with what it has asked, for those who only look; and what is in the hands of any of them, so
-//! that no other takes it up.
+//! Waiting cycles: for readers, each cycle that waits for a person with its question; for the wake, everything that open cycles already
+//! handle.
 
 use std::collections::BTreeSet;
 
@@ -14,30 +14,30 @@ use crate::{Approval, Result, Store, outcome::OPEN, sql};
 pub struct ParkedCycle {
     /// The cycle.
     pub cycle_id: String,
-    /// When it began.
+    /// When it started.
     pub started_at: Option<DateTime<Utc>>,
-    /// What it asked last; none: the question is gone.
+    /// The last question; `None` if the question is gone.
     pub question: Option<Approval>,
-    /// Whether the message that asks has arrived. At the console it is shown with the wake's end.
+    /// Whether the message that asks has arrived. On the terminal it is shown at the wake's end.
     pub is_delivered: bool,
 }
 
-/// What cycles were told of: while they are open it is their affair, and no reason for another.
+/// The reasons and commits reported to cycles. While such a cycle is open, they are no reason to start another cycle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToldOf {
     /// Keys of reasons.
     pub handles: BTreeSet<String>,
-    /// Commits up to which people's commits were shown.
+    /// The commits up to which people's commits were shown.
     pub heads: Vec<String>,
 }
 
 impl Store {
-    /// What the cycles that wait, for a person or for their model, were told of.
+    /// The reasons and commits reported to the waiting cycles: those that wait for a person or a model.
     pub fn told_to_waiting(&self) -> Result<ToldOf> {
         self.told_of(&waiting(), [])
     }
 
-    /// What one cycle was told of, as far as its journal can be read.
+    /// The reasons and commits reported to one cycle, as far as its journal is readable.
     pub fn told_to(&self, cycle_id: &str) -> Result<ToldOf> {
         self.told_of("c.id = ?1", [cycle_id])
     }
@@ -54,7 +54,7 @@ impl Store {
         Ok(told)
     }
 
-    /// Cycles that wait for a person, oldest first.
+    /// The cycles that wait for a person, oldest first.
     pub fn parked_cycles(&self) -> Result<Vec<ParkedCycle>> {
         let mut statement = self.conn.prepare(
             "SELECT c.id, c.started_at, a.id, o.sent_at IS NOT NULL FROM cycles c
@@ -81,12 +81,13 @@ impl Store {
     }
 }
 
-/// Cycles that wait. Said twice, since an index on some rows is used only where its own condition stands.
+/// SQL condition for waiting cycles. The states appear twice, since SQLite uses a partial index only if its own condition appears.
 pub(crate) fn waiting() -> String {
     format!("c.state IN {OPEN} AND c.state IN ('waiting', 'parked')")
 }
 
-/// What these cycles were told of. They come first: their journals are long, and those of the others longer.
+/// SQL query for the reasons and commits reported to these cycles. The cycles come first in the join: their journals are long, and the
+/// other cycles' journals are longer still.
 pub(crate) fn told_of(which: &str) -> String {
     format!(
         "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c

@@ -1,5 +1,5 @@
-//! Changes of its own orders that the assistant has proposed. A row holds exactly the texts that its question shows; a yes carries out
-//! these or nothing. A week later what it did is told, once.
+//! Changes of its own orders that the assistant has proposed. A row holds exactly the texts its question shows; an approval applies
+//! exactly these texts. A week later the effect is reported, once.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,40 +13,40 @@ use crate::{
     sql::{self, Params, Row, SqlConnection, Transaction, params},
 };
 
-/// So long after a yes before and after are compared.
+/// The time after an approval at which before and after are compared.
 pub const COMPARED_OVER: TimeDelta = TimeDelta::days(7);
-/// How an undo names the proposal that it takes back.
+/// The prefix of an undo's target that names a proposal.
 const UNDONE_AS: &str = "proposal/";
 
-/// A proposal that is about to be asked.
+/// A proposal about to be asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewProposal {
-    /// What it changes, in a line.
+    /// The change, in a line.
     pub title: String,
-    /// The files, each as it was and as it would be.
+    /// The files, each with its old and proposed content.
     pub files: Vec<StagedFile>,
-    /// What it is to do.
+    /// The intended effect.
     pub effect: StatedEffect,
-    /// The one job that it changes: its runs are measured. None: answers are.
+    /// The job whose runs are measured; `None` to measure answers.
     pub job: Option<String>,
-    /// The figure in the week before.
+    /// The figure for the week before.
     pub before: Measured,
-    /// The branch that its tree is on.
+    /// The branch with the proposed tree.
     pub branch: String,
-    /// That branch's commit.
+    /// The commit at the tip of that branch.
     pub commit: String,
 }
 
-/// A proposal as the database has it.
+/// A proposal as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
     /// Its row.
     pub id: i64,
-    /// The cycle that proposed it.
+    /// The cycle that made the proposal.
     pub cycle_id: String,
-    /// What it says.
+    /// The proposal's content.
     pub new: NewProposal,
-    /// When it was carried out; none: it wasn't.
+    /// When it was applied; `None` if it never was.
     pub agreed_at: Option<DateTime<Utc>>,
 }
 
@@ -54,12 +54,12 @@ impl Proposal {
     const COLUMNS: &str =
         "id, cycle_id, title, files, figure, aim, job, before_total, before_pieces, branch, commit_id, agreed_at";
 
-    /// How an undo names it.
+    /// The target of an undo of this proposal.
     pub fn undone_as(id: i64) -> String {
         format!("{UNDONE_AS}{id}")
     }
 
-    /// The proposal that an undo names; none: it names a wake.
+    /// The proposal that an undo targets; `None` if the target is a wake.
     pub fn named_by(undone: &str) -> Option<i64> {
         undone.strip_prefix(UNDONE_AS)?.parse().ok()
     }
@@ -86,7 +86,7 @@ impl Proposal {
         Ok(Ok(Self { id, cycle_id: row.get(1)?, new, agreed_at }))
     }
 
-    /// One that can't be read stops no other: it is named and left out.
+    /// Skips an unreadable proposal with a warning, so that the others stay usable.
     fn all(conn: &SqlConnection, condition: &str, values: impl Params) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM proposals p WHERE {condition} ORDER BY id", Self::COLUMNS);
         let mut statement = conn.prepare(&sql)?;
@@ -102,7 +102,7 @@ impl Proposal {
 }
 
 impl Store {
-    /// What a call of a cycle proposes.
+    /// The proposal of a call of a cycle.
     pub fn proposal_of(&self, cycle_id: &str, call: &str) -> Result<Option<Proposal>> {
         Ok(Proposal::all(&self.conn, "cycle_id = ?1 AND call = ?2", params![cycle_id, call])?.pop())
     }
@@ -112,7 +112,7 @@ impl Store {
         Ok(Proposal::all(&self.conn, "id = ?1", params![id])?.pop())
     }
 
-    /// Whether a proposal is being asked about.
+    /// Whether a question about a proposal is open.
     pub fn is_proposed(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql =
             "SELECT EXISTS (SELECT 1 FROM proposals p JOIN approvals a ON a.cycle_id = p.cycle_id AND a.call = p.call
@@ -120,9 +120,10 @@ impl Store {
         Ok(self.conn.query_row(sql, [rfc3339(now)], |row| row.get(0))?)
     }
 
-    /// Proposals that were agreed to a week ago: what each did is told. None whose wake left no commit, or that was taken back.
+    /// The proposals approved a week ago whose effect is still to be reported. Leaves out those whose wake left no commit and those that
+    /// were undone.
     pub fn proposals_to_tell(&self, now: DateTime<Utc>) -> Result<Vec<Proposal>> {
-        // Each idle look asks: most of the time there is none, and a short statement is soon prepared.
+        // Each idle wake asks: usually the answer is empty, and a short statement is cheap to prepare.
         let sql = "SELECT EXISTS (SELECT 1 FROM proposals WHERE tell_at <= ?1)";
         if !self.conn.query_row(sql, [rfc3339(now)], |row| row.get::<_, bool>(0))? {
             return Ok(Vec::new());
@@ -133,7 +134,7 @@ impl Store {
         Proposal::all(&self.conn, condition, params![rfc3339(now)])
     }
 
-    /// Proposals that were agreed to, the newest first.
+    /// The approved proposals, newest first.
     pub fn agreed_proposals(&self, limit: u32) -> Result<Vec<Proposal>> {
         let newest = "id IN (SELECT p.id FROM proposals p JOIN cycles c ON c.id = p.cycle_id
             WHERE p.agreed_at IS NOT NULL AND c.state NOT IN ('failed', 'abandoned') ORDER BY p.id DESC LIMIT ?1)";
@@ -142,7 +143,7 @@ impl Store {
         Ok(agreed)
     }
 
-    /// Proposals whose cycle is over and whose branch may still be there.
+    /// The proposals whose cycle is over and whose branch may still exist.
     pub fn proposals_with_branch(&self) -> Result<Vec<Proposal>> {
         let condition = "branch IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cycles c
             WHERE c.id = p.cycle_id AND c.state IN ('running', 'waiting', 'parked'))";
@@ -151,7 +152,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Takes note that a proposal's branch is gone.
+    /// Records that a proposal's branch is gone.
     pub fn branch_is_gone(&mut self, id: i64) -> Result<()> {
         self.fenced_relaxed(|tx| {
             tx.execute("UPDATE proposals SET branch = NULL WHERE id = ?1", [id])?;
@@ -160,7 +161,7 @@ impl FencedStore<'_> {
     }
 }
 
-/// Keeps a proposal, within the transaction that asks about it.
+/// Stores a proposal, in the transaction that asks about it.
 pub(crate) fn keep(
     tx: &Transaction<'_>,
     (cycle_id, call): (&str, &str),
@@ -190,7 +191,7 @@ pub(crate) fn keep(
     Ok(())
 }
 
-/// A proposal is carried out, within its call's transaction.
+/// Marks a proposal as applied, in its call's transaction.
 pub(crate) fn agree(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "UPDATE proposals SET agreed_at = ?2, tell_at = ?3 WHERE id = ?1 AND agreed_at IS NULL",
@@ -199,7 +200,7 @@ pub(crate) fn agree(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result
     Ok(())
 }
 
-/// What a proposal did is told, within its cycle's transaction.
+/// Marks the effect of a proposal as reported, in its cycle's transaction.
 pub(crate) fn is_told(tx: &Transaction<'_>, id: i64) -> Result<()> {
     tx.execute("UPDATE proposals SET tell_at = NULL WHERE id = ?1", [id])?;
     Ok(())

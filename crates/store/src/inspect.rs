@@ -1,4 +1,4 @@
-//! What the health check asks of the store. Only looking.
+//! Reads for the health check.
 
 use std::path::PathBuf;
 
@@ -9,34 +9,34 @@ use reveille_base::{clock::parse_time, process::Identity, types::ChatRef};
 use super::{PartState, Result, Store, odd_rows::words};
 use crate::{outbox::attempts::is_overdue, sql};
 
-/// Parts that are listed at most.
+/// The maximum number of listed parts.
 const MAX_PARTS: i64 = 500;
 
-/// A part of a message that wasn't confirmed; also a message that has no parts yet.
+/// An unconfirmed part of a message, or a message without parts yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnsentPart {
-    /// Its message's row.
+    /// The message's row.
     pub outgoing_id: i64,
-    /// Where to; 0 is the console.
+    /// The chat; 0 is the terminal.
     pub chat: ChatRef,
-    /// How far it is; never [`PartState::Sent`].
+    /// The part's state; never [`PartState::Sent`].
     pub state: PartState,
-    /// Whether it is or was sent once more after a doubt: no further one is risked.
+    /// Whether it was sent once more after an unknown outcome; a further repeat is too risky.
     pub is_repeat: bool,
-    /// Attempts so far.
+    /// The number of attempts so far.
     pub attempts: i64,
     /// When its message was written.
     pub created_at: Option<DateTime<Utc>>,
-    /// Not tried again before.
+    /// The earliest time of the next attempt.
     pub not_before: Option<DateTime<Utc>>,
     /// The last error.
     pub error: Option<String>,
-    /// Whether somebody sends it at this moment: its sender lives, and hasn't had it for longer than any send takes.
+    /// Whether a living process is sending it now, within the time that a send can take.
     pub is_under_way: bool,
 }
 
 impl Store {
-    /// The database's files: itself, the write-ahead log, and the log's index.
+    /// The database's files: the database, the write-ahead log, and the log's index.
     pub fn files(&self) -> [PathBuf; 3] {
         ["", "-wal", "-shm"].map(|ending| {
             let mut path = self.path.clone().into_os_string();
@@ -45,7 +45,7 @@ impl Store {
         })
     }
 
-    /// How much of the database's file is free for what comes, in bytes.
+    /// The free space inside the database file, in bytes.
     pub fn free_bytes(&self) -> Result<u64> {
         let Some(conn) = self.conn.sqlite() else { return Ok(0) };
         let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -53,8 +53,8 @@ impl Store {
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
 
-    /// What is another one when somebody has written since, through a connection that stays open. A server tells of any write to any of
-    /// its databases: what seems changed may be as it was.
+    /// A value that changes when another connection writes; compare it on a connection that stays open. A PostgreSQL server changes it
+    /// for a write to any of its databases, so a change may be a false alarm.
     pub fn sign_of_changes(&self) -> Result<String> {
         let sql = self.conn.either(
             "SELECT CAST(data_version AS TEXT) FROM pragma_data_version",
@@ -63,7 +63,7 @@ impl Store {
         Ok(self.conn.query_row(sql, [], |row| row.get(0))?)
     }
 
-    /// Parts of messages that weren't confirmed, oldest first.
+    /// The unconfirmed parts of messages, oldest first.
     pub fn unsent_parts(&self, now: DateTime<Utc>) -> Result<Vec<UnsentPart>> {
         let mut statement = self.conn.prepare(
             "SELECT o.id, o.chat_id, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0), COALESCE(p.attempts, 0),

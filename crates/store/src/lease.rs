@@ -1,5 +1,5 @@
-//! The fence in `processing_lock`: each holder of the wake lock gets the next number, and every write of a wake carries
-//! it. The lock itself is a flock on a file (see [`crate::wake_lock`]); this is what makes a lost lock harmless here.
+//! The fence in `processing_lock`: each holder of the wake lock gets the next number, and every write of a wake carries it. The lock
+//! itself is a flock on a file (see [`crate::wake_lock`]); the fence makes a lost lock harmless for the database.
 
 use chrono::{DateTime, Utc};
 
@@ -11,28 +11,28 @@ use reveille_base::{
 use super::{Result, Store, StoreError, json};
 use crate::{FencedStore, clock_rollback, fence::Fence, messages::overheard, sql::OptionalExtension as _};
 
-/// Takes a lock that belongs to the connection, and goes with it: one wake at a time works on a shared database. One whose connection is
-/// made anew meanwhile has lost it; then its fence decides.
+/// Takes a lock that belongs to the connection and ends with it: one wake at a time works on a shared database. A wake that has to
+/// reconnect meanwhile has lost the lock; then its fence decides.
 const TAKE_TURN: &str = "SELECT pg_try_advisory_lock(1919252845, hashtext(current_schema()))";
 
-/// Who `processing_lock` says is working.
+/// The holder of the lease according to `processing_lock`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseHolder {
-    /// Its fence.
+    /// The holder's fence.
     pub fence: Fence,
-    /// Whether it still holds.
+    /// Whether it still holds the lease.
     pub is_locked: bool,
     /// Since when.
     pub locked_at: Option<DateTime<Utc>>,
-    /// Which process it is, if that can be read.
+    /// The holder's process, if readable.
     pub identity: Option<Identity>,
 }
 
 impl Store {
-    /// Takes the next fence for a process that already holds the flock. If the clock was set back, what waits follows it.
+    /// Takes the next fence for a process that already holds the flock. Brings waits forward if the clock was set back.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] while a wake of another machine works on a shared database: a flock says nothing there.
+    /// [`StoreError::Busy`] while a wake of another machine works on a shared database, where the flock doesn't help.
     pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
         if self.is_shared() {
             let is_ours: bool = self.conn.query_row(TAKE_TURN, [], |row| row.get(0))?;
@@ -42,7 +42,7 @@ impl Store {
             }
         }
         self.write_relaxed(|tx| {
-            // Nobody else does while the bot is down.
+            // Without a bot, this is the only place that forgets.
             overheard::forget(tx, now)?;
             tx.execute("INSERT INTO processing_lock (id) VALUES (1) ON CONFLICT DO NOTHING", [])?;
             // fault: waits-sits-out-clock
@@ -57,7 +57,7 @@ impl Store {
         })
     }
 
-    /// What `processing_lock` says.
+    /// The holder of the lease.
     pub fn holder(&self) -> Result<Option<LeaseHolder>> {
         let row = self
             .conn
@@ -75,7 +75,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Frees the lease; without effect when somebody else holds it by now.
+    /// Frees the lease, unless another wake holds it by now.
     pub fn release_lease(&mut self) -> Result<()> {
         let fence = self.fence();
         let freed = self.write_relaxed(|tx| {

@@ -116,7 +116,7 @@ pub struct Approval {
     pub state: ApprovalState,
     /// When it was asked.
     pub asked_at: Option<DateTime<Utc>>,
-    /// Until when it can be decided.
+    /// The deadline for a decision.
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was decided.
     pub decided_at: Option<DateTime<Utc>>,

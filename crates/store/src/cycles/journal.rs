@@ -240,12 +240,12 @@ pub enum Change {
     },
     /// Reminder slots are due: each fires once, together with its message.
     Fire(Round),
-    /// The cycle starts or resumes a run of a scheduled job.
+    /// The cycle starts or resumes a run of a standing job.
     TakeUpJob {
         /// The run.
         run: i64,
     },
-    /// A run of a scheduled job is over.
+    /// A run of a standing job is over.
     EndJob(JobEnd),
     /// An approved change of the assistant's own orders is applied.
     Agree {

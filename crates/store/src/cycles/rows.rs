@@ -1,4 +1,4 @@
-//! Cycles: a row each, from its beginning to its end. What happens in one is its journal's ([`super::journal`]).
+//! Cycles: a row each, from start to end. The events within a cycle are in its journal ([`super::journal`]).
 
 use chrono::{DateTime, Utc};
 
@@ -18,7 +18,7 @@ use crate::{
     upkeep::backoff,
 };
 
-/// The name that stands for a model where there is none: a rule does all of the cycle.
+/// The model name of a cycle done by rule, without a model.
 pub const NO_MODEL: &str = "none";
 
 /// The states of a cycle.
@@ -26,9 +26,9 @@ pub const NO_MODEL: &str = "none";
 pub enum CycleState {
     /// Under way, or cut off by a crash.
     Running,
-    /// The model couldn't be reached: it goes on after `not_before`.
+    /// The model was unreachable: the cycle resumes after `not_before`.
     Waiting,
-    /// It waits for a person.
+    /// Waiting for a person.
     Parked,
     /// Committed.
     Done,
@@ -39,7 +39,7 @@ pub enum CycleState {
 }
 
 impl CycleState {
-    /// As the database writes it.
+    /// The value in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -63,18 +63,18 @@ impl CycleState {
     }
 }
 
-/// What is known of a cycle when it begins.
+/// The data of a cycle at its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCycle {
-    /// `<UTC YYYYMMDDTHHMMSSZ>-<pid>`, counted from `-2` on where one process begins several in a second.
+    /// `<UTC YYYYMMDDTHHMMSSZ>-<pid>`, with `-2` and so on if one process starts several in a second.
     pub id: String,
-    /// What started the wake (`cron`, `nudge`, `say`, …).
+    /// The wake's trigger (`cron`, `nudge`, `say`, …).
     pub trigger: String,
-    /// Why it was due, for people.
+    /// The reasons for people.
     pub reasons: Vec<String>,
-    /// The one chat whose messages it answers.
+    /// The chat whose messages it answers, if any.
     pub chat: Option<ChatRef>,
-    /// Forum topic of its messages.
+    /// The forum topic of its messages.
     pub thread_id: Option<i64>,
     /// The model's name, or [`NO_MODEL`].
     pub model: String,
@@ -82,40 +82,40 @@ pub struct NewCycle {
     pub system: String,
     /// See `system`.
     pub tools: String,
-    /// What of our own it works at; none: what somebody has asked for, or several things.
+    /// The background job it works on; `None` for a request, or for several things.
     pub work: Option<OwnWork>,
 }
 
 impl NewCycle {
-    /// Whether all of it is done by rule, without a model.
+    /// Whether the whole cycle is done by rule, without a model.
     pub fn is_by_rule(&self) -> bool {
         self.model == NO_MODEL
     }
 }
 
-/// A cycle as the database has it.
+/// A cycle as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CycleRow {
-    /// What it began with.
+    /// The data at its start.
     pub cycle: NewCycle,
     /// Its state.
     pub state: CycleState,
-    /// When it began.
+    /// When it started.
     pub started_at: Option<DateTime<Utc>>,
     /// Resumptions after a crash, a kill or a time-out.
     pub tries: u32,
-    /// Whether its last run ended by one of these, which isn't counted among its tries yet. A run that ended in order, by
-    /// whatever error, leaves it `false`.
+    /// Whether its last run was cut off and isn't counted among the tries yet. A run that ended in order, by any error, leaves this
+    /// `false`.
     pub was_cut_off: bool,
-    /// Not to be resumed before.
+    /// The earliest time to resume it.
     pub not_before: Option<DateTime<Utc>>,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
     /// Its commit.
     pub commit_id: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
-    /// Until when a person may still decide what it waits for; none: it waits for nobody.
+    /// The deadline of its open question; `None` if it has none.
     pub asks_until: Option<DateTime<Utc>>,
 }
 
@@ -124,7 +124,7 @@ impl CycleRow {
                            started_at, ended_at, commit_id, error, was_cut_off, \
                            (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
 
-    /// The same without the conversation's fixed parts, which are long.
+    /// The same columns without the conversation's fixed parts, which are long.
     pub(crate) const BRIEF_COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, '[]', '[]', state, tries, not_before, \
                            started_at, ended_at, commit_id, error, was_cut_off, \
                            (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
@@ -159,15 +159,15 @@ impl CycleRow {
 }
 
 impl Store {
-    /// Cycles to be resumed, oldest first: running ones belong to a holder that is gone, waiting ones wait for the model, parked
-    /// ones for a person.
+    /// The cycles to resume, oldest first: running ones belong to a holder that is gone, waiting ones wait for the model, parked ones for
+    /// a person.
     pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The cycle that began last.
+    /// The latest cycle.
     pub fn last_cycle(&self) -> Result<Option<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1", CycleRow::COLUMNS);
         Ok(self.conn.query_row(&sql, [], CycleRow::read).optional()?)
@@ -179,7 +179,7 @@ impl Store {
         Ok(self.conn.query_row(&sql, [id], CycleRow::read).optional()?)
     }
 
-    /// The cycles of own work whose name begins so that have ended, oldest first.
+    /// The ended cycles of background jobs whose name has this prefix, oldest first.
     pub fn ended_work(&self, work: &str) -> Result<Vec<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE work IS NOT NULL AND substr(work, 1, length(?1)) = ?1 AND state IN ('done', 'failed', 'abandoned')
@@ -190,7 +190,7 @@ impl Store {
         Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The given-up cycles that had taken up one of these messages, oldest first, however many took it up after them.
+    /// The given-up cycles that had claimed one of these messages, oldest first, even if later cycles claimed it too.
     pub fn given_up_with(&self, messages: &[i64]) -> Result<Vec<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE state = 'abandoned' AND id IN (
@@ -204,7 +204,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Takes a cycle up again.
+    /// Resumes a cycle.
     pub fn resume_cycle(&mut self, id: &str) -> Result<()> {
         let fence = self.fence();
         self.fenced(|tx| {
@@ -216,9 +216,9 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Takes note that a running cycle was cut off by a crash, a kill or a time-out. Noted twice it is the same one. Of a cycle that
-    /// wasn't begun by then nothing is known but the `messages` that it was about: it counts against these, which needn't wait for
-    /// what was most likely somebody's kill, and `notice` tells of those that are dead letters now.
+    /// Records that a crash, a kill or a time-out cut off a running cycle; recording it twice counts once. For a cycle that never
+    /// started, only its `messages` are known. The cut then counts as a failure of these messages, without a wait, since the likely cause
+    /// is a kill by a person. `notice` reports those that are dead letters now.
     pub fn note_cut_off(&mut self, id: &str, messages: &[i64], notice: Option<&NewOutgoing>) -> Result<()> {
         let now = self.now();
         self.fenced_relaxed(|tx| {
@@ -236,8 +236,8 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Counts the cut that was noted as one of the cycle's few tries, before anything of it is looked at: whatever that does to the
-    /// wake is the next one.
+    /// Counts the recorded cut as one of the cycle's few tries, before the wake reads anything of the cycle: if that ends the wake too,
+    /// the next try is counted.
     pub fn count_try(&mut self, id: &str) -> Result<()> {
         self.fenced_relaxed(|tx| {
             tx.execute("UPDATE cycles SET tries = tries + 1, was_cut_off = 0 WHERE id = ?1 AND was_cut_off = 1", [id])?;
@@ -245,7 +245,7 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Takes note of the error that ended the wake in the middle of a cycle, for people: it is gone on with all the same.
+    /// Records the error that ended the wake in the middle of a cycle, for people. The cycle resumes all the same.
     pub fn note_trouble(&mut self, id: &str, why: &str) -> Result<()> {
         self.fenced_relaxed(|tx| {
             tx.execute("UPDATE cycles SET error = ?2 WHERE id = ?1 AND state = 'running'", (id, why))?;
@@ -253,7 +253,7 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Lets a cycle wait until `not_before`.
+    /// Makes a cycle wait until `not_before`.
     pub fn pause_cycle(&mut self, id: &str, not_before: DateTime<Utc>, why: &str) -> Result<()> {
         self.fenced(|tx| {
             tx.execute(
@@ -264,13 +264,13 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Ends a cycle: its state, its commit, what is a reason no more, the repairs it noted and what is said of it, in one
-    /// transaction. A cycle that didn't succeed gives its unanswered messages back with one more attempt against them; the third
-    /// puts them aside as dead.
+    /// Ends a cycle in one transaction: its state, its commit, the settled reasons, the repairs it noted and its notice. A cycle that
+    /// failed returns its unanswered messages to the queue with one more attempt counted; the third attempt puts them on hold as dead
+    /// letters.
     pub fn end_cycle(&mut self, id: &str, end: &CycleEnd<'_>) -> Result<()> {
         let now = self.now();
-        // Lost with the power, the cycle is still open: the next wake finds its synced commit and ends it once more, or tries it again.
-        // What it says waits in the outbox, and leaves after a synced write alone.
+        // After a power cut that loses this, the cycle is still open: the next wake finds its synced commit and ends it again, or tries
+        // it again. Its texts wait in the outbox, and leave only after a synced write.
         self.fenced_relaxed(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
@@ -304,35 +304,35 @@ impl FencedStore<'_> {
     }
 }
 
-/// How a cycle ended.
+/// The end of a cycle.
 #[derive(Debug, Clone, Copy)]
 pub struct CycleEnd<'a> {
     /// Done, failed, parked or abandoned.
     pub state: CycleState,
     /// Its commit.
     pub commit_id: Option<&'a str>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<&'a str>,
-    /// Keys that are reasons no more.
+    /// The keys of reasons that are settled.
     pub handled: &'a [String],
-    /// The commit up to which people's commits are a reason no more; none: nothing is known of that.
+    /// The commit up to which people's commits are settled; `None` if unknown.
     pub head_seen: Option<&'a str>,
-    /// Repairs that its episodic entry tells of.
+    /// The repairs reported in its episodic entry.
     pub repairs: &'a [i64],
-    /// Whether copies are kept of what it had changed in a person's folders.
+    /// Whether copies exist of the files it changed in a person's folders.
     pub has_copies: bool,
-    /// Messages that it failed on.
+    /// The messages it failed on.
     pub failed_messages: &'a [i64],
-    /// Messages that it failed on and that aren't tried again by themselves.
+    /// The messages it failed on that need a retry by a person.
     pub dead_messages: &'a [i64],
-    /// What its person is told of it, besides what it has said itself.
+    /// An extra text for its person, besides the cycle's own replies.
     pub notice: Option<&'a NewOutgoing>,
-    /// What of its work is kept beyond its journal.
+    /// The recording to keep beyond the journal.
     pub recording: Option<&'a NewRecording>,
 }
 
 impl CycleEnd<'_> {
-    /// It ended, and leaves nothing.
+    /// An end that leaves nothing behind.
     pub fn new(state: CycleState) -> Self {
         Self {
             state,
@@ -350,7 +350,7 @@ impl CycleEnd<'_> {
     }
 }
 
-/// Makes a cycle's row with its first journal entries.
+/// Inserts a cycle's row with its first journal entries.
 pub(crate) fn begin(
     tx: &Transaction<'_>,
     fence: Fence,

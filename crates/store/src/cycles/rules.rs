@@ -1,7 +1,7 @@
-//! Rules that people make of questions: what is offered, shown, answered, and written to `policy.toml`.
+//! Rules that people make from questions: offered, shown, answered, and written to `policy.toml`.
 //!
-//! A press orders the rule in the transaction that stores it. The file is written after that, and then the row says so and the question
-//! counts as a yes, in one transaction: a kill in between leads to the same rule, once. Taking one back goes the same way.
+//! A press orders the rule in the transaction that stores the press. The file is written next; then one transaction marks the row and
+//! approves the question, so a kill in between leads to the same rule, once. Removing a rule works the same way.
 
 use chrono::{DateTime, Utc};
 
@@ -14,19 +14,19 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// What became of allowing a call for good.
+/// The state of an offer to allow a call for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleState {
-    /// There is a button for it.
+    /// The question has a button for it.
     Offered,
-    /// Its person was shown the rule.
+    /// The person has seen the rule.
     Shown,
-    /// Its person doesn't want it now.
+    /// The person declined it for now.
     Declined,
-    /// Its person wants it; it has still to be written.
+    /// The person wants it; the file is still to be written.
     Ordered,
-    /// It stands in `policy.toml`.
+    /// `policy.toml` contains it.
     Added,
 }
 
@@ -42,7 +42,7 @@ impl RuleState {
         }
     }
 
-    /// What can't be read was never offered.
+    /// Reads an unknown value as never offered.
     pub(super) fn parse(text: &str) -> Option<Self> {
         [Self::Offered, Self::Shown, Self::Declined, Self::Ordered, Self::Added]
             .into_iter()
@@ -50,12 +50,12 @@ impl RuleState {
     }
 }
 
-/// A rule of ours that its person takes back.
+/// One of our rules that a person removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleRemoval {
-    /// Its row.
+    /// The row id.
     pub id: i64,
-    /// Its text in `policy.toml`.
+    /// The rule's text in `policy.toml`.
     pub rule: String,
     chat: ChatRef,
     thread_id: Option<i64>,
@@ -63,7 +63,7 @@ pub struct RuleRemoval {
 }
 
 impl RuleRemoval {
-    /// What its person is told of it.
+    /// The answer to the person.
     pub fn answer(&self, text: String) -> NewOutgoing {
         NewOutgoing {
             chat: self.chat,
@@ -77,12 +77,12 @@ impl RuleRemoval {
     }
 }
 
-/// A question that can still be decided, by whoever pressed a button in its chat.
+/// SQL condition for a question that the person who pressed a button in its chat can still decide.
 const DECIDABLE: &str =
     "nonce = ?1 AND state = 'pending' AND expires_at > ?2 AND chat_id = ?3 AND (approver IS NULL OR approver = ?4)";
 
 impl Store {
-    /// Rules that are ordered and not written yet, oldest first. One whose question got a no since, or came to nothing, isn't wanted.
+    /// The rules ordered but not written yet, oldest first. Leaves out rules whose question was denied since or has lapsed.
     pub fn ordered_rules(&self) -> Result<Vec<Approval>> {
         let sql = format!(
             "SELECT {} FROM approvals
@@ -94,7 +94,7 @@ impl Store {
         Ok(statement.query_map([], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// A rule stands in the file: what it was made of is allowed, too, if it could still be when the rule was ordered.
+    /// Marks a rule as written. Its question is approved too, if it was still open when the rule was ordered.
     pub fn rule_is_added(&mut self, id: i64) -> Result<()> {
         self.write(|tx| {
             tx.execute("UPDATE approvals SET rule = 'added' WHERE id = ?1 AND rule = 'ordered'", [id])?;
@@ -107,7 +107,7 @@ impl Store {
         })
     }
 
-    /// A rule can't be written, of which its person is told; it can be ordered anew. Returns the row of that message.
+    /// Reports to the person that a rule can't be written; the person can order it again. Returns the message's row.
     pub fn rule_is_refused(&mut self, id: i64, text: String, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.write(|tx| {
             let chat = tx
@@ -123,7 +123,8 @@ impl Store {
         })
     }
 
-    /// Decides a question at this machine's console by a rule that stands in the file. Says whether it could still be decided.
+    /// Decides a question at this machine's terminal by a rule that `policy.toml` contains. `false` if the question could no longer be
+    /// decided.
     pub fn decide_for_good(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| {
             let n = tx.execute(
@@ -135,7 +136,7 @@ impl Store {
         })
     }
 
-    /// Messages with a rule that don't show yet what became of it, each with its row.
+    /// The messages with a rule that show an outdated state, each with its row.
     pub fn unshown_rules(&self) -> Result<Vec<(Unshown, i64)>> {
         let mut statement = self.conn.prepare(&format!(
             "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1),
@@ -153,7 +154,8 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Takes note that a rule's message, by its row, shows what became of it, or never will. The rule may be shown anew by now, in another.
+    /// Records that a rule's message, by its row, shows the present state or never will. The rule may have been shown again in another
+    /// message by now.
     pub fn rule_is_shown(&mut self, id: i64, outgoing_id: i64) -> Result<()> {
         self.write_relaxed(|tx| {
             let sql = "UPDATE approvals SET rule_is_shown = 1 WHERE id = ?1 AND rule_outgoing_id = ?2";
@@ -162,7 +164,7 @@ impl Store {
         })
     }
 
-    /// Rules that are to be taken back, in the order in which that was asked for.
+    /// The rules to remove, in the order of the requests.
     pub fn rule_removals(&self) -> Result<Vec<RuleRemoval>> {
         let mut statement =
             self.conn.prepare("SELECT id, rule, chat_id, thread_id, reply_to FROM rule_removals ORDER BY id")?;
@@ -173,7 +175,7 @@ impl Store {
         Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// A rule was taken back, or can't be; its person is told. Returns the row of that message.
+    /// Ends a rule's removal, done or impossible, and answers the person. Returns the message's row.
     pub fn rule_removal_is_done(&mut self, id: i64, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.write(|tx| {
             tx.execute("DELETE FROM rule_removals WHERE id = ?1", [id])?;
@@ -182,8 +184,8 @@ impl Store {
     }
 }
 
-/// Takes a press of "always" in: the `message` with the rule is planned, and the question stays open. Returns its row; none: it is shown
-/// already, or the question is over or another's.
+/// Records a press of "always": plans the `message` with the rule, and leaves the question open. Returns the message's row; `None` if the
+/// rule is shown already, or the question is over or another person's.
 pub(crate) fn show(
     tx: &Transaction<'_>,
     tap: &Tap,
@@ -206,7 +208,7 @@ pub(crate) fn show(
     Ok(row)
 }
 
-/// Takes the answer to a shown rule in: it is ordered, or left. Says whether that was still open.
+/// Records the answer to a shown rule: ordered or declined. `false` if the rule was no longer open.
 pub(crate) fn tap(tx: &Transaction<'_>, tap: &Tap, (nonce, is_yes): (&str, bool), now: DateTime<Utc>) -> Result<bool> {
     let sql = format!("SELECT id, rule_outgoing_id FROM approvals WHERE {DECIDABLE} AND rule = 'shown'");
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
@@ -220,8 +222,7 @@ pub(crate) fn tap(tx: &Transaction<'_>, tap: &Tap, (nonce, is_yes): (&str, bool)
     Ok(true)
 }
 
-/// Whether a button that was pressed stands under this message of ours. Which one that is the press itself tells, if the sender doesn't
-/// know.
+/// Whether the pressed button belongs to this message of ours. The press itself tells the message's id if the sender doesn't know it.
 fn is_under(tx: &Transaction<'_>, tap: &Tap, outgoing_id: i64, now: DateTime<Utc>) -> Result<bool> {
     attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_parts
@@ -230,7 +231,7 @@ fn is_under(tx: &Transaction<'_>, tap: &Tap, outgoing_id: i64, now: DateTime<Utc
     Ok(tx.query_row(sql, (outgoing_id, tap.message_id, tap.message_date.map(rfc3339)), |row| row.get(0))?)
 }
 
-/// A rule is to be taken back; who is told stands in the `answer`.
+/// Orders the removal of a rule; `answer` names the chat to reply to.
 pub(crate) fn remove(tx: &Transaction<'_>, rule: &str, answer: &NewOutgoing) -> Result<()> {
     tx.execute(
         "INSERT INTO rule_removals (rule, chat_id, thread_id, reply_to) VALUES (?1, ?2, ?3, ?4)",

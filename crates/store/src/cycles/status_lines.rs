@@ -1,23 +1,23 @@
-//! The status lines that stand in chats, and how far a cycle is, for the bot that shows it. Only the bot writes here: a line is
-//! its own message, and says nothing that the answer depends on.
+//! The status lines in chats, and a cycle's progress, for the bot that shows both. Only the bot writes here: a line is its own message,
+//! and no answer depends on it.
 
 use reveille_base::types::ChatRef;
 
 use crate::{Entry, Result, Store, sql};
 
-/// A line that stands in a chat, or was about to.
+/// A status line in a chat, or one about to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusLine {
-    /// The cycle that it tells of.
+    /// The cycle it reports on.
     pub cycle_id: String,
-    /// Where it stands.
+    /// The chat.
     pub chat: ChatRef,
-    /// The channel's id of it; `None` when nobody knows whether it was sent.
+    /// The channel's id of the message; `None` if the sending's outcome is unknown.
     pub message_id: Option<i64>,
 }
 
 impl Store {
-    /// Writes down that a line is about to be sent; false when the cycle has one already.
+    /// Records that a line is about to be sent. `false` if the cycle has a line already.
     pub fn begin_status_line(&mut self, cycle_id: &str, chat: ChatRef) -> Result<bool> {
         self.write(|tx| {
             let sql = "INSERT INTO status_lines (cycle_id, chat_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
@@ -25,7 +25,7 @@ impl Store {
         })
     }
 
-    /// Writes down under which id it was sent.
+    /// Records the id of the sent line.
     pub fn status_line_sent(&mut self, cycle_id: &str, message_id: i64) -> Result<()> {
         self.write(|tx| {
             let sql = "UPDATE status_lines SET channel_message_id = ?2 WHERE cycle_id = ?1";
@@ -34,7 +34,7 @@ impl Store {
         })
     }
 
-    /// Forgets a line: it was taken away, or never will be.
+    /// Deletes the row of a line that was removed or never will be.
     pub fn forget_status_line(&mut self, cycle_id: &str) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute("DELETE FROM status_lines WHERE cycle_id = ?1", [cycle_id])?;
@@ -42,7 +42,7 @@ impl Store {
         })
     }
 
-    /// All of them, those that a bot left that was killed among them.
+    /// All status lines, including those of a bot that was killed.
     pub fn status_lines(&self) -> Result<Vec<StatusLine>> {
         let mut statement = self.conn.prepare("SELECT cycle_id, chat_id, channel_message_id FROM status_lines")?;
         let lines = statement.query_map([], |row| {
@@ -51,7 +51,7 @@ impl Store {
         Ok(lines.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// What a cycle has called and what came of it, in order, without its conversation. What can't be read is left out.
+    /// The calls of a cycle and their outcomes, in order, without the conversation. Unreadable lines are left out.
     pub fn calls_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let mut statement = self.conn.prepare(
             "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('called', 'outcome') ORDER BY seq",

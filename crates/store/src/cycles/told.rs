@@ -1,4 +1,4 @@
-//! What a finished cycle is told by: its journal with times, its requests, its messages and its texts. Only looking.
+//! Reads for the report on a finished cycle: its journal with times, its requests, its messages and its texts.
 
 use std::collections::BTreeMap;
 
@@ -15,38 +15,38 @@ use crate::{
     sql::{self, OptionalExtension as _, Row},
 };
 
-/// A line of a journal with its time.
+/// A journal line with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalLine {
-    /// When it was written; none: that can't be read.
+    /// When it was written; `None` if unreadable.
     pub at: Option<DateTime<Utc>>,
-    /// What it says; none: it can't be read.
+    /// The entry; `None` if unreadable.
     pub entry: Option<Entry>,
 }
 
-/// One request to a model, as the ledger has it.
+/// A request to a model in the ledger.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaidRequest {
-    /// The cycle; empty for one that belongs to none.
+    /// The cycle; empty for a request outside any cycle.
     pub cycle_id: String,
     /// When it was sent.
     pub at: Option<DateTime<Utc>>,
     /// The model.
     pub model: String,
-    /// What it used and cost.
+    /// The usage and cost.
     pub spent: Spent,
-    /// Whether its turn was cut off and isn't kept.
+    /// Whether its turn was cut off and discarded.
     pub is_discarded: bool,
-    /// Whether its end isn't known: the cost is then the most that it may be.
+    /// Whether its outcome is unknown: the cost is then the maximum.
     pub is_reserved: bool,
 }
 
 /// A text that a cycle wrote to a chat.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct WrittenText {
-    /// Its row.
+    /// The row id.
     pub id: i64,
-    /// Where to.
+    /// The chat.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
     /// Markdown.
@@ -55,11 +55,11 @@ pub struct WrittenText {
     pub kind: String,
     /// When it was written.
     pub created_at: Option<DateTime<Utc>>,
-    /// When all of it was sent; none: it waits.
+    /// When all of it was sent; `None` while it waits.
     pub sent_at: Option<DateTime<Utc>>,
-    /// Whether an undo took it back.
+    /// Whether an undo withdrew it.
     pub is_taken_back: bool,
-    /// Whose words it may hold besides its person's.
+    /// The authors of untrusted text it may contain.
     pub taint: Option<String>,
 }
 
@@ -85,7 +85,7 @@ impl PaidRequest {
 }
 
 impl Store {
-    /// A cycle's journal with its times, in order. A line that can't be read keeps its place.
+    /// A cycle's journal with its times, in order. An unreadable line keeps its place.
     pub fn dated_journal(&self, cycle_id: &str) -> Result<Vec<JournalLine>> {
         let mut statement = self.conn.prepare("SELECT at, body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
         let lines = statement.query_map([cycle_id], |row| {
@@ -95,7 +95,7 @@ impl Store {
         Ok(lines.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// A cycle's turns alone, in order. What can't be read is left out.
+    /// A cycle's turns, in order. Unreadable ones are left out.
     pub fn turns_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind = 'turn' ORDER BY seq";
         let mut statement = self.conn.prepare(sql)?;
@@ -104,20 +104,20 @@ impl Store {
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
     }
 
-    /// Whether a cycle's journal is kept. It goes some time after the cycle's end.
+    /// Whether a cycle's journal still exists. It is deleted some time after the cycle's end.
     pub fn has_journal(&self, cycle_id: &str) -> Result<bool> {
         let sql = "SELECT has_journal FROM cycles WHERE id = ?1";
         Ok(self.conn.query_row(sql, [cycle_id], |row| row.get(0)).optional()?.unwrap_or(false))
     }
 
-    /// A cycle's requests, the first one first.
+    /// A cycle's requests, oldest first.
     pub fn requests_of(&self, cycle_id: &str) -> Result<Vec<PaidRequest>> {
         let sql = format!("SELECT {} FROM ledger l WHERE l.cycle_id = ?1 ORDER BY l.id", PaidRequest::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// All requests since a moment, or those of one chat's cycles, the first one first.
+    /// The requests since a moment, of all cycles or of one chat's, oldest first.
     pub fn requests_since(&self, since: DateTime<Utc>, chat: Option<ChatRef>) -> Result<Vec<PaidRequest>> {
         let sql = format!(
             "SELECT {} FROM ledger l WHERE l.at >= ?1
@@ -129,13 +129,13 @@ impl Store {
         Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// When the first request of all was sent.
+    /// When the very first request was sent.
     pub fn first_request_at(&self) -> Result<Option<DateTime<Utc>>> {
         let at: Option<String> = self.conn.query_row("SELECT min(at) FROM ledger", [], |row| row.get(0))?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
-    /// Why each of these cycles woke.
+    /// The reasons of each of these cycles.
     pub fn reasons_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
         let mut statement = self
             .conn
@@ -146,13 +146,13 @@ impl Store {
         Ok(reasons.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The messages that each of these cycles took up, oldest first. Of a cycle whose journal is gone, those that no later one took
-    /// up after it.
+    /// The messages claimed by each of these cycles, oldest first. For a cycle whose journal is gone, only those that no later cycle
+    /// claimed.
     pub fn messages_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<Incoming>>> {
         let mut ids = self.noted_messages(cycles)?;
         let unknown: Vec<&String> = cycles.iter().filter(|cycle| !ids.contains_key(*cycle)).collect();
         if !unknown.is_empty() {
-            // No index has these: it is one look through all messages, and only where the journals are gone.
+            // No index covers this scan of all messages; it runs only if journals are gone.
             let mut statement = self.conn.prepare(
                 "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) ORDER BY id",
             )?;
@@ -181,13 +181,13 @@ impl Store {
         Ok(ids)
     }
 
-    /// The cycle that took a message up last. The outer none: there is no such message; the inner: none has.
+    /// The last cycle that claimed a message: outer `None` if the message doesn't exist, inner `None` if it is unclaimed.
     pub fn cycle_of_message(&self, id: i64) -> Result<Option<Option<String>>> {
         let sql = format!("SELECT cycle_id FROM incoming_messages WHERE id = ?1 AND {READABLE}");
         Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
     }
 
-    /// What a cycle wrote to chats, in order.
+    /// The texts a cycle wrote to chats, in order.
     pub fn written_by(&self, cycle_id: &str) -> Result<Vec<WrittenText>> {
         let mut statement = self.conn.prepare(
             "SELECT id, chat_id, message_text, kind, created_at, sent_at, taken_back_at IS NOT NULL, taint
@@ -208,22 +208,22 @@ impl Store {
         Ok(texts.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// What a cycle asked a person, in order.
+    /// The questions a cycle asked, in order.
     pub fn approvals_of(&self, cycle_id: &str) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 ORDER BY id", Approval::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([cycle_id], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// What is kept of a cycle as an example.
+    /// A cycle's recording.
     pub fn recording_of(&self, cycle_id: &str) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE cycle_id = ?1", Recording::COLUMNS);
         Ok(self.conn.prepare(&sql)?.query_row([cycle_id], Recording::read).optional()?)
     }
 
-    /// What each of these cycles spent. Those that spent nothing are left out.
+    /// The cost of each of these cycles. Cycles without cost are left out.
     pub fn spent_by_each(&self, cycles: &[String]) -> Result<BTreeMap<String, Spent>> {
-        // No cycle pays before it begins: so the index of times bounds the look.
+        // No cycle pays before it starts, so the index of times limits the scan.
         let mut statement = self.conn.prepare(
             "SELECT cycle_id, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd) FROM ledger
              WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)))
@@ -238,15 +238,15 @@ impl Store {
         Ok(spent.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The cycles that began last before a bound on their number, newest first: since a moment, of one chat, or all. Their
-    /// conversations' fixed parts are left out.
+    /// The latest cycles, newest first, at most `limit`: since a moment, of one chat, or all. The conversations' fixed parts are left
+    /// out.
     pub fn cycles_since(
         &self,
         since: Option<DateTime<Utc>>,
         chat: Option<ChatRef>,
         limit: usize,
     ) -> Result<Vec<super::rows::CycleRow>> {
-        // An id begins with its cycle's time, and has an index.
+        // An id starts with its cycle's time, and is indexed.
         let sql = format!(
             "SELECT {} FROM cycles WHERE (CAST(?1 AS BIGINT) IS NULL OR chat_id = ?1) AND (CAST(?2 AS TEXT) IS NULL OR started_at >= ?2)
              ORDER BY id DESC LIMIT ?3",

@@ -1,8 +1,7 @@
-//! `/undo`: which wake is taken back, and what of it can be, here in the database. Its memory is the repository's affair.
+//! `/undo`: the wake to undo, and its undoable effects in the database. The repository undoes the memory.
 //!
-//! It goes in three steps, each a transaction, so that a kill between any two leads to one undo: the wish ([`crate::Order`]);
-//! what stands in the database, with the words for it; and, with the end of the cycle whose commit restores the memory, the
-//! answer.
+//! An undo takes three steps, each a transaction, so that a kill between two steps leads to one undo: the order ([`crate::Order`]); the
+//! effects in the database, with the answer's text; and the answer itself, at the end of the cycle whose commit restores the memory.
 
 use chrono::{DateTime, Utc};
 
@@ -19,39 +18,39 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// The shortest beginning of a wake's or a commit's id that is looked up.
+/// The shortest prefix of a wake's or a commit's id that is looked up.
 const MIN_PREFIX: usize = 4;
-/// Whether a cycle can be undone: it ended in a commit that a model worked for, and nobody has asked for it yet.
+/// SQL condition for an undoable cycle: it ended in a commit that a model worked for, and no undo of it was ordered yet.
 const UNDOABLE: &str = "cycles.state = 'done' AND cycles.commit_id IS NOT NULL AND cycles.model <> 'none'
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycles.id)";
 
-/// A wake that is to be undone.
+/// A wake to undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undo {
-    /// Its row.
+    /// The row id.
     pub id: i64,
-    /// The cycle that is taken back.
+    /// The cycle to undo.
     pub wake: String,
-    /// Who asked.
+    /// The chat that asked.
     pub chat: ChatRef,
-    /// When; `None` if what is written there is no time.
+    /// When; `None` if the stored time is unreadable.
     pub asked_at: Option<DateTime<Utc>>,
 }
 
-/// What of a cycle was taken back in the database, and what could not be.
+/// The effects of a cycle that were undone in the database, and those that could not be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TakenBack {
-    /// Reminders that it had set, cancelled now.
+    /// Its reminders, cancelled now.
     pub cancelled: Vec<String>,
-    /// Reminders that it had set and that are over.
+    /// Its reminders that are over.
     pub over: Vec<String>,
-    /// Reminders that it had ended, active again.
+    /// Reminders it had ended, active again.
     pub active_again: Vec<String>,
-    /// Messages of it of which nothing was sent, and nothing will be.
+    /// The number of its texts that were withdrawn entirely unsent.
     pub unsent: usize,
-    /// Messages of it that were sent, in full or in part.
+    /// The number of its texts that were sent, in full or in part.
     pub sent: usize,
-    /// Messages that it had answered: put aside until they are retried.
+    /// Messages it had answered: on hold until they are retried.
     pub messages: Vec<i64>,
     /// Settings that it had changed, as they are again: a sentence each.
     #[serde(default)]
@@ -59,7 +58,7 @@ pub struct TakenBack {
 }
 
 impl Store {
-    /// The wakes that can be undone, with their commits, the newest first: of these chats, or of all when none is named.
+    /// The undoable wakes with their commits, newest first: of these chats, or of all if `chats` is empty.
     pub fn all_undoable(&self, chats: &[ChatRef], limit: u32) -> Result<Vec<(String, String)>> {
         let sql = format!(
             "SELECT id, commit_id FROM cycles WHERE {UNDOABLE}
@@ -71,8 +70,8 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The cycles of these chats, or of all when none is named, whose id, or whose commit's, begins so (four characters at least):
-    /// two at most, which is one too many. One whose id it is in full is meant alone.
+    /// The cycles of these chats (of all if empty) whose id or commit id has this prefix of at least four characters. At most two are
+    /// returned, since two already mean an ambiguous prefix. A full id matches only its own cycle.
     pub fn cycles_called(&self, prefix: &str, chats: &[ChatRef]) -> Result<Vec<CycleRow>> {
         if prefix.len() < MIN_PREFIX {
             return Ok(Vec::new());
@@ -92,19 +91,19 @@ impl Store {
         Ok(rows)
     }
 
-    /// Whether a cycle that has ended left copies of what it had changed in a person's folders.
+    /// Whether an ended cycle left copies of the files it changed in a person's folders.
     pub fn has_copies(&self, wake: &str) -> Result<bool> {
         let sql = "SELECT has_copies FROM cycles WHERE id = ?1";
         Ok(self.conn.query_row(sql, [wake], |row| row.get(0)).optional()?.unwrap_or(false))
     }
 
-    /// Whether a cycle was undone (`true`), is to be (`false`), or neither.
+    /// Whether an undo of a cycle is done; `None` if none was ordered.
     pub fn undone(&self, wake: &str) -> Result<Option<bool>> {
         let sql = "SELECT done_at IS NOT NULL FROM undos WHERE wake = ?1";
         Ok(self.conn.query_row(sql, [wake], |row| row.get(0)).optional()?)
     }
 
-    /// What is to be undone, in the order in which it was asked for.
+    /// The open undos, in the order of the requests.
     pub fn open_undos(&self) -> Result<Vec<Undo>> {
         let mut statement =
             self.conn.prepare("SELECT id, wake, chat_id, asked_at FROM undos WHERE done_at IS NULL ORDER BY id")?;
@@ -115,7 +114,7 @@ impl Store {
         Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The messages that the last undo in a chat put aside and nobody has retried since, oldest first.
+    /// The messages put on hold by the last undo in a chat and not retried since, oldest first.
     pub fn undone_messages(&self, chat: ChatRef) -> Result<Vec<i64>> {
         let mut statement = self.conn.prepare(
             "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
@@ -129,8 +128,8 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Takes back what stands in the database, once, and keeps the words for all of it until the cycle `by` has ended: a second
-    /// call tells what the first one did.
+    /// Undoes the effects in the database, once, and keeps the answer's text until the cycle `by` has ended. A second call returns the
+    /// first call's result.
     pub fn take_back(&mut self, undo: &Undo, by: &str, words: impl FnOnce(&TakenBack) -> String) -> Result<TakenBack> {
         let now = self.now();
         self.fenced(|tx| {
@@ -159,7 +158,7 @@ pub(crate) fn ask(tx: &Transaction<'_>, wake: &str, answer: &NewOutgoing, now: D
     Ok(())
 }
 
-/// With the end of the cycle that did it: it is done, and whoever asked is told.
+/// Completes the undo at the end of the cycle that did it, and answers the chat that asked.
 pub(crate) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>) -> Result<()> {
     let done = tx
         .prepare(
@@ -175,7 +174,7 @@ pub(crate) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>)
                 text: row.get::<_, Option<String>>(4)?.unwrap_or_default(),
                 kind: OutgoingKind::Command,
                 cycle_id: Some(cycle_id.to_owned()),
-                // It quotes what is taken back, whoever's words that holds.
+                // The answer quotes the undone content, which may hold untrusted text.
                 links_as_text: true,
                 ..NewOutgoing::default()
             })
@@ -203,7 +202,7 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
         &[&wake],
     )?;
     let (unsent, sent) = withdraw(tx, wake, now)?;
-    // What was taken back is no example.
+    // An undone cycle is no example.
     rows::drop_of(tx, wake)?;
     let messages = tx
         .prepare(
@@ -216,8 +215,8 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
     Ok(TakenBack { cancelled, over, active_again, unsent, sent, messages, settings })
 }
 
-/// What was not begun to be sent never is; gives how many messages that are, and how many of others there are. A key that nobody
-/// has read may be used again.
+/// Withdraws the texts whose sending never started. Returns the numbers of withdrawn texts and of the others. The key of a withdrawn text
+/// becomes free again.
 fn withdraw(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<(usize, usize)> {
     let begun = "sent_at IS NOT NULL
         OR EXISTS (SELECT 1 FROM outgoing_parts p WHERE p.outgoing_id = outgoing_messages.id AND p.state <> 'planned')";
@@ -237,7 +236,7 @@ fn withdraw(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<(usi
         "UPDATE outgoing_messages SET taken_back_at = ?2 WHERE cycle_id = ?1 AND sent_at IS NULL AND taken_back_at IS NULL",
         (wake, rfc3339(now)),
     )?;
-    // What waits for the end of the night is not said either.
+    // Texts held until the quiet hours end are dropped too.
     tx.execute("UPDATE job_runs SET held = NULL WHERE cycle_id = ?1", [wake])?;
     Ok((unsent, usize::try_from(sent).unwrap_or(0)))
 }

@@ -1,5 +1,5 @@
-//! One line of all that changed the memory or the database by somebody's order, for undo: the wakes, and what people did themselves
-//! (tasks and documents by their own commands and buttons, reminders, settings of a chat). The newest step is undone first.
+//! The undo line: all steps that changed the memory or the database by a person's order. These are the wakes and people's own steps
+//! (tasks and documents by their own commands and buttons, reminders, settings of a chat). Undo takes the newest step first.
 
 use chrono::{DateTime, Utc};
 
@@ -14,24 +14,24 @@ use crate::{
     steps::{PREFIX, SettingBefore},
 };
 
-/// A cycle that is a step: it changed something, and either a model worked for its commit or somebody's button ordered it. One that
-/// came to nothing is a step where it changed files of the person's.
+/// SQL condition for a cycle that is a step: it changed something, and either a model worked for its commit or a person's button ordered
+/// it. A failed cycle is a step if it changed files of the person's.
 const IS_STEP: &str = "state = 'done' AND commit_id IS NOT NULL AND (model <> 'none' OR reasons LIKE '%\"a button %')
         AND (has_changed IS DISTINCT FROM 0 OR has_copies = 1)
     OR state IN ('failed', 'abandoned') AND has_copies = 1";
 
-/// A step that can be undone.
+/// An undoable step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UndoStep {
-    /// What a wake did.
+    /// A wake.
     Wake(Box<CycleRow>),
-    /// What a person did themselves.
+    /// A person's own step.
     Person(PersonsStep),
 }
 
 impl Store {
-    /// The newest step that nobody has asked to undo: of these chats, or of all when none is named. Wakes that answered nobody go
-    /// with the console, 0. `not` are left out.
+    /// The newest step without an undo order: of these chats, or of all if `chats` is empty. Wakes without a chat belong to the terminal,
+    /// 0. Leaves out the steps in `not`.
     pub fn last_step(&self, chats: &[ChatRef], not: &[String]) -> Result<Option<UndoStep>> {
         let sql = format!(
             "SELECT id, cycle_id FROM undo_line l
@@ -49,15 +49,14 @@ impl Store {
         })
     }
 
-    /// A person's own step, and where it was ordered.
+    /// A person's own step, and the chat of its order.
     pub fn persons_step(&self, id: i64) -> Result<Option<(PersonsStep, ChatRef)>> {
         let sql = format!("SELECT {}, chat_id FROM undo_line WHERE id = ?1 AND cycle_id IS NULL", PersonsStep::COLUMNS);
         let read = |row: &Row<'_>| Ok((PersonsStep::read(row)?, row.get(4)?));
         Ok(self.conn.prepare(&sql)?.query_row([id], read).optional()?)
     }
 
-    /// The steps of a person's own that made a commit and that nobody has asked to undo, by their names, the newest first: of these
-    /// chats, or of all when none is named.
+    /// The names and commits of people's own steps without an undo order, newest first: of these chats, or of all if `chats` is empty.
     pub fn persons_commits(&self, chats: &[ChatRef], limit: u32) -> Result<Vec<(String, String)>> {
         let sql = format!(
             "SELECT '{PREFIX}' || id, commit_id FROM undo_line l WHERE commit_id IS NOT NULL
@@ -71,7 +70,7 @@ impl Store {
     }
 }
 
-/// Notes a cycle that has ended, if it is a step.
+/// Adds an ended cycle to the line, if it is a step.
 pub(crate) fn note_wake(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>) -> Result<()> {
     let sql = format!(
         "INSERT INTO undo_line (chat_id, at, cycle_id) SELECT COALESCE(chat_id, 0), ?2, id FROM cycles
@@ -81,7 +80,7 @@ pub(crate) fn note_wake(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>
     Ok(())
 }
 
-/// Sets what a person's own step changed to what it was before; says that in words.
+/// Restores what a person's own step changed; returns a sentence about it.
 pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<Option<String>> {
     let Some(id) = PersonsStep::named_by(wake) else { return Ok(None) };
     let before: Option<Option<String>> =

@@ -1,7 +1,7 @@
-//! Who of many assistants is due: the one table that a fleet's workers and its receiver share.
+//! The fleet's queue: the one table that a fleet's workers and its receiver share. It tells which assistant is due.
 //!
-//! It holds names and times, and nothing that anybody said: each assistant's messages are in a store of its own. A claim here only
-//! decides who is looked at next. Should two workers ever hold one, the assistant's own lock and fence decide who writes.
+//! The table holds names and times, but no messages: each assistant's messages are in its own store. A claim here only decides which
+//! assistant runs next. If two workers ever hold one assistant, its own lock and fence decide which of them writes.
 
 #[cfg(feature = "postgres")]
 mod roles;
@@ -20,7 +20,7 @@ use super::{
     sql::{OptionalExtension as _, Row, SqlConnection, Transaction},
 };
 
-/// Its tables. They only ever grow, as the schema of a store does.
+/// The tables. They only ever grow, like a store's schema.
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS assistants (
     name TEXT PRIMARY KEY,
@@ -47,48 +47,48 @@ pub struct FleetRegistry {
     conn: SqlConnection,
 }
 
-/// One of them, for people.
+/// An assistant of the fleet, for people.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct FleetMember {
-    /// What it is called.
+    /// The assistant's name.
     pub name: String,
-    /// Since when it is one.
+    /// When it was added.
     pub added_at: DateTime<Utc>,
-    /// When it is looked at next.
+    /// When it is due next.
     pub due_at: DateTime<Utc>,
-    /// When it last had its turn.
+    /// When its last turn started.
     pub taken_at: Option<DateTime<Utc>>,
-    /// Whether it has its turn now.
+    /// Whether its turn is under way.
     pub is_at_work: bool,
-    /// Whether Telegram's updates for it are taken.
+    /// Whether the receiver accepts Telegram's updates for it.
     pub receives: bool,
-    /// Turns in a row that failed.
+    /// The number of consecutive failed turns.
     pub failures: u32,
-    /// Why the last one did.
+    /// The error of the last failed turn.
     pub trouble: Option<String>,
 }
 
-/// A turn of one assistant, until it is given back or expires.
+/// A turn of an assistant, until a worker ends it or it expires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnClaim {
-    /// Whose turn it is.
+    /// The assistant.
     pub name: AssistantName,
-    /// Turns of it in a row that failed before.
+    /// The consecutive failed turns before this one.
     pub failures: u32,
     woken: i64,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnd {
-    /// When the assistant is to be looked at next, unless something comes before.
+    /// When the assistant is due next, unless an update arrives earlier.
     pub due_at: DateTime<Utc>,
-    /// Why it failed, if it did.
+    /// The error, if the turn failed.
     pub trouble: Option<String>,
 }
 
 impl FleetRegistry {
-    /// Opens it, making it if need be. In a PostgreSQL it is a schema of its own that no assistant's role may look into.
+    /// Opens the registry; creates it if necessary. In PostgreSQL it is a schema of its own, which no assistant's role may read.
     ///
     /// # Errors
     /// The store's.
@@ -116,10 +116,10 @@ impl FleetRegistry {
         self.conn.query_row("SELECT count(*) FROM assistants WHERE name = ''", [], |row| row.get::<_, i64>(0)).is_ok()
     }
 
-    /// Adds an assistant, due at once. Says whether it is new.
+    /// Adds an assistant, due at once. `false` if the name is taken.
     ///
     /// # Errors
-    /// The store's, as of all that follows.
+    /// The store's, as for all methods below.
     pub fn add(&mut self, name: &AssistantName, now: DateTime<Utc>) -> Result<bool> {
         let added = self.write(|tx| {
             tx.notify()?;
@@ -131,12 +131,12 @@ impl FleetRegistry {
         Ok(added > 0)
     }
 
-    /// Takes an assistant off the list. Says whether it was on it.
+    /// Removes an assistant. `false` if it wasn't listed.
     pub fn remove(&mut self, name: &AssistantName) -> Result<bool> {
         Ok(self.write(|tx| Ok(tx.execute("DELETE FROM assistants WHERE name = ?1", [name.as_str()])?))? > 0)
     }
 
-    /// All of them, by name.
+    /// All assistants by name.
     pub fn members(&self, now: DateTime<Utc>) -> Result<Vec<FleetMember>> {
         let mut statement = self.conn.prepare(
             "SELECT name, added_at, due_at, taken_at, claimed_until, secret_hash, failures, trouble FROM assistants ORDER BY name",
@@ -161,23 +161,23 @@ impl FleetRegistry {
         Ok(members)
     }
 
-    /// Remembers by which hash an assistant's updates are known; none: no more are taken.
+    /// Sets the hash that identifies an assistant's updates; `None` to accept no more updates.
     pub fn set_secret_hash(&mut self, name: &AssistantName, hash: Option<&str>) -> Result<bool> {
         let set = "UPDATE assistants SET secret_hash = ?2 WHERE name = ?1";
         Ok(self.write(|tx| Ok(tx.execute(set, (name.as_str(), hash))?))? > 0)
     }
 
-    /// The hash by which an assistant's updates are known.
+    /// The hash that identifies an assistant's updates.
     pub fn secret_hash(&self, name: &AssistantName) -> Result<Option<String>> {
         let sql = "SELECT secret_hash FROM assistants WHERE name = ?1";
         let hash = self.conn.query_row(sql, [name.as_str()], |row| row.get::<_, Option<String>>(0)).optional()?;
         Ok(hash.flatten())
     }
 
-    /// Makes an assistant due: something has come for it. Durable when this returns.
+    /// Makes an assistant due, because an update has arrived. Durable on return.
     pub fn wake(&mut self, name: &AssistantName, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
-            // What failed before isn't waited for any longer.
+            // An update ends the wait after a failure.
             tx.execute(
                 "UPDATE assistants SET woken = woken + 1, due_at = CASE WHEN due_at < ?2 THEN due_at ELSE ?2 END WHERE name = ?1",
                 (name.as_str(), rfc3339(now)),
@@ -186,9 +186,9 @@ impl FleetRegistry {
         })
     }
 
-    /// Gives a worker the turn of the assistant that is due and waited longest since its last one; none is due otherwise.
+    /// Claims the turn of the due assistant that has waited longest since its last turn; `None` if no assistant is due.
     pub fn claim(&mut self, worker: &str, now: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<TurnClaim>> {
-        // Several workers look at once: whom another one is taking is passed over, not waited for. In SQLite one writes at a time.
+        // Several workers claim at once: each skips a row that another is claiming. SQLite has one writer at a time anyway.
         let free = self.conn.either("", "FOR UPDATE SKIP LOCKED");
         let sql = format!(
             "UPDATE assistants SET claimed_by = ?1, claimed_until = ?3, taken_at = ?2 WHERE name = (
@@ -208,7 +208,7 @@ impl FleetRegistry {
         })
     }
 
-    /// Keeps the turns of these, which a worker holds. What another worker has taken over by now stays the other's.
+    /// Extends a worker's turns. Turns that another worker has taken over stay with that worker.
     pub fn renew(&mut self, worker: &str, held: &BTreeSet<AssistantName>, until: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
             let mut keep =
@@ -220,8 +220,7 @@ impl FleetRegistry {
         })
     }
 
-    /// Gives a turn back. What came meanwhile makes the assistant due at once. A turn that another worker has taken over by now
-    /// changes nothing.
+    /// Ends a turn. An update since the claim makes the assistant due at once. Changes nothing if another worker has taken over the turn.
     pub fn give_back(&mut self, worker: &str, claim: &TurnClaim, end: &TurnEnd, now: DateTime<Utc>) -> Result<()> {
         let failures = if end.trouble.is_some() { claim.failures.saturating_add(1) } else { 0 };
         self.write(|tx| {
@@ -243,25 +242,25 @@ impl FleetRegistry {
         })
     }
 
-    /// Waits until the list has changed so that somebody may be due earlier, at most for so long. Says whether it has: a hint, which a
-    /// broken connection loses. None: nobody can tell (SQLite), so that it has to be looked.
+    /// Waits, at most `at_most`, for a change that may make an assistant due earlier. `Some(true)` is only a hint, and a broken
+    /// connection loses it. `None` if the database has no notifications (SQLite), so that the caller must poll.
     pub fn hears(&self, at_most: Duration) -> Option<bool> {
         self.conn.hears(at_most)
     }
 
-    /// When the next one is due that nobody has claimed, or a claim of another worker ends.
+    /// The next time at which an unclaimed assistant is due, or another worker's claim ends.
     pub fn next_at(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT min(CASE WHEN claimed_until IS NULL OR claimed_until < due_at THEN due_at ELSE claimed_until END) FROM assistants";
         Ok(self.conn.query_row(sql, [], |row| time(row, 0))?)
     }
 
-    /// When the next one is due that isn't yet, by the index: however many there are.
+    /// The next due time after `now`, by the index, so the number of assistants doesn't matter.
     pub fn due_after(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT min(due_at) FROM assistants WHERE due_at > ?1";
         Ok(self.conn.query_row(sql, [rfc3339(now)], |row| time(row, 0))?)
     }
 
-    /// Rows are locked one by one. Who writes several takes them by name, so that no two wait for each other.
+    /// Runs a transaction with row locks. A writer of several rows takes them by name, which prevents deadlocks.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let tx = self.conn.begin_rows()?;
         let done = work(&tx)?;

@@ -1,6 +1,6 @@
-//! A fleet in a PostgreSQL: a schema for the list, and for each assistant a schema with a role that may do nothing elsewhere.
+//! A fleet in PostgreSQL: a schema for the registry, and per assistant a schema with a role that is confined to it.
 //!
-//! The server itself keeps them apart: a statement of one assistant that names another's tables is refused, whoever wrote it.
+//! The server itself separates them: it refuses any statement of one assistant that names another's tables.
 
 use reveille_base::{redact::Secret, types::AssistantName};
 use reveille_postgres::{DatabaseAddress, Postgres};
@@ -8,14 +8,14 @@ use reveille_postgres::{DatabaseAddress, Postgres};
 use super::FleetRegistry;
 use crate::{Result, StoreError, sql::SqlConnection};
 
-/// The schema of the list.
+/// The schema of the registry.
 const REGISTRY: &str = "reveille_fleet";
-/// By this name workers hear that somebody is due. All roles may notify: what is heard only makes them look.
+/// The channel on which workers hear that an assistant is due. All roles may notify, since a notification only makes workers look.
 const CHANNEL: &str = "reveille_due";
-/// What stands before an assistant's name in those of its role and its schema.
+/// The prefix of each assistant's role and schema.
 const PREFIX: &str = "reveille_a_";
 
-/// The list's own connection.
+/// Connects to the registry's schema.
 pub(super) fn registry(address: &DatabaseAddress) -> Result<SqlConnection> {
     let plain = connect(address);
     plain.execute_batch(&format!("CREATE SCHEMA IF NOT EXISTS {REGISTRY}"))?;
@@ -27,13 +27,13 @@ fn connect(address: &DatabaseAddress) -> SqlConnection {
 }
 
 impl FleetRegistry {
-    /// Makes the role and the schema of an assistant, or gives the role this password. Says what the role is called.
+    /// Creates the role and the schema of an assistant, or gives an existing role this password. Returns the role's name.
     ///
     /// # Errors
-    /// The role of this connection may make none, or the server's.
+    /// The server's, for example if this connection's role may not create roles.
     pub fn make_role(address: &DatabaseAddress, name: &AssistantName, password: &Secret) -> Result<String> {
         let role = format!("{PREFIX}{name}");
-        // Both are ours, and made of letters, digits and marks that no literal ends with.
+        // Both are our own, and consist of characters that can't end a literal.
         let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_plain(&role) || !is_plain(password.expose()) {
             return Err(StoreError::Server("a role's name or password isn't plain".to_owned()));
@@ -52,7 +52,7 @@ impl FleetRegistry {
         Ok(role)
     }
 
-    /// Ends the role of an assistant, with all that is in its schema.
+    /// Drops an assistant's role and everything in its schema.
     ///
     /// # Errors
     /// The server's.

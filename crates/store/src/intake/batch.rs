@@ -1,4 +1,4 @@
-//! What one poll brings, in one transaction: messages, edits, commands, presses of buttons, and the next offset.
+//! The content of one poll, stored in one transaction: messages, edits, commands, presses of buttons, and the next offset.
 
 use std::collections::BTreeMap;
 
@@ -27,55 +27,55 @@ use crate::{
     sql::{OptionalExtension as _, Transaction},
 };
 
-/// A batch of updates, as one transaction stores it.
+/// A batch of updates for one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Whose updates these are: offsets of different bots have nothing to do with each other.
+    /// The bot of these updates: each bot has offsets of its own.
     pub bot_id: i64,
-    /// The batch's last update id + 1: what the next poll asks for.
+    /// The batch's last update id + 1, the offset of the next poll.
     pub next_offset: i64,
-    /// What was said, commands among it: one may turn out to be the rest of a text ([`crate::PartOf::Rest`]).
+    /// The messages, including commands that may turn out to be the rest of a text ([`crate::PartOf::Rest`]).
     pub messages: Vec<NewIncoming>,
-    /// New versions of earlier messages, by their `channel_message_id`; taken in after `messages`.
+    /// New versions of earlier messages, by `channel_message_id`; processed after `messages`.
     pub edits: Vec<NewIncoming>,
-    /// Commands, with the bot's own answers and what they order, in the order in which they came.
+    /// Commands with their orders and the bot's own answers, in order of arrival.
     pub commands: Vec<Ordered>,
-    /// The owner's chat: a yes or a no that is typed there can answer a question. None: it never does.
+    /// The owner's chat, where a typed yes or no can answer a question; `None` to disable that.
     pub owner_chat: Option<ChatRef>,
-    /// Buttons under our messages that were pressed.
+    /// Presses of buttons under our messages.
     pub taps: Vec<Tap>,
-    /// What shows the rule to whoever pressed "always", by the question's nonce.
+    /// The message that shows the rule after a press of "always", by the question's nonce.
     pub rules: BTreeMap<String, NewOutgoing>,
-    /// Groups that have another id now.
+    /// Groups with a new id.
     pub moved: Vec<Moved>,
-    /// What the bot has to say of its own accord.
+    /// The bot's own notices.
     pub notices: Vec<NewOutgoing>,
-    /// Updates of people who aren't listed: only counted.
+    /// The number of updates from unlisted people.
     pub strangers: u32,
-    /// Codes of strangers that pair nobody: only counted.
+    /// The number of wrong pairing codes from strangers.
     pub wrong_codes: u32,
-    /// Who sent a code that pairs; the batch ends there.
+    /// The person who sent a valid pairing code; the batch ends there.
     pub pairs: Option<NewPaired>,
 }
 
-/// What became of a batch of updates.
+/// The result of storing a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// Rows of new messages, and of corrections; a second delivery adds none.
     pub stored: Vec<i64>,
-    /// How many updates changed a queued message: edits of what nobody has taken up, and further parts.
+    /// The number of updates that changed a queued message: edits of unclaimed messages, and further parts.
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
-    /// What commands order, those that have come before among them.
+    /// The orders of the commands, including repeated deliveries.
     pub orders: Vec<Order>,
-    /// Whether something was ordered or decided that was not before: what is due may be another thing now.
+    /// Whether there is a new order or decision, so that other work may be due now.
     pub has_orders: bool,
-    /// Whether the bot is to start anew. An order that has come before doesn't count.
+    /// Whether the bot should restart. A repeated delivery doesn't count.
     pub restarts: bool,
-    /// Who has paired.
+    /// The person who has paired.
     pub paired: Option<i64>,
-    /// Buttons that were pressed, and whether that has decided the question.
+    /// The presses, each with whether it decided its question.
     pub taps: Vec<(Tap, bool)>,
 }
 
@@ -90,8 +90,8 @@ impl Accepted {
 }
 
 impl Store {
-    /// Stores a batch of updates, the bot's own answers to commands among them and the next offset, in one
-    /// transaction: only after it may the channel be told that they arrived.
+    /// Stores a batch of updates, with the bot's own answers and the next offset, in one transaction. Confirm the updates to the channel
+    /// only after this returns.
     pub fn accept(&mut self, batch: &Batch, now: DateTime<Utc>) -> Result<Accepted> {
         // fault: batch-confirmed-synced
         self.write(|tx| {
@@ -177,19 +177,19 @@ impl Store {
         })
     }
 
-    /// The offset to ask for next: the last batch's last id + 1, or `None` before the first batch of this bot.
+    /// The offset for the next poll: the last batch's last id + 1; `None` before this bot's first batch.
     pub fn next_offset(&self, bot_id: i64) -> Result<Option<i64>> {
         let offset = self
             .conn
             .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
             .optional()?;
-        // Polls that brought nothing so far have left a 0.
+        // Polls without updates leave a 0.
         Ok(offset.filter(|offset| *offset != 0))
     }
 }
 
-/// Whether a command turned out to be the rest of a text: a row has taken in what it answers. Numbers of updates begin anew now and
-/// then, so the message is compared, too.
+/// Whether a command turned out to be the rest of a text: a row has absorbed its message. The message is compared too, since update ids
+/// start over now and then.
 fn is_rest(tx: &Transaction<'_>, bot_id: i64, command: &Ordered) -> Result<bool> {
     let is_rest = tx
         .prepare(

@@ -1,4 +1,4 @@
-//! What comes in by one transaction: a poll's batch, a terminal's message, and the orders among them.
+//! Intake, each in one transaction: a poll's batch, a terminal's message, and the orders in them.
 
 pub(crate) mod batch;
 pub(crate) mod orders;

@@ -1,5 +1,5 @@
-//! What a person orders by a command, without a model. An order is carried out in the transaction that stores its answer,
-//! and the answer is keyed by its update: a command that arrives twice has happened once.
+//! Orders that a person gives by a command, without a model. The transaction that stores an order's answer also carries the order out.
+//! The answer is keyed by its update, so a command that arrives twice happens once.
 
 use chrono::{DateTime, Utc};
 
@@ -17,69 +17,69 @@ use crate::{
     steps,
 };
 
-/// While so many answers wait to be sent to a chat it gets no more of them: a flood of commands would keep it busy for long after
-/// its end. What they order is carried out.
+/// The maximum number of answers that wait for one chat; further answers are left out, so that a flood of commands doesn't keep the chat
+/// busy long after. The orders are carried out all the same.
 const MAX_ANSWERS_WAITING: i64 = 20;
-/// What stands in the place of the answers that are left out, once for as long as it waits itself.
+/// The text in place of the answers left out, planned once for as long as it waits itself.
 const TOO_MANY: &str = "That is more than I can answer at once, so I leave out some answers. Whatever you order is done all the \
                         same, /stop too; ask again in a minute for what you miss.";
 
-/// What is ordered.
+/// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// No wake works, until [`Order::Resume`]; for its chat alone, unless the owner says so.
+    /// Stops all wakes until [`Order::Resume`]; only for the chat, if a guest orders it.
     Stop {
-        /// Whether the owner says so.
+        /// Whether the owner orders it.
         is_owners: bool,
     },
-    /// Wakes work again: for its chat, and for all if the owner says so.
+    /// Lets wakes work again: for the chat, and for all if the owner orders it.
     Resume {
-        /// Whether the owner says so.
+        /// Whether the owner orders it.
         is_owners: bool,
     },
-    /// This wake is to be undone by the next one.
+    /// Makes the next wake undo this wake.
     Undo {
         /// Its cycle's id.
         wake: String,
     },
-    /// These messages are tried afresh.
+    /// Retries these messages afresh.
     Retry {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
     },
-    /// A reminder is set.
+    /// Sets a reminder.
     Remind(NewReminder),
-    /// A reminder is ended, and perhaps comes at another time.
+    /// Ends a reminder, and may set it for another time.
     EndReminder {
         /// Its number.
         id: i64,
-        /// What is set in its place.
+        /// The reminder that replaces it.
         to: Option<NewReminder>,
     },
-    /// What waits for the end of a back-off waits no longer: of its chat alone, unless the owner says so.
+    /// Ends the back-offs; only the chat's, if a guest orders it.
     Wake {
-        /// Whether the owner says so.
+        /// Whether the owner orders it.
         is_owners: bool,
     },
-    /// A rule of ours goes from `policy.toml`: its text there. Its answer follows once that is done.
+    /// Removes one of our rules from `policy.toml`, by its text there. The answer follows once that is done.
     RemoveRule(String),
     /// The answer shows these tasks, numbered from 1.
     ShowTasks(Vec<ShownTask>),
-    /// What was said in the answer's chat, or topic, is left out of openings from now on.
+    /// Leaves out the earlier conversation of the answer's chat or topic from openings from now on.
     BeginAfresh,
-    /// Its chat is kept on this machine, or no longer.
+    /// Keeps the chat on this machine, or lifts that.
     KeepLocal {
-        /// Whether it is from now on.
+        /// Whether the chat is kept.
         is_kept: bool,
     },
-    /// A setting is chosen.
+    /// Chooses a setting.
     Choose(ChosenSetting),
-    /// The bot starts anew.
+    /// Restarts the bot.
     Restart,
 }
 
 impl Order {
-    /// The same with the titles that it holds made fit to be kept.
+    /// The same order with each task title passed through `fit` for storage.
     #[must_use]
     pub fn with_titles(self, fit: impl Fn(&str) -> String) -> Self {
         match self {
@@ -90,40 +90,40 @@ impl Order {
         }
     }
 
-    /// Whether a wake has something to do by it.
+    /// Whether the order may give a wake something to do.
     pub(crate) fn is_work(&self) -> bool {
         !matches!(self, Self::ShowTasks(_) | Self::RemoveRule(_) | Self::BeginAfresh | Self::Restart)
     }
 }
 
-/// A command: what its chat is told, and what is to be done.
+/// A command: its answer and its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ordered {
-    /// Its key tells a command that arrives twice.
+    /// The answer; its key identifies a command that arrives twice.
     pub answer: NewOutgoing,
-    /// None: it only asks.
+    /// The order; `None` for a mere question.
     pub order: Option<Order>,
-    /// The channel's key of its update. Where a row has taken in what it answers, it was the rest of a text, and is no order.
+    /// The channel's key of its update. If a row has absorbed the update's message, the command was the rest of a text, and is no order.
     pub update_id: Option<i64>,
 }
 
 impl Store {
-    /// Carries out an order of this machine's person; nobody is told.
+    /// Carries out an order by this machine's person, without an answer.
     pub fn order(&mut self, order: &Order, now: DateTime<Utc>) -> Result<()> {
         let here = NewOutgoing { chat: ChatRef::TERMINAL, ..NewOutgoing::default() };
         self.write(|tx| carry_out(tx, order, &here, now))
     }
 }
 
-/// What becomes of a command's answer.
+/// The state of a command's answer.
 pub(crate) enum AnswerState {
-    /// It is planned, as this row.
+    /// Planned, as this row.
     Planned(i64),
-    /// It never leaves: others that wait are enough.
+    /// Never sent: enough others wait.
     LeftOut,
 }
 
-/// Plans the answer and carries the order out; none if that was done before.
+/// Plans the answer and carries out the order; `None` if the command is a repeat.
 pub(crate) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
     let answer = match &ordered.order {
         Some(Order::RemoveRule(_)) => planned::leave_out(tx, &ordered.answer, now)?.map(|()| AnswerState::LeftOut),
@@ -137,8 +137,8 @@ pub(crate) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>
     Ok(answer)
 }
 
-/// Plans an answer, or what stands in its place where too many wait. One that is left out is kept too: by its key the command is
-/// known should it come again.
+/// Plans an answer, or the replacement text if too many wait. An answer left out is stored too: its key identifies the command if it
+/// arrives again.
 fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
     let (waiting, is_told) = attempts::answers_waiting(tx, answer.chat, TOO_MANY)?;
     if is_told {
@@ -195,7 +195,7 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
             let before = steps::chosen_before(tx, setting)?;
             steps::note(tx, &step(answer.chat, did), Some(&before), now)?;
             chosen::choose(tx, setting, now)?;
-            // Another model needn't wait for the end of this one's troubles.
+            // Another model needn't wait for the end of this model's back-off.
             end_back_offs(tx)
         }
         Order::Restart => restarts::order(tx, answer, now),
@@ -208,7 +208,7 @@ fn end_back_offs_of(tx: &Transaction<'_>, chat: ChatRef) -> Result<()> {
     Ok(())
 }
 
-/// A rate limit of the channel isn't ours to shorten: deliveries keep theirs.
+/// Ends all back-offs of our own. Deliveries keep theirs: a channel's rate limit isn't ours to shorten.
 fn end_back_offs(tx: &Transaction<'_>) -> Result<()> {
     tx.execute("UPDATE model_breakers SET not_before = NULL", [])?;
     for kind in [UpkeepKind::Fetch, UpkeepKind::Push] {

@@ -1,5 +1,4 @@
-//! How it goes with fetching: when a poll was last completed, and the stretches in which none was for so long that the channel
-//! has dropped messages.
+//! The state of polling: the last completed poll, and the gaps so long that the channel has dropped messages.
 
 use std::collections::BTreeSet;
 
@@ -17,19 +16,19 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// For so long Telegram keeps a message that nobody fetches.
+/// How long Telegram keeps an unfetched message.
 pub const KEPT_BY_CHANNEL: TimeDelta = TimeDelta::hours(24);
 
 impl Store {
-    /// When a poll of this bot was last completed, whether it brought anything or not.
+    /// When this bot last completed a poll, with or without updates.
     pub fn last_heard(&self, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
         last_heard(&self.conn, bot_id)
     }
 
-    /// Takes note of a completed poll. If the last one is longer ago than the channel keeps messages, `notices` say so: they are told
-    /// that time and which chats were ever heard, and what they give is planned in the same transaction. Returns their rows.
+    /// Records a completed poll. If the last poll is longer ago than the channel keeps messages, `notices` gets that time and the chats
+    /// ever heard from; its texts are planned in the same transaction. Returns their rows.
     ///
-    /// It isn't waited for the disk, unless there is something to tell: what a power cut takes is noted anew a minute later.
+    /// Waits for the disk only if there are notices: a time lost in a power cut is recorded again a minute later.
     pub fn heard(
         &mut self,
         bot_id: i64,
@@ -59,7 +58,7 @@ impl Store {
         }
     }
 
-    /// Another machine has heard the channel until then, in the turn before this machine's: what is later is no gap.
+    /// Records that another machine polled the channel until `at`, in its turn before this machine's, so that this is no gap.
     pub fn heard_elsewhere(&mut self, bot_id: i64, at: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute(
@@ -74,7 +73,7 @@ impl Store {
     }
 }
 
-/// Chats from which a message or a command ever came.
+/// The chats from which a message or a command ever came.
 fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<ChatRef>> {
     let mut statement = tx.prepare(
         "SELECT CAST(chat_id AS BIGINT) FROM incoming_messages

@@ -1,22 +1,22 @@
-//! Which bot came up last, and whether it has reached its channel: what an upgrade waits for before the programs of before may go.
+//! The latest bot's report, including whether it has reached its channel. An upgrade waits for it before it removes the old programs.
 
 use reveille_base::process::Identity;
 
 use crate::{Result, Store, json, sql::OptionalExtension as _};
 
-/// What a bot writes down of itself once it works on the database.
+/// A bot's report on itself, written once it works on the database.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BotReport {
-    /// Its process.
+    /// The process.
     pub bot: Identity,
-    /// Its program's version.
+    /// The program's version.
     pub version: String,
-    /// Whether the channel has answered it. Else the network was away when it asked first.
+    /// Whether the channel has answered the bot. Otherwise the network was down at its first request.
     pub has_reached: bool,
 }
 
 impl Store {
-    /// The bot that came up last with this token.
+    /// The report of the latest bot with this token.
     pub fn reported(&self, bot_id: i64) -> Result<Option<BotReport>> {
         let text: Option<Option<String>> = self
             .conn
@@ -26,7 +26,7 @@ impl Store {
         Ok(text.flatten().and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// Writes that down, unless it stands there already. What a power cut takes of it is of a process that is gone, too.
+    /// Writes a bot's report, if it has changed. A power cut may lose it, but the process is gone then too.
     pub fn report_in(&mut self, bot_id: i64, report: &BotReport) -> Result<()> {
         if self.reported(bot_id)?.as_ref() == Some(report) {
             return Ok(());

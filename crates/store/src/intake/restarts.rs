@@ -1,4 +1,4 @@
-//! Restarts of the bot that were ordered. A row stays open until its chat was told what came of it: once, by whichever bot runs then.
+//! Ordered restarts of the bot. A row stays open until its chat has been told the outcome: once, by whichever bot runs then.
 
 use chrono::{DateTime, Utc};
 
@@ -11,8 +11,7 @@ use crate::{
 };
 
 impl Store {
-    /// Ends the restarts that are open, and tells their chats this. Says which messages are to be sent. Where there are none, nothing is
-    /// written.
+    /// Ends the open restarts and sends `text` to their chats. Returns the messages to send. Writes nothing if there are none.
     pub fn end_restarts(&mut self, text: &str, now: DateTime<Utc>) -> Result<Vec<i64>> {
         let open: Vec<(i64, ChatRef, Option<i64>)> = {
             let mut statement =
@@ -31,7 +30,7 @@ impl Store {
                     chat,
                     thread_id,
                     text: text.to_owned(),
-                    // It answers the command, also while all work is stopped.
+                    // The text answers the command, even while all work is stopped.
                     kind: OutgoingKind::Command,
                     key: Some(format!("restart/{id}")),
                     ..NewOutgoing::default()
@@ -43,7 +42,7 @@ impl Store {
     }
 }
 
-/// Keeps an order. One that is open is the same.
+/// Stores an order, unless one is open already.
 pub(crate) fn order(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO restarts (asked_at, chat_id, thread_id) SELECT ?1, ?2, ?3

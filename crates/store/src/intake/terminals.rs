@@ -1,7 +1,7 @@
-//! Terminals: they are all chat 0, and a session tells one that waits for its answers from the others.
+//! Terminals: they all are chat 0, and a session identifies a terminal that waits for its answers.
 //!
-//! A text for the terminal counts as delivered when somebody was shown it. One that answers a terminal that waits is that
-//! terminal's; any other may be shown by whoever looks next, or go to the owner's chat in its place.
+//! A text for the terminal counts as delivered once a person was shown it. An answer belongs to the terminal that waits for it. Any other
+//! text may be shown at the next opportunity, or go to the owner's chat instead.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -26,13 +26,13 @@ use crate::{
     sql::{self, OptionalExtension as _},
 };
 
-/// A session's id, in random bytes.
+/// The length of a session's id, in random bytes.
 const SESSION_BYTES: usize = 8;
 
-/// What was written so lately is still news at the desktop.
+/// The age up to which a text is news for the desktop.
 const NEW: TimeDelta = TimeDelta::minutes(10);
 
-/// No terminal that still waits is to be shown text `o`: it is anybody's.
+/// SQL condition: text `o` belongs to no waiting terminal, so any may show it.
 const IS_ANYBODYS: &str = "(o.session IS NULL OR o.session NOT IN (SELECT id FROM sessions))";
 
 /// A terminal that waits for its answers.
@@ -40,31 +40,31 @@ const IS_ANYBODYS: &str = "(o.session IS NULL OR o.session NOT IN (SELECT id FRO
 pub struct TerminalSession(String);
 
 impl TerminalSession {
-    /// A new one, with a random id.
+    /// A new session with a random id.
     ///
     /// # Errors
-    /// When the system has no random numbers to give.
+    /// If the system provides no random numbers.
     pub fn fresh() -> std::result::Result<Self, NoRandomness> {
         Ok(Self(random::hex(&random::bytes::<SESSION_BYTES>()?)))
     }
 
-    /// Its id.
+    /// The session's id.
     pub fn id(&self) -> &str {
         &self.0
     }
 }
 
-/// How it stands with a message that a terminal waits for.
+/// The state of a message that a terminal waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Awaited {
     /// A wake has still to answer it.
     Open,
-    /// It is answered, or kept: nothing more comes of it now.
+    /// Answered or held: nothing more will come for now.
     Settled,
 }
 
 impl Store {
-    /// Lets a terminal wait for its answers, until [`Store::close_session`] or the end of its process.
+    /// Registers a terminal that waits for its answers, until [`Store::close_session`] or the end of its process.
     pub fn open_session(&mut self, session: &TerminalSession, me: &Identity, now: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute(
@@ -77,12 +77,12 @@ impl Store {
         })
     }
 
-    /// A terminal waits no more. What comes for it later is anybody's.
+    /// Removes a waiting terminal. Later texts for it may be shown by any terminal.
     pub fn close_session(&mut self, session: &TerminalSession) -> Result<()> {
         self.write_relaxed(|tx| Ok(tx.execute("DELETE FROM sessions WHERE id = ?1", [session.id()]).map(drop)?))
     }
 
-    /// Terminals whose process died wait no more. Where there are none, nothing is written.
+    /// Removes the sessions of dead processes. Writes nothing if there are none.
     pub fn forget_dead_sessions(&mut self) -> Result<()> {
         let rows = {
             let mut statement = self.conn.prepare("SELECT id, holder FROM sessions")?;
@@ -98,14 +98,14 @@ impl Store {
         Ok(())
     }
 
-    /// The terminal that waits for what a cycle says, if one does.
+    /// The terminal that waits for a cycle's answers, if any.
     pub fn session_of(&self, cycle_id: &str) -> Result<Option<String>> {
         let sql = "SELECT s.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id JOIN sessions s ON s.id = m.session
                    WHERE t.cycle_id = ?1 LIMIT 1";
         Ok(self.conn.prepare(sql)?.query_row([cycle_id], |row| row.get(0)).optional()?)
     }
 
-    /// Queues what was said at a terminal, with the files that came with it; returns its row.
+    /// Queues a message from a terminal, with its files; returns its row.
     pub fn say_at_terminal(
         &mut self,
         text: &str,
@@ -130,13 +130,13 @@ impl Store {
         })
     }
 
-    /// The cycle that a message was taken up by, the latest one.
+    /// The latest cycle that claimed a message.
     pub fn cycle_with(&self, message: i64) -> Result<Option<String>> {
         let sql = "SELECT cycle_id FROM taken_up WHERE message_id = ?1 ORDER BY cycle_id DESC LIMIT 1";
         Ok(self.conn.prepare(sql)?.query_row([message], |row| row.get(0)).optional()?)
     }
 
-    /// Whether work for the terminals is stopped, and something waits for its end.
+    /// Whether a stop of the terminal's chat holds back waiting work.
     pub fn is_terminal_paused(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = 0)
              AND (EXISTS (SELECT 1 FROM cycles WHERE chat_id = 0 AND state IN ('running', 'waiting'))
@@ -144,7 +144,7 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 
-    /// Whether a text asks whether something may be done.
+    /// Whether a text asks for an approval.
     pub fn is_question(&self, outgoing: i64) -> Result<bool> {
         let sql = "SELECT kind = ?2 FROM outgoing_messages WHERE id = ?1";
         let kind = OutgoingKind::Approval.as_str();
@@ -152,7 +152,7 @@ impl Store {
         Ok(is_question.unwrap_or(false))
     }
 
-    /// Carries out a command that was given at a terminal, and plans its answer.
+    /// Carries out a command from a terminal, and plans its answer.
     pub fn order_at_terminal(
         &mut self,
         ordered: &Ordered,
@@ -167,7 +167,7 @@ impl Store {
         })
     }
 
-    /// How it stands with a message.
+    /// The state of a message.
     pub fn awaited(&self, id: i64) -> Result<Awaited> {
         let is_settled = self
             .conn
@@ -182,8 +182,7 @@ impl Store {
         Ok(if is_settled.unwrap_or(true) { Awaited::Settled } else { Awaited::Open })
     }
 
-    /// Texts for the terminal that weren't shown yet, oldest first, as (row, text): those that are anybody's, and those for this
-    /// session.
+    /// The unshown texts for the terminal, oldest first, as (row, text): those for any terminal, and those for this session.
     pub fn console_unshown(&self, session: Option<&TerminalSession>) -> Result<Vec<(i64, String)>> {
         let sql = format!(
             "SELECT o.id, o.message_text FROM outgoing_messages o
@@ -196,8 +195,7 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// What was said at the terminals, both ways, oldest first, without what may not be heard yet: what a cycle says leaves after its
-    /// commit.
+    /// The conversation at the terminals, both ways, oldest first. Leaves out a cycle's texts before its commit.
     pub fn at_terminals(&self, limit: usize) -> Result<Vec<Exchange>> {
         self.exchanges_where(ChatRef::TERMINAL, "TRUE", &format!("(o.sent_at IS NOT NULL OR {DELIVERABLE})"), limit)
     }
@@ -220,8 +218,8 @@ impl Store {
         Ok(self.has_unsent()? && self.conn.prepare(&sql)?.query_row([], |row| row.get(0))?)
     }
 
-    /// What no notification told of, oldest first, as (row, text): texts for the terminal that nobody was shown there (of those that went
-    /// to the owner's chat what is new), reminders that have just come in the owner's chat, and questions that wait there.
+    /// The texts for a desktop notification, oldest first, as (row, text): unshown texts for the terminal (of those moved to the owner's
+    /// chat only recent ones), recent reminders in the owner's chat, and open questions there.
     pub fn to_notify(&self, owner_chat: ChatRef, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
         let sql = format!(
             "SELECT o.id, o.message_text FROM outgoing_messages o
@@ -242,7 +240,7 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Notes that notifications told of these texts.
+    /// Records that notifications showed these texts.
     pub fn mark_notified(&mut self, ids: &[i64], now: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
             let sql = "UPDATE outgoing_messages SET notified_at = ?2 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))";
@@ -252,8 +250,8 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Lets texts for the terminal that nobody waits for there go to the owner's chat in its place. Questions stay: they are
-    /// decided where they were asked.
+    /// Moves texts for the terminal that no session waits for to the owner's chat. Questions stay: a question is decided in the chat
+    /// where it was asked.
     pub fn send_to_owner(&mut self, owner_chat: ChatRef) -> Result<()> {
         let sql = format!(
             "UPDATE outgoing_messages AS o SET chat_id = ?1, reply_to = NULL, thread_id = NULL, channel = '{TERMINAL}'

@@ -1,8 +1,8 @@
-//! A yes or a no that the owner types: it answers the one question that is open, if nothing of ours came between. What is dangerous
-//! wants the button.
+//! A typed yes or no of the owner: it answers the only open question, unless another message of ours came in between. A risky action
+//! needs the button.
 //!
-//! The channel tells what came before what, by the numbers of a private chat, which only grow, and by the dates that it gives both
-//! messages: the clocks of two machines differ. A question whose date isn't known wants the button.
+//! Order comes from the channel: the growing message ids of a private chat, and the channel's dates of both messages, since two machines'
+//! clocks differ. A question with an unknown date needs the button.
 
 use chrono::{DateTime, Utc};
 
@@ -18,23 +18,23 @@ use crate::{
     sql::{self, Transaction},
 };
 
-/// What is said to a yes that isn't enough.
+/// The reply to a typed yes to a risky question.
 const WANTS_THE_BUTTON: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. To allow it, tap the button under the question.";
 
-/// The same at this machine.
+/// The same reply on this machine.
 const WANTS_A_COMMAND: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. `wake approvals list` shows it; `wake approvals approve` with its number allows it, and so does its button on the page.";
-/// What is said where several questions are open.
+/// The reply if several questions are open.
 const WHICH_QUESTION: &str = "Several questions are open, so nothing was decided. `wake approvals list` shows them, and `wake approvals approve` takes their numbers. If they are one task's, say yes to all.";
 
-/// What became of a message that is no message: it answered a question.
+/// The result of a message that answered a question.
 pub(crate) struct TypedAnswer {
-    /// The row of what is said to it; none: it was said before.
+    /// The row of the reply; `None` if the reply was planned before.
     pub(crate) said: Option<i64>,
-    /// Whether it has decided the question.
+    /// Whether it decided the question.
     pub(crate) has_decided: bool,
 }
 
-/// The question that a typed answer can mean.
+/// A question that a typed answer can mean.
 struct OpenQuestion {
     nonce: String,
     is_risky: bool,
@@ -43,7 +43,7 @@ struct OpenQuestion {
     date: DateTime<Utc>,
 }
 
-/// Takes a typed answer in; none if the message is none.
+/// Processes a typed answer; `None` if the message isn't one.
 pub(crate) fn take_in(
     tx: &Transaction<'_>,
     (bot_id, owner): (i64, ChatRef),
@@ -94,7 +94,7 @@ pub(crate) fn take_in(
     Ok(Some(TypedAnswer { said: planned::insert(tx, &answer, now)?, has_decided: !wants_button }))
 }
 
-/// The same decision as by the button.
+/// Decides a question as its button would.
 fn decide(
     tx: &Transaction<'_>,
     owner: ChatRef,
@@ -113,7 +113,7 @@ fn decide(
     approvals::tap(tx, &tap, (&question.nonce, is_approval), now)
 }
 
-/// Whether a message is a yes or a no of the owner's own, in their own chat, and nothing else.
+/// The answer in a message that is the owner's own plain yes or no, in the owner's own chat.
 fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
     let is_owners = message.chat == owner
         && owner != ChatRef::TERMINAL
@@ -129,7 +129,7 @@ fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
     spelled(&message.text)
 }
 
-/// What a word says, if it is a yes or a no and nothing else.
+/// The meaning of a text that is only a yes or a no.
 fn spelled(text: &str) -> Option<bool> {
     match text.trim().trim_end_matches(['.', '!']).to_lowercase().as_str() {
         "yes" | "y" | "yes to all" => Some(true),
@@ -144,15 +144,15 @@ fn is_for_all(text: &str) -> bool {
 }
 
 impl Store {
-    /// Takes a yes or a no that is typed at this machine, at a terminal or on the page: it answers the question that is open there, or with
-    /// "to all" those of one task, if nothing of ours came after it. Says what is to be told, and whether that has decided something; none:
-    /// it is a message like any other.
+    /// Processes a yes or no typed on this machine, at a terminal or on the page. It answers the open question there ("to all": all open
+    /// questions of one task), unless a later message of ours intervened. Returns the reply and whether a question was decided; `None` if
+    /// the text is an ordinary message.
     pub fn answer_at_terminal(&mut self, text: &str, now: DateTime<Utc>) -> Result<Option<(&'static str, bool)>> {
         let Some(is_approval) = spelled(text) else { return Ok(None) };
         self.write(|tx| {
             let open = open_at_terminal(tx, now)?;
             let (Some(first), Some(last)) = (open.first(), open.last()) else { return Ok(None) };
-            // What was said to such a word before, which decided nothing, comes between nothing.
+            // An earlier reply that decided nothing doesn't count as intervening.
             let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE chat_id = 0 AND id > ?1
                  AND taken_back_at IS NULL AND message_text NOT IN (?2, ?3))";
             let values = (last.outgoing, WHICH_QUESTION, WANTS_A_COMMAND);
@@ -174,7 +174,7 @@ impl Store {
     }
 }
 
-/// A question that is open at this machine, and was shown there.
+/// A question that is open on this machine and was shown here.
 struct OpenHere {
     id: i64,
     cycle: String,
@@ -198,8 +198,8 @@ fn is_said(tx: &Transaction<'_>, key: &str) -> Result<bool> {
     Ok(tx.prepare(sql)?.query_row([key], |row| row.get(0))?)
 }
 
-/// The question in a chat that is open alone, stands above the message and has nothing of ours between them; for all: those of one task,
-/// if no other is open.
+/// The only open question in a chat, if it is above the message and no other message of ours is between them; with `is_for_all`, all
+/// questions of one task, if no other task's is open.
 fn open_questions(
     tx: &Transaction<'_>,
     (chat, message_id): (ChatRef, i64),
@@ -229,7 +229,7 @@ fn open_questions(
     let found = statement.query_map((chat, rfc3339(now), message_id), read)?.collect::<sql::QueryResult<Vec<_>>>()?;
     let count: i64 = tx.query_row(&format!("SELECT count(*) {open}"), (chat, rfc3339(now)), |row| row.get(0))?;
     let found: Vec<OpenQuestion> = found.into_iter().flatten().collect();
-    // One that isn't above the message, or whose date isn't known, wants its button, and so do those beside it.
+    // A question below the message, or with an unknown date, needs its button, and then so do the others.
     let is_meant = found.len() as i64 == count && (count == 1 || is_for_all);
     Ok(if is_meant { found } else { Vec::new() })
 }

@@ -1,4 +1,4 @@
-//! Standing jobs: when each runs next, what it saw last, and what its runs came to.
+//! Standing jobs: the next run, the last look's result, and the runs.
 
 pub(crate) mod rows;
 pub(crate) mod runs;

@@ -1,4 +1,4 @@
-//! The jobs as they are planned. What a job does stands in its file; here stands when it runs next, and what the last look saw.
+//! The planned jobs. A job's file defines its work; the row holds the next run and the last look's result.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
@@ -17,25 +17,25 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// How a civil slot is written: local wall time, sortable as text.
+/// The format of a civil slot: local wall time, sortable as text.
 const SLOT_FORMAT: &str = "%Y-%m-%dT%H:%M:%S";
-/// Slots of one job that are looked up when the clock was set back.
+/// The maximum number of slots read for one job after the clock was set back.
 const MAX_HISTORY: u32 = 10_000;
 
-/// A job as it is planned.
+/// A planned job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRow {
-    /// Its name, which is its file's.
+    /// The job's name, as in its file name.
     pub name: String,
-    /// What of its file the plan was made from.
+    /// The part of its file that the plan was made from.
     pub read_from: String,
-    /// What it looks at, as its file says.
+    /// The gate it checks, as in its file.
     pub gate: String,
     /// How it recurs; none: once.
     pub rule: Option<Rule>,
     /// IANA zone of its civil times.
     pub zone: String,
-    /// Its next slot; none: nothing comes, or it rests.
+    /// The next slot; `None` if none is left, or the job is paused.
     pub next: Option<Slot>,
     /// Whether a person wants a run now.
     pub is_asked: bool,
@@ -43,28 +43,28 @@ pub struct JobRow {
     pub created_at: Option<DateTime<Utc>>,
     /// When its next slot was written.
     pub written_at: Option<DateTime<Utc>>,
-    /// What the last look saw, as JSON.
+    /// The last look's result, as JSON.
     pub seen: Option<String>,
-    /// Runs that failed in a row.
+    /// The number of consecutive failed runs.
     pub failures: u32,
-    /// Why the last one did.
+    /// The error of the last failed run.
     pub error: Option<String>,
 }
 
-/// What a job's file plans.
+/// A job's plan as its file defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobPlan {
-    /// Its name.
+    /// The job's name.
     pub name: String,
     /// See [`JobRow::read_from`].
     pub read_from: String,
     /// See [`JobRow::gate`].
     pub gate: String,
-    /// How it recurs; none: once.
+    /// The recurrence; `None` for a single run.
     pub rule: Option<Rule>,
     /// IANA zone of its civil times.
     pub zone: String,
-    /// Its first slot from now on; none: it rests, or its one time is over.
+    /// The first slot from now on; `None` if the job is paused, or its only time is over.
     pub next: Option<Slot>,
 }
 
@@ -73,23 +73,23 @@ impl JobRow {
         "SELECT name, read_from, gate, rule, zone, slot, next_at, is_asked, created_at, written_at, seen, failures,
                                  error FROM jobs";
 
-    /// It as something that recurs, from its next slot on; `tz` stands in for a zone that isn't known here.
+    /// The job as a series from its next slot on; `tz` replaces a zone unknown here.
     pub fn series(&self, next: Slot, missed: Missed, tz: Tz) -> Series<'_> {
         Series { rule: self.rule.as_ref(), tz: self.zone(tz), missed, next }
     }
 
-    /// The zone of its civil times; `tz` where that isn't known here.
+    /// The zone of its civil times; `tz` if the zone is unknown here.
     pub fn zone(&self, tz: Tz) -> Tz {
         self.zone.parse().unwrap_or(tz)
     }
 
-    /// Whether something of it is to be looked at.
+    /// Whether the job has something to do now.
     pub fn is_due(&self, now: DateTime<Utc>) -> bool {
         self.is_asked || self.is_new_watch() || self.next.is_some_and(|slot| slot.at <= now)
     }
 
-    /// Whether it watches what no look has seen or failed to see. Its first look doesn't wait for its time: an address that can't
-    /// work is told while its person still thinks of it.
+    /// Whether it watches an address that no look has seen yet. Its first look comes at once, so that its person hears of a wrong address
+    /// while still thinking of it.
     pub fn is_new_watch(&self) -> bool {
         self.next.is_some() && self.seen.is_none() && self.failures == 0 && self.gate.starts_with("watch: ")
     }
@@ -120,30 +120,30 @@ impl JobRow {
 }
 
 impl Store {
-    /// All that are planned, by name.
+    /// All planned jobs by name.
     pub fn jobs(&self) -> Result<Vec<JobRow>> {
         let sql = format!("{} ORDER BY name", JobRow::SELECT);
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], JobRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Whether one is due, was asked for, or was planned by a clock that was set back since.
+    /// Whether a job is due, requested, or planned by a clock that was set back since.
     pub fn has_due_job(&self, now: DateTime<Utc>) -> Result<bool> {
-        // The last line is `JobRow::is_new_watch`.
+        // The last line mirrors `JobRow::is_new_watch`.
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1
                    OR next_at IS NOT NULL AND written_at > ?2
                    OR next_at IS NOT NULL AND seen IS NULL AND failures = 0 AND gate LIKE 'watch: %')";
         Ok(self.conn.prepare(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
     }
 
-    /// When the next one is due.
+    /// When the next job is due.
     pub fn next_job_at(&self) -> Result<Option<DateTime<Utc>>> {
         let text =
             self.conn.query_row("SELECT min(next_at) FROM jobs WHERE next_at IS NOT NULL", [], |row| words(row, 0))?;
         Ok(text.as_deref().and_then(parse_time))
     }
 
-    /// What became of a job's slots from one on: after the clock was set back they come again.
+    /// The history of a job's slots from one slot on: after the clock was set back they come again.
     pub fn job_history(&self, name: &str, from: NaiveDateTime) -> Result<SlotHistory> {
         let mut statement = self
             .conn
@@ -160,7 +160,7 @@ impl Store {
         Ok(history)
     }
 
-    /// A person wants a run now, whatever is planned. Says whether the next wake knows the job already.
+    /// Requests a run now, regardless of the plan. `false` if the job isn't planned yet.
     pub fn ask_for_job(&mut self, name: &str, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| {
             let known = tx
@@ -178,8 +178,8 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Plans the jobs as their files say, and forgets the plans of those that are gone; under `key` stands from then on what the folder
-    /// looked like. A plan that is as it was stays as it is.
+    /// Plans the jobs as in their files, and deletes the plans of those whose file is gone. Stores under `key` the state of the folder.
+    /// An unchanged plan stays as it is.
     pub fn plan_jobs(&mut self, plans: &[JobPlan], (key, sign): (&str, &str)) -> Result<()> {
         let now = self.now();
         let old = self.jobs()?;
@@ -192,7 +192,7 @@ impl FencedStore<'_> {
                     (&gone.name, rfc3339(now)),
                 )?;
             }
-            // A run that no cycle has taken up rests with its job.
+            // An unclaimed run of a paused job is dropped.
             for rests in plans.iter().filter(|plan| plan.next.is_none() && plan.read_from.starts_with("paused")) {
                 tx.execute(
                     "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its job was paused'
@@ -212,14 +212,14 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Writes a next slot anew, after the clock was set back.
+    /// Rewrites a next slot, after the clock was set back.
     pub fn set_next_job_slot(&mut self, name: &str, next: Option<Slot>) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| set_next(tx, name, next, now))
     }
 }
 
-/// Plans one; what its gate saw last stays as long as it looks at the same.
+/// Writes a plan; the last look's result stays if the gate is unchanged.
 fn write(tx: &Transaction<'_>, plan: &JobPlan, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO jobs (name, read_from, gate, rule, zone, slot, next_at, created_at, written_at)

@@ -1,5 +1,5 @@
-//! What runs came to. A look at a job's gate, what is seen, the next slot and the message are one transaction: whoever is killed
-//! between two looks tells nothing twice.
+//! Runs of jobs. The look at a job's gate, its result, the next slot and the message are one transaction: a kill between two looks never
+//! reports anything twice.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
@@ -15,29 +15,29 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// Runs of a job that are kept, the newest.
+/// The number of runs kept per job.
 const RUNS_KEPT: u32 = 200;
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// Its gate is open, and the model has still to work on it, or does.
+    /// The gate is open, and the model has still to finish the work.
     Open,
-    /// Its time passed without it.
+    /// Its time passed without a run.
     Missed,
-    /// Its gate was shut, or nothing was new.
+    /// The gate was shut, or it found nothing new.
     Nothing,
-    /// It found something, which is told by rule.
+    /// It found something, reported by rule.
     Told,
     /// The model has worked on it.
     Worked,
-    /// It couldn't be done.
+    /// It failed.
     Failed,
 }
 
 impl JobState {
-    /// As the database writes it.
+    /// The value in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -62,60 +62,60 @@ pub struct JobRun {
     pub id: i64,
     /// The job.
     pub name: String,
-    /// Its civil slot; none: a person asked for it.
+    /// The civil slot; `None` if a person requested the run.
     pub slot: Option<NaiveDateTime>,
-    /// When it began.
+    /// When it started.
     pub started_at: Option<DateTime<Utc>>,
-    /// How it stands.
+    /// The run's state.
     pub state: JobState,
-    /// The cycle that does it.
+    /// The cycle that works on it.
     pub cycle_id: Option<String>,
-    /// What its gate saw: others' words.
+    /// The gate's findings, which are untrusted text.
     pub found: Option<String>,
-    /// What it came to.
+    /// The result.
     pub output: Option<String>,
 }
 
-/// A run that is written down.
+/// A new run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJobRun {
-    /// Its civil slot; none: a person asked for it.
+    /// The civil slot; `None` if a person requested the run.
     pub slot: Option<NaiveDateTime>,
-    /// How it stands.
+    /// The run's state.
     pub state: JobState,
-    /// What its gate saw.
+    /// The gate's findings.
     pub found: Option<String>,
-    /// What it came to.
+    /// The result.
     pub output: Option<String>,
 }
 
-/// What a look at a due job comes to.
+/// The result of a look at a due job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobLook {
     /// The job.
     pub name: String,
-    /// Its next slot from now on.
+    /// The next slot from now on.
     pub next: Option<Slot>,
-    /// What is written down: what was missed, then the run.
+    /// The runs to record: missed ones first, then the run itself.
     pub runs: Vec<NewJobRun>,
-    /// What is kept for the next look; none: what was kept stays.
+    /// The result to store for the next look; `None` keeps the stored one.
     pub seen: Option<String>,
     /// Whether the look went well, or why it failed; none: it wasn't looked.
     pub ended: Option<std::result::Result<(), String>>,
-    /// What is said, and whether it waits for the end of the quiet hours.
+    /// The message, and whether it waits for the end of the quiet hours.
     pub message: Option<(NewOutgoing, bool)>,
 }
 
-/// How a run with the model ends.
+/// The end of a run with the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobEnd {
     /// The run.
     pub run: i64,
-    /// How it stands from now on.
+    /// The new state.
     pub state: JobState,
-    /// What it came to.
+    /// The result.
     pub output: String,
-    /// What is said, and whether it waits for the end of the quiet hours.
+    /// The message, and whether it waits for the end of the quiet hours.
     pub message: Option<(NewOutgoing, bool)>,
 }
 
@@ -137,7 +137,7 @@ impl JobRun {
 }
 
 impl Store {
-    /// The last runs, of one job or of all, newest first.
+    /// The latest runs, of one job or of all, newest first.
     pub fn job_runs(&self, name: Option<&str>, most: u32) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
         let mut statement = self.conn.prepare(&sql)?;
@@ -150,27 +150,27 @@ impl Store {
         Ok(self.conn.prepare(&sql)?.query_row([id], JobRun::read).optional()?)
     }
 
-    /// Runs that wait for the model, and that no cycle has taken up; the oldest first.
+    /// The runs that wait for the model and are unclaimed, oldest first.
     pub fn waiting_job_runs(&self) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE state = 'open' AND cycle_id IS NULL ORDER BY id", JobRun::SELECT);
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], JobRun::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Whether a run of a job isn't over.
+    /// Whether a job has an unfinished run.
     pub fn has_open_job_run(&self, name: &str) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE state = 'open' AND name = ?1)";
         Ok(self.conn.prepare(sql)?.query_row([name], |row| row.get(0))?)
     }
 
-    /// What the last run of a job that came to something came to, before this one.
+    /// The result of the job's last run before this one that had a result.
     pub fn last_job_output(&self, name: &str, before: i64) -> Result<Option<String>> {
         let sql = "SELECT output FROM job_runs WHERE name = ?1 AND id < ?2 AND state IN ('worked', 'told') ORDER BY id DESC LIMIT 1";
         let output = self.conn.prepare(sql)?.query_row((name, before), |row| row.get(0)).optional()?;
         Ok(output.flatten())
     }
 
-    /// Whether something waits to be said until the quiet hours end.
+    /// Whether a message waits for the end of the quiet hours.
     pub fn has_held_job_message(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE held IS NOT NULL)";
         Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
@@ -178,7 +178,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Writes down what a look came to, in one transaction. A slot that has run before runs no second time: nothing is said then.
+    /// Records a look, in one transaction. A slot runs only once: nothing is reported for a repeat.
     pub fn job_looked(&mut self, look: &JobLook) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| {
@@ -206,7 +206,7 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Says what waited for the end of the quiet hours. Says whether there was any.
+    /// Plans the messages that waited for the end of the quiet hours. `false` if there were none.
     pub fn say_held_job_messages(&mut self) -> Result<bool> {
         let now = self.now();
         self.fenced(|tx| {
@@ -214,7 +214,7 @@ impl FencedStore<'_> {
             let held: Vec<(i64, String)> =
                 statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?;
             for (id, held) in &held {
-                // One that can't be read any more is in the run's output all the same.
+                // An unreadable message is still in the run's output.
                 if let Ok(message) = serde_json::from_str::<NewOutgoing>(held) {
                     planned::insert(tx, &message, now)?;
                 }
@@ -224,7 +224,7 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Gives up the runs whose cycle was given up, or ended without a word of them; gives their jobs and numbers.
+    /// Gives up the runs whose cycle was given up, or ended without reporting on them. Returns the jobs and the run numbers.
     pub fn fail_lost_job_runs(&mut self) -> Result<Vec<(String, i64)>> {
         let now = self.now();
         self.fenced(|tx| {
@@ -248,13 +248,13 @@ impl FencedStore<'_> {
     }
 }
 
-/// A cycle takes a run up.
+/// Records the cycle that works on a run.
 pub(crate) fn take_up(tx: &Transaction<'_>, run: i64, cycle: &str) -> Result<()> {
     tx.execute("UPDATE job_runs SET cycle_id = ?2 WHERE id = ?1 AND state = 'open'", (run, cycle))?;
     Ok(())
 }
 
-/// A run with the model is over. Once: what is over stays as it is.
+/// Ends a run with the model; a finished run stays as it is.
 pub(crate) fn end(tx: &Transaction<'_>, end: &JobEnd, cycle: &str, now: DateTime<Utc>) -> Result<()> {
     let name: Option<String> = tx
         .query_row(
@@ -272,7 +272,7 @@ pub(crate) fn end(tx: &Transaction<'_>, end: &JobEnd, cycle: &str, now: DateTime
     Ok(())
 }
 
-/// Counts failures in a row.
+/// Counts consecutive failures.
 fn note_end(tx: &Transaction<'_>, name: &str, error: Option<&String>) -> Result<()> {
     tx.execute(
         "UPDATE jobs SET failures = (failures + 1) * ?2, error = ?3 WHERE name = ?1",
@@ -281,7 +281,7 @@ fn note_end(tx: &Transaction<'_>, name: &str, error: Option<&String>) -> Result<
     Ok(())
 }
 
-/// Says it, or keeps it until the quiet hours end.
+/// Plans the message, or holds it until the quiet hours end.
 fn say(tx: &Transaction<'_>, run: i64, message: &NewOutgoing, waits: bool, now: DateTime<Utc>) -> Result<()> {
     let key = format!("job/{run}");
     let message = NewOutgoing { key: Some(key), ..message.clone() };
@@ -293,7 +293,7 @@ fn say(tx: &Transaction<'_>, run: i64, message: &NewOutgoing, waits: bool, now: 
     Ok(())
 }
 
-/// Its number; none: a run of this slot is there already.
+/// Inserts a run; returns its number, or `None` if this slot has a run already.
 fn insert(tx: &Transaction<'_>, name: &str, run: &NewJobRun, now: DateTime<Utc>) -> Result<Option<i64>> {
     let ended = (run.state != JobState::Open).then(|| rfc3339(now));
     Ok(tx

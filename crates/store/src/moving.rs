@@ -1,5 +1,4 @@
-//! All of a store as another store: from a file into a shared database, and back. What was written is read again and compared, row by
-//! row, before it counts.
+//! Copies a whole store: from a file into a shared database, and back. The copy is read again and compared row by row before it counts.
 
 use rusqlite::{ToSql, types::Value};
 
@@ -8,17 +7,17 @@ use super::{
     sql::{self, OptionalExtension as _, SqlConnection},
 };
 
-/// What the schema itself writes: each store has its own.
+/// The table that the schema itself fills, separately in each store.
 const OWN: &str = "readable_from";
 
-/// A row as it is.
+/// A row's values.
 type WholeRow = Vec<Value>;
 
 impl Store {
-    /// Copies everything into an empty store, in one transaction there. Says how many rows that are.
+    /// Copies everything into an empty store, in one transaction there. Returns the number of rows.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] where the other one isn't empty, or reads otherwise than was written; then nothing of it stays.
+    /// [`StoreError::Damaged`] if the target isn't empty, or its rows differ from the written ones; the copy is then rolled back.
     pub fn copy_to(&self, to: &mut Store) -> Result<usize> {
         let moment = self.conn.begin_read()?;
         let copied = to.write(|there| {
@@ -55,7 +54,7 @@ fn columns(conn: &SqlConnection, table: &str) -> Result<Vec<String>> {
     Ok(columns)
 }
 
-/// In the order in which they were written, where that is asked for anywhere.
+/// Reads a table's rows, in the order of insertion if any query depends on that order.
 fn rows(conn: &SqlConnection, table: &str, columns: &[String]) -> Result<Vec<WholeRow>> {
     let order = if ["cycles", "outgoing_parts"].contains(&table) { " ORDER BY rowid" } else { "" };
     let mut statement = conn.prepare(&format!("SELECT {} FROM {table}{order}", columns.join(", ")))?;
@@ -66,7 +65,7 @@ fn rows(conn: &SqlConnection, table: &str, columns: &[String]) -> Result<Vec<Who
 
 fn write(there: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRow]) -> Result<()> {
     if table == "processing_lock" {
-        // A new file has the row of a lease that nobody has taken.
+        // A new file has the row of a lease that was never taken.
         there.execute("DELETE FROM processing_lock WHERE fence = 0", [])?;
     }
     let is_empty: bool =
@@ -84,7 +83,7 @@ fn write(there: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRo
     Ok(())
 }
 
-/// Numbers go on from where they were: none is given twice, also where the row that had it is gone.
+/// Continues the id sequence, so that no id is used twice, even if its row is gone.
 fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Result<()> {
     let last = from.either(
         "SELECT seq FROM sqlite_sequence WHERE name = ?1",
@@ -111,7 +110,7 @@ fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Res
     Ok(())
 }
 
-/// Whether a table's numbers come from a count of its own.
+/// Whether a table's ids come from a sequence.
 fn has_numbers(conn: &SqlConnection, table: &str) -> Result<bool> {
     let sql = conn.either(
         "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%')",

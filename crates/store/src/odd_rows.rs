@@ -1,32 +1,32 @@
-//! Rows that a hand put in and that can't be read: such as text where a number belongs. Each is left out wherever the queue is read, so
-//! that it stops no other, and stays for its person, who is told of it by name.
+//! Handwritten rows that are unreadable, for example with text in a number's column. Every read of the queue skips them, so that they
+//! block no other row. They stay for their person, who is told their names.
 
 use rusqlite::types::ValueRef;
 
 use super::{Result, Store};
 use crate::sql::{self, Row};
 
-/// Rows that are named at most.
+/// The maximum number of listed rows.
 const MAX_NAMED: u32 = 100;
 
-/// Whether a row of `incoming_messages`, which must not have another name in the statement, can be read.
+/// SQL condition: a row of `incoming_messages`, which must be unaliased in the statement, is readable.
 ///
-/// What isn't a whole number isn't equal to itself made one: so both engines can be asked.
+/// A value that isn't a whole number differs from itself cast to one, in both engines.
 pub(super) const READABLE: &str = "(CAST(incoming_messages.chat_id AS BIGINT) = incoming_messages.chat_id
     AND CAST(incoming_messages.attempts AS BIGINT) = incoming_messages.attempts
     AND CAST(incoming_messages.quotes_own AS BIGINT) = incoming_messages.quotes_own
     AND COALESCE(CAST(incoming_messages.thread_id AS BIGINT) = incoming_messages.thread_id, TRUE)
     AND COALESCE(CAST(incoming_messages.channel_message_id AS BIGINT) = incoming_messages.channel_message_id, TRUE))";
 
-/// Whether a row `o` of `outgoing_messages` can be sent.
+/// SQL condition: row `o` of `outgoing_messages` can be sent.
 pub(super) const SENDABLE: &str = "(CAST(o.chat_id AS BIGINT) = o.chat_id
     AND COALESCE(CAST(o.thread_id AS BIGINT) = o.thread_id, TRUE)
     AND COALESCE(CAST(o.reply_to AS BIGINT) = o.reply_to, TRUE))";
 
-/// A column that holds whole numbers, and whether it may be empty.
+/// A column of whole numbers, and whether it may be empty.
 type Column = (&'static str, bool);
 
-/// Such columns by table, and which of its rows wait.
+/// Such columns by table, with the condition for waiting rows.
 const TABLES: [(&str, &[Column], &str); 3] = [
     (
         "incoming_messages",
@@ -47,28 +47,28 @@ const TABLES: [(&str, &[Column], &str); 3] = [
     ("reminders", &[("chat_id", false), ("thread_id", true)], "state = 'active'"),
 ];
 
-/// A row that waits and can't be read.
+/// A waiting row that is unreadable.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct OddRow {
-    /// Its table.
+    /// The table.
     pub table: &'static str,
-    /// Its number there.
+    /// The row id.
     pub id: i64,
-    /// The column in the way.
+    /// The first wrong column.
     pub column: &'static str,
-    /// What that holds: `text`, `blob`, `real` or `null`.
+    /// The type of its content: `text`, `blob`, `real` or `null`.
     pub holds: String,
-    /// Whether it may be empty.
+    /// Whether the column may be empty.
     pub may_be_null: bool,
 }
 
 impl OddRow {
-    /// What is the matter with it.
+    /// The problem, for people.
     pub fn in_words(&self) -> String {
         format!("can't be read: {} is {}, not a whole number", self.column, self.holds)
     }
 
-    /// The statement that mends it.
+    /// The statement that repairs the row.
     pub fn mended_by(&self) -> String {
         let Self { table, id, column, .. } = self;
         let value = match (*column, self.may_be_null) {
@@ -81,10 +81,10 @@ impl OddRow {
 }
 
 impl Store {
-    /// Rows that wait and can't be read, each by the first column that is in the way.
+    /// The waiting rows that are unreadable, each with its first wrong column.
     pub fn odd_rows(&self) -> Result<Vec<OddRow>> {
         let mut odd = Vec::new();
-        // Where columns have their types nothing else gets into them.
+        // PostgreSQL's typed columns accept no other values.
         if self.conn.sqlite().is_none() {
             return Ok(odd);
         }
@@ -111,7 +111,7 @@ impl Store {
     }
 }
 
-/// A column's words, whatever a hand has put there: bytes that aren't text are read as well as they can be.
+/// A column as text, regardless of its type: invalid bytes are read leniently.
 pub(super) fn words(row: &Row<'_>, column: usize) -> sql::QueryResult<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
@@ -121,7 +121,7 @@ pub(super) fn words(row: &Row<'_>, column: usize) -> sql::QueryResult<Option<Str
     })
 }
 
-/// A message's words. Rows may be put in by hand: bytes that aren't text must not hold up the whole queue.
+/// A message's text. Invalid bytes in a handwritten row must not block the whole queue.
 pub(super) fn text_of(row: &Row<'_>, column: usize) -> sql::QueryResult<String> {
     Ok(words(row, column)?.unwrap_or_default())
 }

@@ -1,24 +1,24 @@
-//! Why a message is queued no more: it is done with, or put aside until somebody wants it tried again.
+//! The outcome of a message that left the queue: done, or on hold until a person retries it.
 
-/// Why a message is queued no more.
+/// The reason why a message left the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageOutcome {
-    /// A cycle has answered it.
+    /// A cycle answered it.
     Answered,
-    /// A cycle took it up, and the model declined.
+    /// A cycle claimed it, and the model declined.
     Refused,
-    /// Put aside: too many cycles failed on it.
+    /// On hold: too many cycles failed on it.
     Dead,
-    /// Put aside: a person took it out of the queue.
+    /// On hold: a person took it out of the queue.
     Dropped,
-    /// Put aside: its answer was undone.
+    /// On hold: its answer was undone.
     Undone,
-    /// Put aside: it was about a time that is over.
+    /// On hold: it was about a time that is over.
     Stale,
 }
 
 impl MessageOutcome {
-    /// As the database writes it.
+    /// The value in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Answered => "answered",
@@ -31,8 +31,8 @@ impl MessageOutcome {
     }
 }
 
-/// The outcomes of what is put aside until somebody wants it tried again.
+/// The outcomes of messages on hold, for SQL.
 pub(super) const PUT_ASIDE: &str = "('undone', 'dead', 'dropped', 'stale')";
 
-/// The states of a cycle that goes on.
+/// The states of an open cycle, for SQL.
 pub(super) const OPEN: &str = "('running', 'waiting', 'parked')";

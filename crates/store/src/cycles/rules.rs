@@ -31,7 +31,7 @@ pub enum RuleState {
 }
 
 impl RuleState {
-    /// As the database writes it.
+    /// The value in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Offered => "offered",

@@ -52,7 +52,7 @@ pub struct TakenBack {
     pub sent: usize,
     /// Messages it had answered: on hold until they are retried.
     pub messages: Vec<i64>,
-    /// Settings that it had changed, as they are again: a sentence each.
+    /// Settings it had changed, restored: a sentence each.
     #[serde(default)]
     pub settings: Vec<String>,
 }

@@ -31,7 +31,7 @@ pub struct JobRow {
     pub read_from: String,
     /// The gate it checks, as in its file.
     pub gate: String,
-    /// How it recurs; none: once.
+    /// The recurrence; `None` for a single run.
     pub rule: Option<Rule>,
     /// IANA zone of its civil times.
     pub zone: String,

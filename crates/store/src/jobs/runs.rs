@@ -100,7 +100,7 @@ pub struct JobLook {
     pub runs: Vec<NewJobRun>,
     /// The result to store for the next look; `None` keeps the stored one.
     pub seen: Option<String>,
-    /// Whether the look went well, or why it failed; none: it wasn't looked.
+    /// Success or the error of the look; `None` if there was no look.
     pub ended: Option<std::result::Result<(), String>>,
     /// The message, and whether it waits for the end of the quiet hours.
     pub message: Option<(NewOutgoing, bool)>,

@@ -1,8 +1,8 @@
-//! Files that came with messages: wanted (known by the channel's handle), kept (here, on the disk), ready (also written
-//! down, if it is speech), or failed for good. They are stored in the transaction that stores their message.
+//! Files that came with messages: wanted (known by the channel's handle), kept (on the disk), ready (speech also transcribed), or failed
+//! for good. They are stored in the transaction that stores their message.
 //!
-//! What a message says of its files follows from their rows ([`retell`]). `steps` is how they get there, which the bot alone
-//! writes; `care` is what retention and `health` do with them.
+//! A message's text about its files follows from their rows ([`retell`]). `steps` moves files through these states, written only by the
+//! bot; `care` is for retention and `health`.
 
 mod care;
 mod steps;
@@ -29,17 +29,17 @@ pub use steps::NO_SPEECH_MODEL;
 /// A file as a channel names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewAttachment {
-    /// `voice`, `photo` and so on, as the Bot API names the field.
+    /// `voice`, `photo` and so on, the Bot API's field name.
     pub kind: String,
     /// The channel's handle for fetching it.
     pub file_id: String,
-    /// The same for the same file, whoever sends it.
+    /// An id that stays the same for the same file, regardless of the sender.
     pub unique_id: Option<String>,
-    /// As its sender named it: never a path.
+    /// The sender's name for it: never a path.
     pub name: Option<String>,
-    /// Its media type, as its sender says.
+    /// The media type stated by the sender.
     pub mime: Option<String>,
-    /// Its length, as the channel says.
+    /// The length stated by the channel.
     pub bytes: Option<i64>,
     /// The duration of sound or film, in seconds.
     pub seconds: Option<i64>,
@@ -47,33 +47,33 @@ pub struct NewAttachment {
     pub size: Option<(i64, i64)>,
 }
 
-/// A file that was here before its message: somebody at a terminal named it.
+/// A file that was here before its message: a person at a terminal named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LandedFile {
-    /// What it is.
+    /// The file.
     pub file: NewAttachment,
-    /// Where it is, below the workspace.
+    /// The path below the workspace.
     pub path: String,
 }
 
 impl NewAttachment {
-    /// What is the same for the same file, as far as the channel tells.
+    /// The id shared by all copies of the file, as far as the channel tells.
     pub(crate) fn same(&self) -> &str {
         self.unique_id.as_ref().unwrap_or(&self.file_id)
     }
 }
 
-/// Where a file stands.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
-    /// It is to be fetched.
+    /// Still to be fetched.
     Wanted,
-    /// It is here. If it is speech, it is to be written down.
+    /// On the disk. Speech is still to be transcribed.
     Kept,
-    /// It is here and written down.
+    /// On the disk and transcribed.
     Ready,
-    /// It couldn't be fetched; or, where it has a path, it is here and couldn't be listened to.
+    /// Fetching failed; or, if the row has a path, the file is here but transcription failed.
     Failed,
 }
 
@@ -91,43 +91,43 @@ impl FileState {
 /// A file of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attachment {
-    /// Its row.
+    /// The row id.
     pub id: i64,
-    /// What was handed over.
+    /// The file as the channel names it.
     pub file: NewAttachment,
-    /// Where it stands.
+    /// The file's state.
     pub state: FileState,
-    /// Where it is, below the workspace.
+    /// The path below the workspace.
     pub path: Option<String>,
     /// Failures of the present step.
     pub attempts: u32,
-    /// Failures to fetch it that count against it.
+    /// Failed fetches that count against the file.
     pub faults: u32,
-    /// The present step isn't tried before.
+    /// The earliest time of the present step.
     pub not_before: Option<DateTime<Utc>>,
-    /// Why it is late, or was given up.
+    /// The reason for a delay, or for giving up.
     pub error: Option<String>,
-    /// What was heard in it.
+    /// The transcript.
     pub transcript: Option<Transcript>,
     /// The row of its message.
     pub message_id: i64,
-    /// Where that came from.
+    /// The message's chat.
     pub chat: ChatRef,
-    /// Forum topic.
+    /// The forum topic.
     pub thread_id: Option<i64>,
     /// The channel's own id of the message.
     pub channel_message_id: Option<i64>,
-    /// When it came.
+    /// When the message arrived.
     pub received_at: Option<DateTime<Utc>>,
 }
 
-/// Kinds that are listened to, as SQL has them; `media::is_sound` is the same for the rest of the program.
+/// The kinds to transcribe, for SQL; `media::is_sound` is the same for the rest of the program.
 const SOUND: &str = "('voice', 'video_note', 'audio')";
 
-/// Whether a file is on its way: fetched, or listened to. As the index `attachments_awaited` has it, to the letter.
+/// SQL condition for a file still to be fetched or transcribed. It must equal that of the index `attachments_awaited` to the letter.
 pub(crate) const AWAITED: &str = "(state = 'wanted' OR state = 'kept' AND kind IN ('voice', 'video_note', 'audio'))";
 
-/// Whether one of message `incoming_messages.id` is.
+/// SQL condition: message `incoming_messages.id` has such a file.
 pub(crate) const AWAITS_FILES: &str = "EXISTS (SELECT 1 FROM attachments f WHERE f.message_id = incoming_messages.id
     AND (f.state = 'wanted' OR f.state = 'kept' AND f.kind IN ('voice', 'video_note', 'audio')))";
 
@@ -167,7 +167,7 @@ impl Attachment {
         })
     }
 
-    /// What its message tells of it.
+    /// The file's description for its message.
     fn telling(&self) -> Telling {
         let why = || self.error.clone().unwrap_or_else(|| "for an unknown reason".to_owned());
         match (self.state, &self.transcript) {
@@ -180,7 +180,7 @@ impl Attachment {
 }
 
 impl Store {
-    /// The files of these messages, in the order in which they came; one that was put in another's place by an edit, in that.
+    /// The files of these messages, in order of arrival; a replacement by an edit takes the place of the replaced file.
     pub fn attachments_of(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
         let sql = format!(
             "{} WHERE a.message_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND a.replaced_at IS NULL
@@ -191,7 +191,7 @@ impl Store {
         Ok(statement.query_map([crate::json(messages)], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The newest files of a chat that are on the disk, the newest first.
+    /// The newest files of a chat on the disk, newest first.
     pub fn attachments_of_chat(&self, chat: ChatRef, limit: u32) -> Result<Vec<Attachment>> {
         let sql = format!(
             "{} WHERE m.chat_id = ?1 AND a.path IS NOT NULL AND a.replaced_at IS NULL ORDER BY a.message_id DESC, a.id DESC LIMIT ?2",
@@ -202,7 +202,7 @@ impl Store {
     }
 }
 
-/// Stores what came with a message of the channel, which is the row or a part of it.
+/// Stores the files of a channel's message, which is the row itself or a part of it.
 pub(crate) fn insert(
     tx: &Transaction<'_>,
     message_id: i64,
@@ -212,7 +212,7 @@ pub(crate) fn insert(
     attachments.iter().try_for_each(|it| insert_one(tx, message_id, channel_message_id, it).map(drop))
 }
 
-/// Gives its row.
+/// Inserts a file; returns its row.
 fn insert_one(
     tx: &Transaction<'_>,
     message_id: i64,
@@ -240,8 +240,8 @@ fn insert_one(
     Ok(statement.query_row(values, |row| row.get(0))?)
 }
 
-/// An edit gave a message of the channel another file: what it brought to this row before is neither shown nor waited for any
-/// more, and goes when retention comes by. A fetch of it that is under way comes too late to change anything.
+/// Replaces files after an edit: the earlier files of this channel message are neither shown nor awaited any more, and retention removes
+/// them. A fetch under way comes too late to change anything.
 pub(crate) fn replace(
     tx: &Transaction<'_>,
     message_id: i64,
@@ -250,7 +250,7 @@ pub(crate) fn replace(
     now: DateTime<Utc>,
 ) -> Result<()> {
     let stays: Vec<&str> = by.iter().map(NewAttachment::same).collect();
-    // A row from before parts were noted tells whose its files are when it has one part only.
+    // A row older than the records of parts identifies the owner of its files only if it has a single part.
     tx.prepare(
         "UPDATE attachments SET state = 'failed', error = 'an edit put another file in its place', not_before = NULL,
              listener = NULL, replaced_at = ?4, changed_at = ?4
@@ -290,7 +290,7 @@ pub(crate) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Stores files that are here already.
+/// Stores files that are already on the disk.
 pub(crate) fn insert_landed(tx: &Transaction<'_>, message_id: i64, files: &[LandedFile]) -> Result<()> {
     for LandedFile { file, path } in files {
         let id = insert_one(tx, message_id, None, file)?;

@@ -1,4 +1,4 @@
-//! `/new`: from where on the openings of a chat, or of a topic in it, tell of what was said. Nothing goes: it can still be searched.
+//! `/new`: the point from which the openings of a chat, or of a topic in it, include the conversation. Earlier words stay searchable.
 
 use chrono::{DateTime, Utc};
 
@@ -13,26 +13,26 @@ use crate::{
     steps::SettingBefore,
 };
 
-/// Where a chat was begun afresh.
+/// The point where a chat was started afresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreshStart {
-    /// The last message from before; 0: none.
+    /// The last message before it; 0 if there is none.
     pub incoming_id: i64,
-    /// The last text of ours from before.
+    /// The last text of ours before it.
     pub outgoing_id: i64,
-    /// When; a time that can't be read is none.
+    /// When; `None` if the stored time is unreadable.
     pub at: Option<DateTime<Utc>>,
 }
 
 impl FreshStart {
-    /// Whether something was said before it.
+    /// Whether an exchange is older than this point.
     pub fn is_after(&self, exchange: &Exchange) -> bool {
         exchange.row <= if exchange.from.is_some() { self.incoming_id } else { self.outgoing_id }
     }
 }
 
 impl Store {
-    /// Where a chat, or this topic of it, was begun afresh last.
+    /// The latest fresh start of a chat, or of this topic of it.
     pub fn fresh_start(&self, chat: ChatRef, thread_id: Option<i64>) -> Result<Option<FreshStart>> {
         let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
         let read = |row: &sql::Row<'_>| {
@@ -46,7 +46,7 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_row(place, read).optional()?)
     }
 
-    /// Texts of ours since then by cycles that were about messages from before alone: they were at work meanwhile.
+    /// Our texts since then from cycles that answer only older messages: those cycles were already at work.
     pub fn answers_to_the_past(&self, start: FreshStart, chat: ChatRef) -> Result<Vec<i64>> {
         let sql = "SELECT id FROM outgoing_messages o WHERE chat_id = ?1 AND id > ?2
              AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
@@ -55,7 +55,7 @@ impl Store {
         Ok(read.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Which of these rows were said in a chat before it was begun afresh: of people, or of ours.
+    /// Filters rows, of people or of ours, to those of a chat before its fresh start.
     pub fn said_before(&self, start: FreshStart, chat: ChatRef, is_ours: bool, rows: &[i64]) -> Result<Vec<i64>> {
         let last = if is_ours { start.outgoing_id } else { start.incoming_id };
         let old: Vec<i64> = rows.iter().copied().filter(|row| *row <= last).collect();
@@ -68,7 +68,7 @@ impl Store {
     }
 }
 
-/// Where the place of a command's answer was begun afresh last.
+/// The latest fresh start at the place of a command's answer.
 pub(crate) fn before(tx: &Transaction<'_>, answer: &NewOutgoing) -> Result<SettingBefore> {
     let (chat, thread_id) = (answer.chat, answer.thread_id.unwrap_or(0));
     let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
@@ -77,7 +77,7 @@ pub(crate) fn before(tx: &Transaction<'_>, answer: &NewOutgoing) -> Result<Setti
     Ok(SettingBefore::Fresh { chat, thread_id, was })
 }
 
-/// Sets where a place was begun afresh to what it was.
+/// Restores the earlier fresh start of a place.
 pub(crate) fn put_back(
     tx: &Transaction<'_>,
     (chat, thread_id): (ChatRef, i64),
@@ -93,7 +93,7 @@ pub(crate) fn put_back(
     Ok(())
 }
 
-/// Begins the place of a command's answer afresh. What came after the command in its batch is stored by now: it is of the new time.
+/// Starts the place of a command's answer afresh. Messages after the command in its batch are stored already, and count as new.
 pub(crate) fn begin(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,

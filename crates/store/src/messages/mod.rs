@@ -1,4 +1,4 @@
-//! Messages in: the queue, the parts that one message comes in, the files that come along, and from where on a chat tells of them.
+//! Incoming messages: the queue, the parts of a message, the files with it, and a chat's fresh start.
 
 pub(crate) mod attachments;
 pub(crate) mod fresh;

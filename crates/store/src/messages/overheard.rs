@@ -1,9 +1,8 @@
-//! What people say to each other in a group, as long as it may be a part of what is said to the assistant: only the last part of a
-//! long text may name it, or the caption under the last file of an album.
+//! Talk among people in a group, kept while it may be part of a message to the assistant: perhaps only the last part of a long text names
+//! the assistant, or the caption under an album's last file.
 //!
-//! Telegram gives an update once, so this is kept in the transaction that stores its batch. After its moments it goes, with the
-//! first batch, the first poll that is written down (each minute), or the first wake. Nothing else that is said to others is
-//! kept, and nobody is shown this.
+//! Telegram delivers an update once, so the transaction of its batch stores this. A few moments later it is deleted, by the first batch,
+//! the first recorded poll (each minute), or the first wake. No other talk among people is stored, and this is never shown.
 
 use chrono::{DateTime, Utc};
 
@@ -15,7 +14,7 @@ use crate::{
     sql::{self, Transaction},
 };
 
-/// Keeps a message that was said to others, if further parts may follow it.
+/// Keeps a message to others, if further parts may follow.
 pub(crate) fn keep(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<()> {
     let Some(update_id) = message.update_id.filter(|_| parts::may_go_on(message)) else { return Ok(()) };
     tx.prepare(
@@ -26,7 +25,7 @@ pub(crate) fn keep(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now
     Ok(())
 }
 
-/// The parts before a message that is said to the assistant, in the order in which they came: they are said to it, too.
+/// The parts before a message to the assistant, in order of arrival: they are for the assistant, too.
 pub(crate) fn parts_before(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<Vec<NewIncoming>> {
     if message.is_only_part || message.part_of.is_none() {
         return Ok(Vec::new());
@@ -51,8 +50,8 @@ pub(crate) fn parts_before(tx: &Transaction<'_>, bot_id: i64, message: &NewIncom
     Ok(parts)
 }
 
-/// Forgets what has been waiting for long enough, and what a clock that was set back dates later. By so much at least: who asks may have
-/// looked at the clock before it was heard.
+/// Deletes overheard messages that are old enough, and those dated in the future by a clock that was set back since. The hold's length of
+/// tolerance covers a caller that read the clock before the message was stored.
 pub(crate) fn forget(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     // fault: said-others-stays
     tx.prepare("DELETE FROM overheard WHERE heard_at <= ?1 OR heard_at > ?2")?

@@ -1,8 +1,8 @@
-//! What an update does to the rows of messages: most make a row; the parts of an album and of a text that was cut on its way
-//! become one row; an edit changes a row that nobody has taken up or that is put aside, and afterwards makes a correction of it.
+//! The effect of an update on the rows of messages. Most updates make a row. The parts of an album, or of a text that was split, become
+//! one row. An edit changes a row that is unclaimed or on hold, and otherwise becomes a correction.
 //!
-//! Parts can come in any number of batches. A row that may grow is held for a moment after each of its parts, so that no cycle
-//! takes up half of it, and with it what its chat says meanwhile. What comes too late is a row of its own that says so.
+//! Parts can arrive in any number of batches. A growing row is held for a moment after each part, along with later messages of its chat,
+//! so that no cycle claims half of it. A late part becomes a row of its own that says so.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -23,45 +23,45 @@ use crate::{
 
 /// How long a row waits for its next part.
 pub(crate) const HOLD: TimeDelta = TimeDelta::seconds(2);
-/// The longest text of one message in the channel, in UTF-16 units: a longer one is cut by its sender's client.
+/// The longest message of the channel, in UTF-16 units: clients split longer texts.
 const MAX_TEXT_UNITS: usize = 4096;
-/// Clients cut at a good place (between paragraphs, sentences or words) in the second half of what fits.
+/// Clients split at a good place (between paragraphs, sentences or words) in the second half of a message's capacity.
 const MIN_CUT_UNITS: usize = MAX_TEXT_UNITS / 2;
-/// White space that is trimmed at a cut, in UTF-16 units: with it the two sides are longer than one message.
+/// The white space trimmed at a split, in UTF-16 units: with it, both sides exceed one message.
 const MAX_TRIMMED_UNITS: usize = 16;
-/// The parts of a cut text are sent in one go: this is the most between two of them, by the channel's clock.
+/// The longest gap between two parts of a split text, by the channel's clock: clients send them in one go.
 const MAX_CUT_GAP: TimeDelta = TimeDelta::seconds(1);
-/// The longest text that is joined again, in UTF-16 units.
+/// The longest rejoined text, in UTF-16 units.
 const MAX_JOINED_UNITS: usize = 32_000;
-/// The most parts of one row: the channel's albums have ten.
+/// The maximum number of parts in one row; the channel's albums have ten.
 const MAX_PARTS: usize = 20;
-/// Of the words that a correction takes back, so many characters are quoted.
+/// The number of characters that a correction quotes from the earlier text.
 const MAX_EARLIER_CHARS: usize = 300;
 
-/// The kind of a row that several messages of an album make.
+/// The kind of a row made of an album's messages.
 const ALBUM: &str = "album";
-/// The kind of a row that belongs to an earlier one, and came too late to be joined with it.
+/// The kind of a row that continues an earlier row, but arrived too late to join it.
 const CONTINUATION: &str = "continuation";
-/// The kind of a row that says what an earlier message says now.
+/// The kind of a row with the new version of an earlier message.
 const CORRECTION: &str = "correction";
 
-/// What a message may be a part of.
+/// The larger whole that a message may be part of.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum PartOf {
-    /// An album, by the channel's name for it.
+    /// An album, by the channel's id of it.
     Album(String),
-    /// A text that was too long for one message. Whether it is one is seen by what came before it.
+    /// A text too long for one message, as judged by the text before it.
     Text,
-    /// The same, of what reads like a command: it makes no row unless it goes on from a text that was cut, and then it is no order.
+    /// Like `Text`, for a text that looks like a command: it makes a row only if it continues a split text, and then it is no order.
     Rest,
 }
 
-/// What became of an update.
+/// The result of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It made this row.
+    /// A new row.
     Stored(i64),
-    /// It changed a queued row.
+    /// A change of a queued row.
     Changed,
     /// Nothing: it is known, says nothing new, or wasn't said to us.
     Nothing,
@@ -70,13 +70,13 @@ pub(crate) enum Taken {
 /// A row that an update may belong to.
 struct Holder {
     row: i64,
-    /// It may still change: nobody has it in a conversation.
+    /// Whether it may still change: no conversation contains it.
     is_open: bool,
-    /// What the message says now, or the last part of the row.
+    /// The present words of the message, or of the row's last part.
     words: String,
 }
 
-/// Takes in what was said.
+/// Processes a new message.
 pub(crate) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
     if is_known(tx, bot_id, message)? {
         return Ok(Taken::Nothing);
@@ -105,7 +105,7 @@ pub(crate) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, 
     }
 }
 
-/// Takes in a new version of a message.
+/// Processes a new version of a message.
 pub(crate) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
     if is_known(tx, bot_id, edit)? {
         return Ok(Taken::Nothing);
@@ -152,7 +152,7 @@ pub(crate) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: D
     Ok(row.map_or(Taken::Nothing, Taken::Stored))
 }
 
-/// A new row. Where its text is to become more than the message's words (by what is heard in a file, say), they are noted.
+/// Inserts a row. Records the message's own words if the row's text will grow beyond them, for example by a transcript.
 fn store(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
     let Some(row) = queue::insert(tx, Some(bot_id), message, now)? else {
         return Ok(Taken::Nothing);
@@ -170,7 +170,7 @@ fn store(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime
     Ok(Taken::Stored(row))
 }
 
-/// Makes a message a part of a row.
+/// Adds a message to a row as a part.
 fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<()> {
     // The row's own message becomes its first part.
     tx.prepare(
@@ -203,7 +203,7 @@ fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<
     Ok(known)
 }
 
-/// Writes down what a message says now.
+/// Records the present words of a message.
 fn note(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> Result<()> {
     tx.prepare(
         "INSERT INTO message_updates (message_id, chat_id, channel_message_id, words, bot_id, update_id)
@@ -220,7 +220,7 @@ fn note(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> R
     Ok(())
 }
 
-/// The row of the album that a message is of: the newest, if it has several.
+/// The row of the message's album: the newest, if there are several.
 fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &str) -> Result<Option<Holder>> {
     let sql = format!(
         "SELECT id, {}, '' FROM incoming_messages m WHERE chat_id = ?1 AND album = ?2 AND bot_id = ?3
@@ -230,8 +230,7 @@ fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &st
     Ok(tx.prepare(&sql)?.query_row((message.chat, album, bot_id), holder).optional()?)
 }
 
-/// The row that a text goes on from: what its sender said last, if that was sent just before and is so long that both did not
-/// fit into one message.
+/// The row that a text continues: its sender's last message, if it was sent just before and both together exceed one message.
 fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<Option<Holder>> {
     let sql = format!(
         "SELECT id, {},
@@ -255,7 +254,7 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
     Ok(last.filter(goes_on).map(|(holder, ..)| holder))
 }
 
-/// Whether `message` goes on from a text that its sender said before it, as [`of_cut_text`] says of rows.
+/// Whether `message` continues an earlier text of its sender, by the same rules as [`of_cut_text`].
 pub(crate) fn is_cut_before(earlier: &NewIncoming, message: &NewIncoming) -> bool {
     let is_alike = earlier.part_of == Some(PartOf::Text)
         && earlier.sender_id == message.sender_id
@@ -264,7 +263,7 @@ pub(crate) fn is_cut_before(earlier: &NewIncoming, message: &NewIncoming) -> boo
     is_alike && goes_on(message, &earlier.text, earlier.sent_at, earlier.quoted.as_deref())
 }
 
-/// Whether a message goes on from words that were sent then, in answer to something or not.
+/// Whether a message continues `words`, sent at `sent_at` in reply to `quoted`.
 fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, quoted: Option<&str>) -> bool {
     let gap = message.sent_at.zip(sent_at).map(|(at, before)| at.signed_duration_since(before));
     let is_at_once = gap.is_some_and(|gap| (TimeDelta::zero()..=MAX_CUT_GAP).contains(&gap));
@@ -272,7 +271,7 @@ fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, q
     is_at_once && answers_the_same && is_cut(words, &message.text)
 }
 
-/// Whether two texts look like the sides of a cut: a client sends as much as fits.
+/// Whether two texts look like the sides of a split: a client sends as much as fits.
 fn is_cut(left: &str, right: &str) -> bool {
     let (left, right) = (units(left), units(right));
     left >= MIN_CUT_UNITS && left + right + MAX_TRIMMED_UNITS > MAX_TEXT_UNITS
@@ -282,8 +281,8 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// The row that has a message now, and what the message says: the newest of its own row and its corrections, though what was given
-/// back to the queue may have been joined by a further part since.
+/// The row that holds a message now, and the message's present words: the newest among its own row and its corrections. A further part
+/// may have joined a row that returned to the queue.
 fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
     let may_be_told = format!("{} OR {}", may_change(), is_put_aside());
     let sql = format!(
@@ -302,14 +301,14 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
     Ok(tx.prepare(&sql)?.query_row(key, holder).optional()?)
 }
 
-/// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a model has seen stays.
+/// SQL condition: row `m` may still change, because it is queued and in no open conversation. A row that a model has seen stays as it is.
 pub(crate) fn may_change() -> String {
     // fault: message-conversation-edited
     format!("(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id AND c.state IN {OPEN}))")
 }
 
-/// Whether a row `m` is put aside until somebody wants it tried again: then it is to say what its message says by that time. It
-/// stays aside, and no further part is hidden in it.
+/// SQL condition: row `m` is on hold until a person retries it. An edit then updates its words; it stays on hold, and accepts no further
+/// parts.
 fn is_put_aside() -> String {
     format!("m.processed = 1 AND COALESCE(m.outcome, '') IN {PUT_ASIDE}")
 }
@@ -328,7 +327,7 @@ fn has_room(tx: &Transaction<'_>, row: i64, message: &NewIncoming) -> Result<boo
     Ok(parts < MAX_PARTS && units(&text) + units(&message.text) <= MAX_JOINED_UNITS)
 }
 
-/// The files that an edit brings: the message had others before, as the newest row that has any of them tells.
+/// The files that an edit adds, compared with the newest row that has files of this message.
 fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachment>> {
     let mut is_known = tx.prepare(
         "SELECT EXISTS (SELECT 1 FROM attachments WHERE COALESCE(unique_id, file_id) = ?3 AND replaced_at IS NULL AND message_id = (
@@ -346,7 +345,7 @@ fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachme
     Ok(new)
 }
 
-/// Makes a row's text anew from what its messages say now.
+/// Rebuilds a row's text from its messages' present words.
 fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
     let (kind, is_album, has_files): (String, bool, bool) = tx
         .prepare(
@@ -370,7 +369,7 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
     };
     tx.prepare("UPDATE incoming_messages SET message_text = ?2 WHERE id = ?1")?.execute((row, text))?;
     spoken::note_changed(tx, row)?;
-    // These are the words as they came: they know nothing of what was heard or couldn't be fetched.
+    // This text lacks transcripts and failures of files, which are added here.
     attachments::retell(tx, row)
 }
 
@@ -378,7 +377,7 @@ fn belongs_to(is_album: bool) -> &'static str {
     if is_album { "belongs to the album that was sent before" } else { "goes on from the message before" }
 }
 
-/// The words of all parts. A text is cut within a word only where it is as long as can be.
+/// The words of all parts. A split falls within a word only if the part has the maximum length.
 fn in_one(parts: &[String], is_album: bool) -> String {
     let mut text = String::new();
     let mut is_cut_in_a_word = true;
@@ -392,7 +391,7 @@ fn in_one(parts: &[String], is_album: bool) -> String {
     text
 }
 
-/// What the message that a row corrects said before.
+/// The words, before the correction, of the message that a row corrects.
 fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
     let words = tx
         .prepare(
@@ -409,7 +408,7 @@ fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
     Ok(words)
 }
 
-/// What a correction says: what was said, in short, what is said now, and whether that comes with a file.
+/// The text of a correction: a short quote of the earlier words, the new words, and a mention of a new file.
 fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
     let before = words::cut_with(&words::one_line(before), MAX_EARLIER_CHARS, "…");
     let how = if has_new_file { "it has a new file now, and says" } else { "it says now" };
@@ -425,7 +424,7 @@ pub(crate) fn may_go_on(message: &NewIncoming) -> bool {
     }
 }
 
-/// Lets a row wait for what may follow, and with it what else of its chat is held: what was said after it isn't answered before it.
+/// Holds a row for further parts, along with the held rows of its chat, so that later messages aren't answered first.
 fn hold(tx: &Transaction<'_>, row: i64, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
     let (until, now) = (rfc3339(now + HOLD), rfc3339(now));
     tx.prepare(

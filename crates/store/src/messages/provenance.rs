@@ -1,4 +1,4 @@
-//! Whose words a message holds besides its sender's own. An order that waits in an old message must not be taken for its person's.
+//! The authors of a message's text besides its sender. An order inside an old forwarded message must never count as the person's own.
 
 use crate::{
     Incoming, NewIncoming, Result,
@@ -6,12 +6,13 @@ use crate::{
     sql::{OptionalExtension as _, Transaction},
 };
 
-/// Kinds of messages whose text is its sender's own words, or a description in which nobody else has a word: times, numbers, places.
+/// Kinds whose text is the sender's own words, or a description free of other people's text: times, numbers, places.
 const OWN_KINDS: [&str; 9] =
     ["text", "voice", "video_note", "video", "animation", "photo", "location", "dice", "sticker"];
-/// Kinds whose text is made of several messages, or of a later version of one: descriptions of any file may stand in it.
+/// Kinds whose text combines several messages, or versions of one, and may contain descriptions of any file.
 const JOINED_KINDS: [&str; 3] = ["album", "correction", "continuation"];
-/// How descriptions begin in which nobody else has a word, and what is said here of joined rows: any other may hold others' names.
+/// Prefixes of descriptions free of other people's text, and of our own notes on joined rows. Any other description may contain names
+/// chosen by others.
 const OWN_DESCRIPTIONS: [&str; 12] = [
     "[voice",
     "[video",
@@ -26,11 +27,11 @@ const OWN_DESCRIPTIONS: [&str; 12] = [
     "[belongs to the album that was sent before]",
     "[goes on from the message before]",
 ];
-/// How a correction begins, which quotes in one line what was said before: a description may stand anywhere in that line.
+/// The prefix of a correction, which quotes the earlier text in one line: a description may be anywhere in that line.
 const CORRECTED: &str = "[edited an earlier message";
 
-/// Whose words stand in a message's text besides its sender's own, for people; none if there are none. Its quotation and
-/// its pictures are no part of its text.
+/// The authors of a message's text besides its sender, for people; `None` if all of it is the sender's. The quotation and the pictures
+/// don't count as text.
 pub(crate) fn of_incoming(kind: &str, text: &str, forwarded_from: Option<&str>) -> Option<String> {
     if forwarded_from.is_some() {
         return Some("a forwarded message".to_owned());
@@ -39,8 +40,8 @@ pub(crate) fn of_incoming(kind: &str, text: &str, forwarded_from: Option<&str>) 
     (!is_own).then(|| format!("what others named ({kind})"))
 }
 
-/// Whether a line of a joined row holds no description but such in which nobody else has a word. A sender's own words in brackets
-/// look like one, and count as one.
+/// Whether a line of a joined row contains only descriptions free of other people's text. A sender's own words in brackets count as a
+/// description.
 fn describes_own(line: &str) -> bool {
     let is_own = |description: &str| OWN_DESCRIPTIONS.iter().any(|own| description.starts_with(own));
     let is_quoted = line.starts_with(CORRECTED);
@@ -48,8 +49,7 @@ fn describes_own(line: &str) -> bool {
     brackets.all(|(at, _)| line.get(at..).is_some_and(is_own))
 }
 
-/// Whether what a message quotes is its sender's own words, or ours that nobody else had a hand in. What isn't known here is not:
-/// whoever wrote it, others may have had a hand in it.
+/// Whether the quoted text is entirely the sender's own, or ours without untrusted text. An unknown message counts as untrusted.
 pub(crate) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming) -> Result<bool> {
     let Some(quoted) = message.quotes.filter(|_| message.quotes_own) else { return Ok(false) };
     let theirs = tx
@@ -79,7 +79,7 @@ pub(crate) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, message: &Ne
 }
 
 impl Incoming {
-    /// Whose words stand in its text besides its sender's own, for people; none if there are none.
+    /// The authors of its text besides its sender, for people; `None` if all of it is the sender's.
     pub fn words_of_others(&self) -> Option<String> {
         of_incoming(&self.kind, &self.text, self.forwarded_from.as_deref())
     }

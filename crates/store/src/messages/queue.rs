@@ -1,4 +1,4 @@
-//! Messages in: stored before anybody is told that they arrived, answered or kept, never dropped.
+//! Incoming messages: stored before their arrival is confirmed, then answered or kept, and never dropped.
 
 use chrono::{DateTime, Utc};
 
@@ -20,26 +20,26 @@ use crate::{
     upkeep::backoff,
 };
 
-/// At most this many queued messages are looked at by one wake; the rest wait for the next look.
+/// The maximum number of queued messages that one wake reads; the rest wait for the next.
 const MAX_QUEUED_READ: i64 = 500;
-/// Of one chat this many, so that a flood of one hides no other. What a cycle has that isn't over takes none of these places: it is read
-/// besides, since it is that cycle's to answer.
+/// The maximum per chat, so that one chat's flood hides no other chat. Messages claimed by open cycles are read in addition, since those
+/// cycles must answer them.
 const MAX_QUEUED_OF_CHAT: i64 = 100;
-/// Besides, so many that wait for their files, the last of each chat: what came after them waits behind them.
+/// An additional maximum for messages that wait for their files, the latest of each chat: later messages wait behind them.
 const MAX_AWAITING_READ: i64 = 500;
-/// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
+/// The number of cycles that may fail on a message before it becomes a dead letter, which only a person can retry.
 pub const MAX_ATTEMPTS: i64 = 3;
 
-/// The longest quotation of what we know that is kept, in characters.
+/// The maximum stored length of a quotation from our own records, in characters.
 const QUOTED_CHARS_MAX: usize = 1000;
 
-/// A message as a channel hands it over.
+/// A message from a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewIncoming {
-    /// Where it came from; 0 is the console.
+    /// The chat of origin; 0 is the terminal.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// What was said, or a description of what was sent.
+    /// The words, or a description of a file.
     pub text: String,
     /// `text`, `voice`, `photo`, …
     pub kind: String,
@@ -51,101 +51,101 @@ pub struct NewIncoming {
     pub thread_id: Option<i64>,
     /// The channel's own id of the message.
     pub channel_message_id: Option<i64>,
-    /// What it replies to: somebody's words, never an instruction.
+    /// The quoted text: another message's words, never an instruction.
     pub quoted: Option<String>,
-    /// Whether that is the sender's own, or ours.
+    /// Whether the quoted text is the sender's own, or ours.
     pub quotes_own: bool,
-    /// The channel's id of the message that it quotes, where that is of the same chat.
+    /// The channel's id of the quoted message, if it is in the same chat.
     pub quotes: Option<i64>,
-    /// Whose words these are, when forwarded.
+    /// The author, if forwarded.
     pub forwarded_from: Option<String>,
-    /// The update as it came, JSON.
+    /// The original update as JSON.
     pub raw: Option<String>,
-    /// The channel's key of the update: a second delivery is not stored again.
+    /// The channel's key of the update; a second delivery is ignored.
     pub update_id: Option<i64>,
-    /// Files that came with it.
+    /// The files of the message.
     pub attachments: Vec<NewAttachment>,
-    /// When it was sent, as the channel says.
+    /// When it was sent, by the channel.
     pub sent_at: Option<DateTime<Utc>>,
-    /// What it may be a part of: then it becomes one row with the other parts.
+    /// The larger whole it may be part of: all parts become one row.
     pub part_of: Option<PartOf>,
-    /// Whether it wasn't said to the assistant, and is kept only as a part or a new version of what was, or for moments while it may
-    /// become one.
+    /// Whether the message was said to others. It is then kept only as a part or a new version of a message to the assistant, or for a
+    /// few moments while it may become a part.
     pub is_only_part: bool,
-    /// The channel's id of the message that it answers, where `quoted` only describes it: what we know of it is quoted.
+    /// The channel's id of the message it replies to, if `quoted` only describes that message: our own record of it is quoted instead.
     pub answers: Option<i64>,
 }
 
 /// A message in the queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Incoming {
-    /// Its row.
+    /// The row id.
     pub id: i64,
-    /// Where it came from; 0 is the console.
+    /// The chat of origin; 0 is the terminal.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// What was said.
+    /// The words.
     pub text: String,
-    /// When; rows written by hand with an unreadable time count as now.
+    /// When it arrived; an unreadable time in a handwritten row counts as now.
     pub received_at: Option<DateTime<Utc>>,
     /// `text`, `voice`, …
     pub kind: String,
     /// Display name of the sender.
     pub sender_name: Option<String>,
-    /// Forum topic to answer in.
+    /// The forum topic to answer in.
     pub thread_id: Option<i64>,
     /// The channel's own id, to reply to.
     pub channel_message_id: Option<i64>,
-    /// What it replies to.
+    /// The quoted text.
     pub quoted: Option<String>,
-    /// Whether that is the sender's own, or ours, and nobody else had a hand in it.
+    /// Whether the quoted text is entirely the sender's own, or ours without untrusted text.
     #[serde(default)]
     pub quotes_own: bool,
-    /// Whose words, when forwarded.
+    /// The author, if forwarded.
     pub forwarded_from: Option<String>,
-    /// Cycles that failed on it.
+    /// The number of cycles that failed on it.
     pub attempts: i64,
     /// The model that couldn't answer it.
     pub held_for: Option<String>,
-    /// Not to be tried before.
+    /// The earliest time of the next attempt.
     pub not_before: Option<DateTime<Utc>>,
-    /// The cycle that took it up last.
+    /// The last cycle that claimed it.
     pub cycle_id: Option<String>,
-    /// Whether one of its files is on its way: being fetched, or listened to.
+    /// Whether one of its files is still to be fetched or transcribed.
     #[serde(default)]
     pub awaits_files: bool,
-    /// Whether a person wanted it tried again.
+    /// Whether a person asked for a retry.
     #[serde(default)]
     pub asked_again: bool,
-    /// The terminal that waits for the answer, if one does.
+    /// The terminal that waits for the answer, if any.
     #[serde(default)]
     pub session: Option<String>,
 }
 
-/// One side of a past exchange, for the model's view of a chat.
+/// A message of a past conversation, for the model's view of a chat.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its row, of `incoming_messages` if somebody else than the assistant said it, else of `outgoing_messages`.
+    /// The row, in `outgoing_messages` for the assistant's words, else in `incoming_messages`.
     pub row: i64,
     /// When it was said.
     pub at: Option<DateTime<Utc>>,
-    /// Who said it: the person's name, or `None` for the assistant.
+    /// The person's name; `None` for the assistant.
     pub from: Option<String>,
     /// The words.
     pub text: String,
-    /// Whose words these may be besides those of who said them; none if nobody else's.
+    /// The other authors of untrusted text in it; `None` if there are none.
     pub taint: Option<String>,
 }
 
 impl Exchange {
-    /// What it is called by in a cycle: `m17` is message 17, `a23` the assistant's own text 23.
+    /// The number for a cycle: `m17` is message 17, `a23` the assistant's own text 23.
     pub fn number(&self) -> String {
         format!("{}{}", if self.from.is_some() { 'm' } else { 'a' }, self.row)
     }
 }
 
 impl Incoming {
-    /// What is read of a row of `incoming_messages`, which must not have another name in the statement.
+    /// The columns to read from `incoming_messages`, which must be unaliased in the statement.
     pub(crate) fn columns() -> String {
         format!(
             "id, CAST(chat_id AS BIGINT), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
@@ -180,22 +180,22 @@ impl Incoming {
 }
 
 impl Store {
-    /// Queues a message that was said on this machine; returns its row.
+    /// Queues a message from this machine; returns its row.
     pub fn say(&mut self, chat: ChatRef, text: &str, now: DateTime<Utc>) -> Result<i64> {
         let message = NewIncoming { chat, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
         self.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
     }
 
-    /// Queued messages: the chats take turns, the one that was taken up longest ago first; of each the oldest first. Where there are
-    /// more than one look takes in, each chat's first ones come in, and those that are kept for another model give way: however
-    /// many they are, they never hide what can be answered. Nor do those whose files are on their way, which are counted apart.
+    /// The queued messages: chats in turns, the chat answered longest ago first; within a chat the oldest first. If there are more than
+    /// one read may take, each chat's first messages get in, and messages held for another model give way, so that they never hide an
+    /// answerable message. Messages waiting for files are counted separately.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
-        // Mostly nothing is, and to plan what follows takes longer than all else of an idle look.
+        // Usually the queue is empty, and planning the statement below would take longer than the rest of an idle wake.
         let is_any = "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE processed = 0)";
         if !self.conn.prepare(is_any)?.query_row([], |row| row.get::<_, bool>(0))? {
             return Ok(Vec::new());
         }
-        // Each chat is found from the one before, and its first messages by an index: what lies behind them isn't looked at.
+        // Each chat is found from the previous one, and its first messages by an index, so rows behind them are never scanned.
         let sql = format!(
             "WITH RECURSIVE chats (id) AS (
                  SELECT min(chat_id) FROM incoming_messages INDEXED BY incoming_queued WHERE processed = 0
@@ -242,27 +242,27 @@ impl Store {
         Ok(statement.query_map([], Incoming::read)?.collect::<sql::QueryResult<Vec<_>>>()?)
     }
 
-    /// Messages that were given up after too many failed cycles, oldest first.
+    /// The messages given up after too many failed cycles, oldest first.
     pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
         self.put_aside(MessageOutcome::Dead)
     }
 
-    /// Messages whose answer was undone, oldest first.
+    /// The messages whose answer was undone, oldest first.
     pub fn undone_letters(&self) -> Result<Vec<Incoming>> {
         self.put_aside(MessageOutcome::Undone)
     }
 
-    /// Messages that were closed because they were about a time that is over, oldest first.
+    /// The messages closed because their time is over, oldest first.
     pub fn stale_letters(&self) -> Result<Vec<Incoming>> {
         self.put_aside(MessageOutcome::Stale)
     }
 
-    /// Messages that were taken out of the queue, oldest first.
+    /// The messages taken out of the queue, oldest first.
     pub fn dropped_letters(&self) -> Result<Vec<Incoming>> {
         self.put_aside(MessageOutcome::Dropped)
     }
 
-    /// Whether each of these messages was taken out of the queue: nobody waits for an answer to any of them.
+    /// Whether all of these messages were taken out of the queue, so that no answer is expected.
     pub fn are_dropped(&self, ids: &[i64]) -> Result<bool> {
         let sql = "SELECT count(*) FROM incoming_messages
                    WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";
@@ -280,7 +280,7 @@ impl Store {
         Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Lets a queued, given-up or undone message be tried afresh. Says whether there is such a one.
+    /// Makes a queued, given-up or undone message new again. `false` if there is no such message.
     pub fn retry(&mut self, id: i64) -> Result<bool> {
         self.write(|tx| retry(tx, id))
     }
@@ -294,7 +294,7 @@ impl Store {
         Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
     }
 
-    /// Takes a queued, given-up or undone message out of the queue; its row stays. Says whether there is such a one.
+    /// Takes a queued, given-up or undone message out of the queue; its row stays. `false` if there is no such message.
     pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| {
             let sql = "SELECT outcome FROM incoming_messages WHERE id = ?1";
@@ -305,7 +305,7 @@ impl Store {
                 (id, rfc3339(now)),
             )?;
             if n == 1 {
-                // It is ordered at the terminal, whoever's message it is.
+                // The order comes from the terminal, for any chat's message.
                 let did = format!("took message {id} out of the queue");
                 let step = NewStep { chat: ChatRef::TERMINAL, did, commit: None };
                 steps::note(tx, &step, Some(&SettingBefore::Queued { message: id, was: was.flatten() }), now)?;
@@ -314,7 +314,7 @@ impl Store {
         })
     }
 
-    /// These messages, whatever became of them, oldest first. One that can't be read is left out.
+    /// These messages in any state, oldest first. Unreadable ones are left out.
     pub fn messages(&self, ids: &[i64]) -> Result<Vec<Incoming>> {
         let sql = format!(
             "SELECT {} FROM incoming_messages
@@ -325,7 +325,7 @@ impl Store {
         Ok(statement.query_map([crate::json(ids)], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// How many messages wait, and since when the oldest does.
+    /// The number of waiting messages, and the arrival time of the oldest.
     pub fn queue_depth(&self) -> Result<(i64, Option<DateTime<Utc>>)> {
         let row = self.conn.query_row(
             "SELECT count(*), min(received_at) FROM incoming_messages WHERE processed = 0",
@@ -335,14 +335,14 @@ impl Store {
         Ok((row.0, row.1.as_deref().and_then(parse_time)))
     }
 
-    /// What was said in a chat before the messages now in the queue, both ways, oldest first, at most `limit` entries.
+    /// The conversation in a chat before the queued messages, both ways, oldest first, at most `limit` entries.
     pub fn exchanges(&self, chat: ChatRef, limit: usize) -> Result<Vec<Exchange>> {
         let asked = "COALESCE(m.outcome, '') <> 'undone'";
         let told = "NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.taken_back IS NOT NULL)";
         self.exchanges_where(chat, asked, told, limit)
     }
 
-    /// The same of what fulfils conditions: of people's messages one on `m`, of what the assistant said one on `o`.
+    /// As [`Store::exchanges`], with a condition on `m` for people's messages and one on `o` for the assistant's.
     pub(crate) fn exchanges_where(
         &self,
         chat: ChatRef,
@@ -381,7 +381,7 @@ impl Store {
     }
 }
 
-/// Makes a row, and says which; none if its update has one already. It waits with what else of its chat is held.
+/// Inserts a row and returns its id; `None` if its update has a row already. The new row shares the hold of its chat.
 pub(crate) fn insert(
     tx: &Transaction<'_>,
     bot_id: Option<i64>,
@@ -437,7 +437,7 @@ pub(crate) fn insert(
     Ok(id)
 }
 
-/// Takes back that a message was taken out of the queue: it waits again, or is again what it was. False: it isn't there any more.
+/// Undoes the removal of a message from the queue: it waits again, or returns to its earlier outcome. `false` if the row is gone.
 pub(crate) fn put_back(tx: &Transaction<'_>, id: i64, was: Option<&str>) -> Result<bool> {
     let Some(was) = was else { return retry(tx, id) };
     let sql = "UPDATE incoming_messages SET outcome = ?2 WHERE id = ?1 AND outcome = 'dropped'";
@@ -457,7 +457,7 @@ pub(crate) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     Ok(n == 1)
 }
 
-/// What a message of a chat says as we know it: a person's, or one of ours.
+/// The stored words of a chat's message, a person's or ours.
 fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id: i64) -> Result<Option<String>> {
     let words = tx
         .prepare(
@@ -477,7 +477,7 @@ fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id
     Ok(words.map(|words| first_chars(&words, QUOTED_CHARS_MAX).to_owned()))
 }
 
-/// Marks messages as done within a cycle's transaction; those already done keep their first outcome.
+/// Marks messages as done in a cycle's transaction; those already done keep their first outcome.
 pub(crate) fn mark(
     tx: &Transaction<'_>,
     ids: &[i64],
@@ -495,8 +495,8 @@ pub(crate) fn mark(
     Ok(())
 }
 
-/// Counts a failed cycle against messages: they are tried again after a while, or, at [`MAX_ATTEMPTS`], become dead letters,
-/// kept and visible, and taken up again only when a person asks for it.
+/// Counts a failed cycle against messages. They are retried after a wait; at [`MAX_ATTEMPTS`] they become dead letters, which stay
+/// visible and need a person's retry.
 pub(crate) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
     for id in ids {
         if let Some(attempts) = count_failure(tx, *id, cycle, now)? {
@@ -508,7 +508,7 @@ pub(crate) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime
     Ok(())
 }
 
-/// Makes dead letters of messages at once: trying them again is no use.
+/// Makes messages dead letters at once, because a retry is useless.
 pub(crate) fn put_on_hold(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
     for id in ids {
         count_failure(tx, *id, cycle, now)?;
@@ -516,7 +516,7 @@ pub(crate) fn put_on_hold(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: D
     mark(tx, ids, MessageOutcome::Dead, cycle, now)
 }
 
-/// Counts one failure. The attempts of a message that is tried again; none of one that is over.
+/// Counts one failure. Returns the attempts of a message to be retried; `None` if the message is over.
 pub(crate) fn count_failure(tx: &Transaction<'_>, id: i64, cycle: &str, now: DateTime<Utc>) -> Result<Option<u32>> {
     let attempts: Option<u32> = tx
         .prepare(
@@ -534,7 +534,7 @@ pub(crate) fn count_failure(tx: &Transaction<'_>, id: i64, cycle: &str, now: Dat
     Ok(attempts)
 }
 
-/// Keeps messages for another model than `model`.
+/// Keeps messages for a model other than `model`.
 pub(crate) fn hold(tx: &Transaction<'_>, ids: &[i64], model: &str, cycle: &str) -> Result<()> {
     let mut statement =
         tx.prepare("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;

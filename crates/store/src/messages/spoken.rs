@@ -1,4 +1,4 @@
-//! What was said, both ways, for the index of the memory: read in the order in which it came, and what of it has changed since.
+//! The conversation, both ways, for the memory's index: read in order of arrival, with a marker of later changes.
 
 use chrono::{DateTime, Utc};
 
@@ -10,10 +10,10 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// The counter of changes to what was said long ago: it was forgotten, or taken back.
+/// The counter of changes to earlier messages: forgotten, undone or rewritten.
 const CHANGED: &str = "said_changed";
 
-/// Notes that a message says something else now, where an index may hold what it said before: it was settled once.
+/// Counts a change of a message's words, if an index may hold the old words because the message was settled once.
 pub(crate) fn note_changed(tx: &Transaction<'_>, message: i64) -> Result<()> {
     tx.prepare(
         "INSERT INTO counters (name, n) SELECT ?1, 1 FROM incoming_messages WHERE id = ?2 AND (processed = 1 OR asked_again = 1)
@@ -23,43 +23,43 @@ pub(crate) fn note_changed(tx: &Transaction<'_>, message: i64) -> Result<()> {
     Ok(())
 }
 
-/// What a person or the assistant said.
+/// A message by a person or the assistant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spoken {
-    /// Its row: of `outgoing_messages` if it is ours, else of `incoming_messages`.
+    /// The row, in `outgoing_messages` for our texts, else in `incoming_messages`.
     pub row: i64,
-    /// Where.
+    /// The chat.
     pub chat: ChatRef,
-    /// When.
+    /// The time.
     pub at: Option<DateTime<Utc>>,
-    /// The person's name as they call themselves; none for the assistant, and where it isn't known.
+    /// The person's own display name; `None` for the assistant, or if unknown.
     pub speaker: Option<String>,
     /// The words.
     pub text: String,
-    /// Whose words these may be besides those of who said them.
+    /// The other authors of untrusted text in it.
     pub taint: Option<String>,
-    /// The wake that it was said in, or that took it up.
+    /// The wake that wrote it, or that claimed it.
     pub wake: Option<String>,
-    /// Whether it stands: a message that isn't in the queue any more, an answer that was sent.
+    /// Whether it is final: a message that has left the queue, an answer that was sent.
     pub is_settled: bool,
-    /// Whether it may be found: not what waits in the queue, was taken back or undone, or only quotes what is kept elsewhere.
+    /// Whether search may find it. Excludes queued, withdrawn and undone messages, and texts that only quote things kept elsewhere.
     pub is_findable: bool,
 }
 
-/// How the receipt of a remembered fact begins, which stands behind it.
+/// The prefix of the receipt of a remembered fact, followed by the fact.
 const REMEMBERED: &str = "Remembered “";
 
-/// Which rows are read.
+/// The rows to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpokenRows<'a> {
-    /// Those after a row, at most so many.
+    /// The rows after a row, at most so many.
     After(i64, usize),
-    /// These.
+    /// Exactly these rows.
     These(&'a [i64]),
 }
 
 impl Store {
-    /// Messages of people, by row.
+    /// The messages of people, by row.
     pub fn said_by_people(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
         let columns = "SELECT id, CAST(chat_id AS BIGINT), message_text, received_at, sender_name, kind, forwarded_from, cycle_id,
              processed = 1, COALESCE(outcome, '') <> 'undone' FROM incoming_messages WHERE CAST(chat_id AS BIGINT) = chat_id";
@@ -81,7 +81,7 @@ impl Store {
         })
     }
 
-    /// Messages of the assistant, by row.
+    /// The messages of the assistant, by row.
     pub fn said_by_us(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
         let columns = "SELECT id, CAST(chat_id AS BIGINT), message_text, 
              CASE WHEN sent_at < created_at THEN sent_at ELSE created_at END, taint, cycle_id,
@@ -92,7 +92,7 @@ impl Store {
         self.spoken(columns, rows, |row| {
             let (text, at) = (text_of(row, 2)?, words(row, 3)?.as_deref().and_then(parse_time));
             let lower = text.to_lowercase();
-            // What is told again after an undo may be quoted again.
+            // A fact told again after the undo may be quoted again.
             let quotes_undone = undone.iter().any(|(fact, undone_at)| at <= *undone_at && lower.contains(fact));
             Ok(Spoken {
                 row: row.get(0)?,
@@ -108,7 +108,7 @@ impl Store {
         })
     }
 
-    /// Facts that undone wakes had remembered, in lower case, each with the time of its undo.
+    /// The facts that undone wakes had remembered, in lower case, each with the time of its undo.
     fn undone_facts(&self) -> Result<Vec<(String, Option<DateTime<Utc>>)>> {
         let sql = "SELECT j.body, u.asked_at FROM undos u JOIN cycle_journal j ON j.cycle_id = u.wake
              WHERE u.taken_back IS NOT NULL AND j.body LIKE ?1";
@@ -118,7 +118,7 @@ impl Store {
         let fact = |body: &str| {
             let body: serde_json::Value = serde_json::from_str(body).ok()?;
             let fact = body.get("receipt")?.as_str()?.strip_prefix(REMEMBERED)?.strip_suffix('”')?;
-            // A long one is shortened in its receipt.
+            // A receipt shortens a long fact.
             Some(fact.trim_end_matches('…').to_lowercase())
         };
         let facts = rows.iter().filter_map(|(body, at)| Some((fact(body)?, at.as_deref().and_then(parse_time))));
@@ -146,14 +146,14 @@ impl Store {
         Ok(rows)
     }
 
-    /// A number that is another one when something that was said before was changed: taken back by an undo, or forgotten.
+    /// A number that changes when an earlier message was undone, forgotten or rewritten.
     pub fn changes_of_spoken(&self) -> Result<i64> {
         let taken_back: i64 =
             self.conn.query_row("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL", [], |row| row.get(0))?;
         Ok(self.count(CHANGED)?.saturating_add(taken_back))
     }
 
-    /// Notes that something that was said before was changed, so that whoever keeps an index of it looks again.
+    /// Counts a change of earlier messages, so that the index is updated.
     pub fn note_spoken_changed(&mut self) -> Result<()> {
         self.write(|tx| {
             tx.execute(
@@ -164,7 +164,7 @@ impl Store {
         })
     }
 
-    /// Who said a message when, to tell whether this is the database that an index was made of.
+    /// When a message arrived, to check that an index was made from this database.
     pub fn time_of_message(&self, row: i64) -> Result<Option<String>> {
         let mut statement = self.conn.prepare("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
         Ok(statement.query_row([row], |row| words(row, 0)).optional()?.flatten())

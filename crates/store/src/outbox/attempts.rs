@@ -1,7 +1,7 @@
-//! Messages out, in two phases: a row and the state of each of its parts first, the sending later and elsewhere.
+//! Outgoing messages in two phases: first a row and the state of each part, later the sending elsewhere.
 //!
-//! A part goes planned → attempting → sent. An attempt that ended without an answer is `unknown`: it may have arrived.
-//! The next wake sends it once more, marked as a repeat; a second doubt leaves it `unknown` for good, for a person to see.
+//! A part goes planned → attempting → sent. An attempt without an answer is `unknown`: the part may have arrived. The next wake sends it
+//! once more, marked as a repeat; a second unknown outcome is final, for a person to see.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -20,66 +20,66 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender
-/// that lives on and has not said by then what became of it could not write that down, and never will.
+/// The longest duration of an attempt, far above a channel's limit for one send, so that a slow attempt never counts as lost. A living
+/// sender that has reported nothing by then couldn't record the outcome, and never will.
 pub(crate) const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
 
-/// A part that this process has taken to send, and nobody else will.
+/// A part that this process has claimed for sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// Its message's row.
+    /// The message's row.
     pub outgoing_id: i64,
-    /// Its number within the message, from 0.
+    /// The part's number within the message, from 0.
     pub part: i64,
-    /// Where to.
+    /// The chat.
     pub chat: ChatRef,
-    /// Forum topic.
+    /// The forum topic.
     pub thread_id: Option<i64>,
-    /// The channel's id of the question; on the first part only.
+    /// The channel's id of the message it replies to; only on the first part.
     pub reply_to: Option<i64>,
-    /// Formatted text.
+    /// The formatted text.
     pub html: String,
-    /// The same without formatting.
+    /// The text without formatting.
     pub plain: String,
-    /// Whether an earlier send of it ended in doubt: it is then marked.
+    /// Whether an earlier attempt had an unknown outcome: the part is then marked as a repeat.
     pub is_repeat: bool,
-    /// Attempts so far, this one included.
+    /// The number of attempts, including this one.
     pub attempts: u32,
-    /// What goes with it as a file.
+    /// The file to send with it.
     pub file: Option<TextFile>,
-    /// What it asks, if this is the last part of a question or a reminder.
+    /// The question's buttons, if this is the last part of a question or a reminder.
     pub question: Option<Question>,
 }
 
-/// What may be taken to be sent, and whose turn it is: by default whatever may be sent, the oldest first.
+/// A choice of parts and their order: by default everything deliverable, oldest first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pick<'a> {
     /// Only parts of these messages.
     pub only: Option<&'a [i64]>,
-    /// Chats that were sent to, the last one last: the others go before them, and these in this order.
+    /// The chats served already, the latest last: other chats go first, then these in this order.
     pub served: &'a [ChatRef],
-    /// Chats that are left alone now.
+    /// The chats to skip for now.
     pub alone: &'a [ChatRef],
 }
 
-/// How far a part is on its way.
+/// The state of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartState {
-    /// It is to be sent.
+    /// To be sent.
     Planned,
-    /// Somebody has taken it to send it.
+    /// Claimed by a sender.
     Attempting,
-    /// The channel confirmed it, or its person has shown that it came.
+    /// Confirmed by the channel, or shown to have arrived by the person's reaction.
     Sent,
-    /// An attempt ended without an answer: it may have arrived.
+    /// An attempt ended without an answer: the part may have arrived.
     Unknown,
     /// The channel will never take it.
     Failed,
 }
 
 impl PartState {
-    /// As the database writes it.
+    /// The value in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Planned => "planned",
@@ -90,7 +90,7 @@ impl PartState {
         }
     }
 
-    /// What can't be read may have arrived.
+    /// Reads an unknown value as possibly arrived.
     pub(crate) fn parse(text: &str) -> Self {
         match text {
             "planned" => Self::Planned,
@@ -102,39 +102,39 @@ impl PartState {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartOutcome {
-    /// The channel confirmed it.
+    /// Confirmed by the channel.
     Sent {
-        /// The channel's id of it.
+        /// The channel's id of the message.
         id: i64,
         /// When, by the channel's clock.
         date: Option<DateTime<Utc>>,
     },
-    /// Surely not sent: try again after that time.
+    /// Surely not sent: retry after that time.
     Later {
-        /// Not before.
+        /// The earliest time of a retry.
         not_before: DateTime<Utc>,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Surely not sent: the chat has another id, under which it is tried again.
+    /// Surely not sent: the chat has a new id, under which to retry.
     Moved {
-        /// That id.
+        /// The new id.
         to: ChatRef,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It may or may not have arrived.
+    /// The part may or may not have arrived.
     Unknown(String),
-    /// The channel will never take it.
+    /// Refused by the channel for good.
     Failed(String),
 }
 
-/// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
-/// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are
-/// answered; what was taken back never leaves, nor what is about to be.
+/// SQL condition for a deliverable message `o`. A cycle's texts leave after its commit, since a wake ends with commit, deliver, push.
+/// While a cycle waits, only its notice of the wait and its question leave. While all work is stopped, only answers to commands leave.
+/// Withdrawn texts never leave, and neither do those with an undo order.
 pub(crate) const DELIVERABLE: &str =
     // fault: reply-leaves-cycle-committed
     "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
@@ -144,10 +144,10 @@ pub(crate) const DELIVERABLE: &str =
     AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind NOT IN ('notice', 'approval')))";
 // fault end: reply-leaves-cycle-committed
 
-/// Earlier parts of the chat hold part `p` of message `o` back: those that wait, those under way, and those in doubt that
-/// the next wake repeats. But for what a cycle that waits has said: it leaves after its commit, and the question or the notice
-/// that tells of the wait, and what others have to say meanwhile, would wait for that in turn. A bound `?2` (a choice of
-/// messages) lifts the order between messages, not that of their parts.
+/// SQL condition: earlier parts in the chat hold part `p` of message `o` back. These are waiting parts, parts under way, and parts with
+/// an unknown outcome that the next wake repeats. Texts of a waiting cycle don't hold others back: they leave after its commit, and the
+/// question or notice about the wait, or other cycles' texts, would have to wait for that commit in turn. A bound `?2` (a choice of
+/// messages) lifts the order between messages, but keeps the order of their parts.
 // fault: notice-waits-behind-cycle
 const HELD_BACK: &str = "EXISTS (
     SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
@@ -160,24 +160,23 @@ const HELD_BACK: &str = "EXISTS (
       AND (eo.id < o.id AND CAST(?2 AS TEXT) IS NULL OR eo.id = o.id AND e.part < p.part))";
 // fault end: notice-waits-behind-cycle
 
-/// Part `p` needn't wait at ?1. What lies beyond ?3, the longest wait there is, was written while the clock was wrong.
+/// SQL condition: part `p` is due at ?1. A time beyond ?3, the longest wait, was written while the clock was wrong.
 const IS_TIME: &str = "(p.not_before IS NULL OR p.not_before <= ?1 OR p.not_before > ?3)";
 
 impl Store {
-    /// Plans a message outside a cycle; `None` when its key was already told.
+    /// Plans a message outside a cycle; `None` if its key was already told.
     pub fn plan_message(&mut self, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.write(|tx| planned::insert(tx, message, now))
     }
 
-    /// Takes the next part that may be sent now: in order within a chat, so an earlier part that has to wait holds the
-    /// later ones back, but for a choice of messages.
+    /// Claims the next part that may be sent now, in order within a chat: an earlier part that waits holds later parts back, unless
+    /// `pick` names messages.
     pub fn claim_part(&mut self, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
         self.write(|tx| claim(tx, pick, me, now))
     }
 
-    /// Writes down how the attempt at a claimed part ended. It needs no fence: the claim was its own. A sender that was given
-    /// up and reports late is heard only if the part did arrive: whatever else it says is of an attempt that nobody waits for
-    /// any more.
+    /// Records the outcome of a claimed part. The claim makes a fence unnecessary. From a sender that was given up and reports late, only
+    /// a confirmed arrival counts: its other outcomes concern an attempt that is already written off.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
         let sent = if let PartOutcome::Sent { id, date } = outcome { Some((*id, date.map(rfc3339))) } else { None };
         let (id, date) = sent.unzip();
@@ -210,14 +209,14 @@ impl Store {
             )?;
             note_sent(tx, claimed.outgoing_id, now)?;
             if let PartOutcome::Moved { to, .. } = outcome {
-                // Whether it is listed the settings tell, when they are read.
+                // The settings decide on listing, when they are next read.
                 moved::follow(tx, Moved { from: claimed.chat, to: *to, is_listed: false }, now)?;
             }
             if n == 1
                 && let PartOutcome::Failed(why) = outcome
             {
                 questions::is_refused(tx, claimed.outgoing_id)?;
-                // A group may forbid files. Whoever has blocked us takes no messages, either.
+                // A group may forbid files. A chat that has blocked the bot refuses messages as well.
                 if claimed.file.is_some() && !matches!(claimed.question, Some(Question::Approval { .. })) && !why.contains("Forbidden") {
                     planned::plan_without_file(tx, claimed.outgoing_id, now)?;
                 }
@@ -226,7 +225,7 @@ impl Store {
         })
     }
 
-    /// Whether an earlier wake left a part in doubt that [`crate::FencedStore::recover_outbox`] would repeat.
+    /// Whether an earlier wake left a part with an unknown outcome that [`crate::FencedStore::recover_outbox`] would repeat.
     pub fn has_doubtful(&self, now: DateTime<Utc>) -> Result<bool> {
         let is_unknown = self.conn.query_row(
             "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
@@ -236,13 +235,13 @@ impl Store {
         Ok(is_unknown || !self.lost_attempts(now)?.is_empty())
     }
 
-    /// Whether anything waits to be sent, for whatever reason: asked first, since it is planned in no time.
+    /// Whether any message is unsent, for any reason. Asked first, since this statement is cheap to plan.
     pub(crate) fn has_unsent(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE sent_at IS NULL)";
         Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 
-    /// Whether something may be sent now.
+    /// Whether a message may be sent now.
     pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
         if !self.has_unsent()? {
             return Ok(false);
@@ -258,7 +257,7 @@ impl Store {
         Ok(self.conn.prepare(&sql)?.query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
     }
 
-    /// Attempts that nobody will report of, or only later than anybody waits.
+    /// The attempts whose outcome will never be reported, or too late to matter.
     fn lost_attempts(&self, now: DateTime<Utc>) -> Result<Vec<LostAttempt>> {
         let mut statement = self.conn.prepare(
             "SELECT outgoing_id, part, attempts, sender, changed_at FROM outgoing_parts WHERE state = 'attempting'",
@@ -278,7 +277,7 @@ impl Store {
         Ok(attempts.filter_map(sql::QueryResult::transpose).collect::<sql::QueryResult<_>>()?)
     }
 
-    /// When the next part that was told to wait may be tried.
+    /// When the next delayed part is due.
     pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
         let text: Option<String> =
             self.conn.query_row("SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'", [], |row| {
@@ -287,7 +286,7 @@ impl Store {
         Ok(text.as_deref().and_then(parse_time))
     }
 
-    /// How often a chat was spoken to unasked since `since`.
+    /// The number of unasked messages to a chat since `since`.
     pub fn tells_since(&self, chat: ChatRef, since: DateTime<Utc>) -> Result<i64> {
         let n = self.conn.query_row(
             "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
@@ -297,7 +296,7 @@ impl Store {
         Ok(n)
     }
 
-    /// Keys of what was said unasked, ever.
+    /// The keys of all unasked messages ever.
     pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
         let mut statement =
             self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
@@ -319,8 +318,8 @@ impl FencedStore<'_> {
         self.fenced(|tx| claim(tx, pick, me, now))
     }
 
-    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt that is no longer under way is
-    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
+    /// Settles an earlier wake's unknown outcomes before this wake sends. An attempt no longer under way becomes unknown, and an unknown
+    /// part is planned once more, marked as a repeat. Returns the number of repeats.
     pub fn recover_outbox(&mut self) -> Result<usize> {
         let now = self.now();
         let lost = self.lost_attempts(now)?;
@@ -352,8 +351,8 @@ struct LostAttempt {
     why: &'static str,
 }
 
-/// Whether an attempt that began `since` can't be under way any more, whoever lives. A beginning that is lost, or lies as far
-/// ahead because the clock was set back, is no reason to wait.
+/// Whether an attempt started at `since` must be over by now. A missing start, or one just as far in the future because the clock was set
+/// back, counts as over.
 pub(crate) fn is_overdue(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
     since.is_none_or(|since| now.signed_duration_since(since).abs() > LONGEST_ATTEMPT)
 }
@@ -423,7 +422,7 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
     Ok(claimed)
 }
 
-/// Takes note that a message's last part has come, as its person has shown: whatever its sender knows of that, it isn't sent again.
+/// Marks a message's last part as arrived, as its person's reaction shows, so that it is never sent again.
 pub(crate) fn has_come(
     tx: &Transaction<'_>,
     outgoing_id: i64,
@@ -440,7 +439,7 @@ pub(crate) fn has_come(
     note_sent(tx, outgoing_id, now)
 }
 
-/// Takes note that a message is sent once all of its parts are.
+/// Marks a message as sent once all of its parts are.
 fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql::QueryResult<()> {
     tx.execute(
         "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
@@ -450,7 +449,7 @@ fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql:
     Ok(())
 }
 
-/// Answers to commands that are still to be sent to a chat, as (their number, whether one of them says this).
+/// The unsent answers to commands for a chat, as (their number, whether one of them has this text).
 pub(crate) fn answers_waiting(tx: &Transaction<'_>, chat: ChatRef, text: &str) -> sql::QueryResult<(i64, bool)> {
     tx.prepare(
         "SELECT count(*), COALESCE(max(CASE WHEN message_text = ?2 THEN 1 ELSE 0 END), 0) FROM outgoing_messages o

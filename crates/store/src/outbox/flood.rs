@@ -1,4 +1,4 @@
-//! One chat's flood: everything is stored, and taken up some messages at a time. The chat is told so, once a stretch.
+//! A flood of one chat: everything is stored, and answered a few messages at a time. The chat is told once per flood.
 
 use chrono::{DateTime, Utc};
 
@@ -6,9 +6,9 @@ use reveille_base::{clock::rfc3339, types::ChatRef};
 
 use crate::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _};
 
-/// More queued messages of one chat are told to it.
+/// The number of queued messages of one chat above which the chat is told.
 pub const MAX_WAITING_UNTOLD: i64 = 1_000;
-/// A stretch is over when it has come down to this many.
+/// The number of queued messages at which a flood is over.
 const FLOOD_OVER: i64 = 500;
 
 impl Store {

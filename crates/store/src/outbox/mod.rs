@@ -1,4 +1,4 @@
-//! Messages out: planned in a transaction, sent part by part elsewhere.
+//! Outgoing messages: planned in a transaction, sent part by part elsewhere.
 
 pub(crate) mod attempts;
 pub(crate) mod flood;

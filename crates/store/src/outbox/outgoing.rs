@@ -1,28 +1,28 @@
-//! What a message out is before it is planned: its words, where they go, and on what occasion they are said.
+//! An outgoing message before planning: its words, its destination and its occasion.
 
 use reveille_base::types::ChatRef;
 
-/// On what occasion a message is sent. What leaves when, and what is counted, depends on it.
+/// The occasion of a message. It determines the time of sending and the daily count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutgoingKind {
-    /// It answers messages.
+    /// An answer to messages.
     Reply,
-    /// The model speaks unasked, so often a day at most.
+    /// The model speaks unasked, limited per day.
     Tell,
     /// A reminder is due.
     Reminder,
-    /// How it goes: what waits, what failed, what was put aside.
+    /// A status: waiting, failed or held work.
     #[default]
     Notice,
-    /// A question that a person decides.
+    /// A question for a person to decide.
     Approval,
-    /// It answers a command.
+    /// An answer to a command.
     Command,
 }
 
 impl OutgoingKind {
-    /// As the database writes it.
+    /// The value in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reply => "reply",
@@ -35,58 +35,58 @@ impl OutgoingKind {
     }
 }
 
-/// A message to be delivered.
+/// A message to deliver.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewOutgoing {
-    /// Where to; 0 is the console.
+    /// The chat; 0 is the terminal.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
     /// Markdown.
     pub text: String,
-    /// On what occasion.
+    /// The occasion.
     pub kind: OutgoingKind,
-    /// The same key is never told twice.
+    /// A key that is told only once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Forum topic.
+    /// The forum topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
-    /// The channel's id of the question.
+    /// The channel's id of the message it replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<i64>,
-    /// Not delivered before this cycle has committed.
+    /// The cycle that must commit before delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle_id: Option<String>,
-    /// Its links are shown as text: what others wrote may have had a hand in it, and a link that is opened, or fetched for a preview,
-    /// carries its address out.
+    /// Whether to show links as text, because untrusted text may have shaped them: a link that is opened, or fetched for a preview, leaks
+    /// its address.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub links_as_text: bool,
-    /// Whose bytes it may hold, besides those that the journal of its cycle tells of: what isn't written by a cycle says so itself.
+    /// The authors of untrusted text in it, besides those in its cycle's journal. A text from outside a cycle must state them here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taint: Option<String>,
-    /// That it is said of our own accord, with buttons under it.
+    /// The buttons under it, if it is said unasked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nudge: Option<NewNudge>,
 }
 
-/// What the buttons need under what is said unasked.
+/// The data for the buttons under an unasked message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewNudge {
-    /// The title of the one task that it is about.
+    /// The title of the task it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// IANA zone of its person.
+    /// The IANA zone of its person.
     pub zone: String,
-    /// Whether it can be said that no more of its kind is wanted.
+    /// Whether a button can stop messages of its kind.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_stop: bool,
-    /// The change of the assistant's own orders that it reports on: a button takes that back.
+    /// The change of the assistant's own orders it reports on: a button undoes that change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<i64>,
 }
 
 impl NewOutgoing {
-    /// A notice, of which nothing else is known.
+    /// A plain notice.
     pub fn notice(chat: ChatRef, text: String) -> Self {
         Self { chat, text, kind: OutgoingKind::Notice, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! A message is planned: its row, and the parts that it goes as. What is planned is sent by [`super::attempts`].
+//! Planning a message: its row and its parts. [`super::attempts`] sends them.
 
 use chrono::{DateTime, Utc};
 
@@ -16,12 +16,12 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// From so many parts on a message goes as its beginning and a file.
+/// The number of parts from which a message is sent as its beginning and a file.
 const FILE_FROM_PARTS: usize = 4;
-/// What the file is called: it is Markdown.
+/// The file's name; its content is Markdown.
 pub(super) const WHOLE: &str = "answer.md";
 
-/// Keeps a message that never leaves, for its key; `None` when that was already told.
+/// Stores a message that is never sent, for its key; `None` if the key was already told.
 pub(crate) fn leave_out(
     tx: &Transaction<'_>,
     message: &NewOutgoing,
@@ -36,8 +36,8 @@ pub(crate) fn leave_out(
     Ok((kept > 0).then_some(()))
 }
 
-/// Plans a message and its parts; `None` when its key was already told. Where others may have had a word in it, its links are text:
-/// whoever planned it, a notice too.
+/// Plans a message and its parts; `None` if its key was already told. Links become text if untrusted text may be in the message, even in
+/// a notice.
 pub(crate) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
     let taint = provenance::of_outgoing(tx, message)?;
     let text = outside::unmarked(&message.text);
@@ -73,7 +73,7 @@ pub(crate) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
     Ok(id)
 }
 
-/// Rows written by hand have no parts yet.
+/// Plans the parts of handwritten rows, which have none yet.
 pub(super) fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     let mut statement = tx.prepare(
         "SELECT id, message_text FROM outgoing_messages o WHERE sent_at IS NULL
@@ -88,7 +88,7 @@ pub(super) fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()>
     Ok(())
 }
 
-/// What was to go as a file goes as messages, its links as text: that is right whoever had a word in it.
+/// Plans a refused file as messages, with links as text, which is safe even for untrusted text.
 pub(super) fn plan_without_file(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result<()> {
     let sql = "SELECT message_text FROM outgoing_messages WHERE id = ?1";
     let text = tx.query_row(sql, [id], |row| text_of(row, 0))?;
@@ -96,7 +96,7 @@ pub(super) fn plan_without_file(tx: &Transaction<'_>, id: i64, now: DateTime<Utc
     plan_messages(tx, id, &render::render_with(&text, Links::AsText), now)
 }
 
-/// A question stays a message, under which its buttons are.
+/// Plans a message's parts. A question always stays a message, because its buttons are below it.
 fn plan_parts_of(
     tx: &Transaction<'_>,
     id: i64,
@@ -121,7 +121,7 @@ fn plan_parts_of(
 
 fn plan_messages(tx: &Transaction<'_>, id: i64, parts: &[render::RenderedPart], now: DateTime<Utc>) -> Result<()> {
     if parts.is_empty() {
-        // Nothing visible can be sent: say so instead of leaving a row that never ends.
+        // A text without visible characters can't be sent: the part fails, so that the row ends.
         tx.execute(
             "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, state, error, changed_at)
              VALUES (?1, 0, '', '', 'failed', 'the message has no visible text', ?2)",

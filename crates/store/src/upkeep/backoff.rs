@@ -46,7 +46,7 @@ pub enum UpkeepKind {
 }
 
 impl UpkeepKind {
-    /// As the database writes it.
+    /// The value in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fetch => "fetch",

@@ -25,7 +25,7 @@ pub enum ModelFault {
 }
 
 impl ModelFault {
-    /// As the database writes it.
+    /// The value in the database.
     fn as_str(self) -> &'static str {
         match self {
             Self::Outage => "outage",

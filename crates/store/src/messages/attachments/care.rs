@@ -1,26 +1,26 @@
-//! What retention and `health` do with files: under the wake lock, with its fence. A row stays; its path goes when its file does.
+//! File operations of retention and `health`, fenced under the wake lock. A row outlives its file; its path is cleared.
 
 use reveille_base::clock::rfc3339;
 
 use super::{Attachment, SOUND};
 use crate::{FencedStore, Result, Store, outcome::PUT_ASIDE, sql};
 
-/// Files that one look names at most.
+/// The maximum number of files in one list.
 const MAX_NAMED: u32 = 1_000;
 
 /// A file that should be on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOnDisk {
-    /// Its row.
+    /// The row id.
     pub id: i64,
-    /// Where it is, below the workspace.
+    /// The path below the workspace.
     pub path: String,
-    /// Whether its message still waits for an answer, or can be put back into the queue.
+    /// Whether its message still waits for an answer, or can be retried.
     pub is_wanted: bool,
 }
 
 impl Store {
-    /// Files that wait to be fetched or listened to, or that were given up and whose messages wait: the oldest first.
+    /// The files of queued messages that are still to be fetched or transcribed, or have failed, oldest first.
     pub fn open_files(&self) -> Result<Vec<Attachment>> {
         let sql = format!(
             "{} WHERE m.processed = 0 AND a.replaced_at IS NULL AND (a.state IN ('wanted', 'failed') OR a.state = 'kept' AND a.kind IN {SOUND})
@@ -31,7 +31,7 @@ impl Store {
         Ok(statement.query_map([], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The files that should be on the disk, the newest first.
+    /// The files that should be on the disk, newest first.
     pub fn files_on_disk(&self) -> Result<Vec<FileOnDisk>> {
         let sql = format!(
             "SELECT a.id, a.path, a.replaced_at IS NULL AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
@@ -51,7 +51,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// A file isn't where it should be: it is fetched again if its message waits for it, else it is known to be gone.
+    /// Records that a file is missing. It is fetched again if its message still waits; otherwise it counts as gone.
     pub fn file_missing(&mut self, id: i64) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| {
@@ -67,7 +67,7 @@ impl FencedStore<'_> {
         })
     }
 
-    /// Takes note that files, by their paths below the workspace, are about to be removed.
+    /// Records that files, by their paths below the workspace, are about to be removed.
     pub fn forget_files(&mut self, paths: &[String]) -> Result<()> {
         self.fenced(|tx| {
             tx.execute(

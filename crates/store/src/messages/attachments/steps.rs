@@ -1,6 +1,6 @@
-//! The way of a file, one transaction a step. The bot writes fetching, its child that listens (one at a time, under a flock of
-//! its own) writes hearing; no wake writes any of it, so these writes carry no fence: a wake only takes up messages whose files
-//! have come to rest. Each step names the state that it leaves, so that one that comes late, or twice, changes nothing.
+//! The steps of a file, one transaction each. The bot records fetches; its listening child (one at a time, under a flock of its own)
+//! records transcriptions. Wakes write none of this, so these writes carry no fence: a wake claims a message only after its files are
+//! settled. Each step names the state it leaves, so a late or repeated step changes nothing.
 
 use chrono::{DateTime, Utc};
 
@@ -16,19 +16,19 @@ use crate::{
     upkeep::backoff,
 };
 
-/// Why a recording isn't listened to where there is nothing to listen with, or how that begins. It is listened to once there is.
+/// The error of a recording without a speech model, or its prefix. The recording is transcribed once a model is there.
 pub const NO_SPEECH_MODEL: &str = "there is no speech model to listen with";
-/// The chats that were told so begin with this in `handled`.
+/// The prefix in `handled` for the chats that have been told so.
 const TOLD: &str = "files/no-model/";
 
-/// Steps that needn't wait at ?1. What lies beyond ?2, the longest wait there is, was written while the clock was wrong.
+/// SQL condition for a step due at ?1. A time beyond ?2, the longest wait, was written while the clock was wrong.
 const IS_TIME: &str = "(a.not_before IS NULL OR a.not_before <= ?1 OR a.not_before > ?2)";
 
 impl Store {
-    /// The next file to be fetched: of a message that waits for it, the least often tried first. Of several chats the one whose last
-    /// turn was longest ago: however many one of them sends, the others' aren't behind them all.
+    /// The next file to fetch: the least often tried file of a waiting message. Among chats, the chat served longest ago goes first, so
+    /// that one chat's many files never block the others.
     pub fn next_wanted(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
-        // A file that came while a rate limit lasts knows nothing of it.
+        // A file that arrived during a rate limit has no wait of its own.
         if self.upkeep(UpkeepKind::Files)?.may_try(now) {
             self.next_step("a.state = 'wanted'", "o.state <> 'wanted'", now)
         } else {
@@ -36,13 +36,13 @@ impl Store {
         }
     }
 
-    /// The next recording to be listened to, in the same order.
+    /// The next recording to transcribe, in the same order.
     pub fn next_unheard(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         let is_heard = format!("o.state IN ('ready', 'failed') AND o.kind IN {SOUND}");
         self.next_step(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), &is_heard, now)
     }
 
-    /// When the next step that waits is due; none when nothing waits.
+    /// When the next waiting step is due; `None` if no step waits.
     pub fn next_file_step_at(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
         let sql = format!(
             "SELECT min(a.not_before) FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
@@ -52,7 +52,7 @@ impl Store {
         Ok(at.as_deref().and_then(reveille_base::clock::parse_time))
     }
 
-    /// `step` holds for files that wait for the step, `done` for those that have it behind them.
+    /// Finds the next file: `step` is the condition for a file that waits for this step, `done` for a file that has passed it.
     fn next_step(&self, step: &str, done: &str, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         let sql = format!(
             "WITH turns AS (
@@ -71,7 +71,7 @@ impl Store {
         Ok(found)
     }
 
-    /// A file is here whole, at this path below the workspace.
+    /// Records that a complete file is at this path below the workspace.
     pub fn file_kept(&mut self, id: i64, path: &str, bytes: u64, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
             tx.execute(
@@ -83,8 +83,7 @@ impl Store {
         })
     }
 
-    /// A file couldn't be fetched now. `all`: no other file may be fetched before that time either. `counts`: it counts against
-    /// the file.
+    /// Records a failed fetch. `all` delays every other fetch until that time as well; `counts` counts the failure against the file.
     pub fn file_late(
         &mut self,
         id: i64,
@@ -116,7 +115,7 @@ impl Store {
         })
     }
 
-    /// A file will not be had: its message says why, and so does a notice.
+    /// Gives up a file: its message and a notice say why.
     pub fn file_failed(
         &mut self,
         file: &Attachment,
@@ -127,8 +126,8 @@ impl Store {
         self.write(|tx| fail(tx, file, "wanted", why, notice, now))
     }
 
-    /// A recording is about to be listened to by the process `listener`. Counted before, so that one that brings its listener
-    /// down is tried only so often; gives the tries, this one among them.
+    /// Records that the process `listener` is about to transcribe a recording. The attempt counts beforehand, so that a recording that
+    /// crashes its listener is tried only a few times. Returns the attempts, including this one.
     pub fn listening(&mut self, id: i64, listener: u32, not_before: DateTime<Utc>, now: DateTime<Utc>) -> Result<u32> {
         self.write(|tx| {
             let attempts = tx
@@ -144,8 +143,8 @@ impl Store {
         })
     }
 
-    /// The process `listener` was ended in order, which is no failure of what it listened to: that try is taken back, and the
-    /// recording is due. Says whether there was one.
+    /// Takes back the attempt of the process `listener`, which was ended in order, and makes its recording due again. `false` if there
+    /// was none.
     pub fn listener_ended(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| {
             let n = tx.execute(
@@ -157,7 +156,7 @@ impl Store {
         })
     }
 
-    /// A recording was understood: its words become its message's.
+    /// Stores a transcript; its words become part of the message.
     pub fn file_heard(&mut self, file: &Attachment, transcript: &Transcript, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
             let changed = tx.execute(
@@ -169,7 +168,7 @@ impl Store {
         })
     }
 
-    /// A recording couldn't be understood in the try that [`Store::listening`] has counted.
+    /// Records a failed transcription, counted before by [`Store::listening`].
     pub fn file_unheard(&mut self, id: i64, why: &str, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
             tx.execute(
@@ -180,7 +179,7 @@ impl Store {
         })
     }
 
-    /// A recording is given up: its message says why, and so does a notice.
+    /// Gives up a recording: its message and a notice say why.
     pub fn file_unhearable(
         &mut self,
         file: &Attachment,
@@ -191,7 +190,7 @@ impl Store {
         self.write(|tx| fail(tx, file, "kept", why, notice, now))
     }
 
-    /// There is nothing to listen with: a recording doesn't hold its message up. Its chat is told once, until
+    /// Gives up a recording for lack of a speech model, so that its message can go on. Its chat is told once, until
     /// [`Store::can_listen`].
     pub fn cannot_listen(
         &mut self,
@@ -214,8 +213,8 @@ impl Store {
         })
     }
 
-    /// There is something to listen with: recordings that nobody could listen to are due, if their message still waits and
-    /// stands in no conversation. Says how many.
+    /// Makes the recordings due that failed for lack of a speech model, if their message still waits and is in no conversation. Returns
+    /// their number.
     pub fn can_listen(&mut self, now: DateTime<Utc>) -> Result<usize> {
         let told: bool = self.conn.query_row(
             "SELECT EXISTS (SELECT 1 FROM handled WHERE substr(key, 1, length(?1)) = ?1)",
@@ -252,7 +251,7 @@ fn fail(
     Ok(())
 }
 
-/// Says whether it was in the state that it is given up from.
+/// Gives up a file. `false` if it was no longer in the state `from`.
 fn give_up(tx: &Transaction<'_>, file: &Attachment, from: &str, why: &str, now: DateTime<Utc>) -> Result<bool> {
     let changed = tx.execute(
         "UPDATE attachments SET state = 'failed', not_before = NULL, error = ?2, listener = NULL, changed_at = ?3

@@ -1,8 +1,7 @@
-//! A database that was taken out of a backup: whether it can be one of ours, and what must not go on from it as if nothing had
-//! happened since.
+//! A database from a backup: the check that it is ours, and the work that must not simply resume.
 //!
-//! Between the backup and now the machine that it was made on may have gone on: sent what was planned here, carried out what was
-//! allowed here. So nothing of it is taken for undone.
+//! After the backup, the original machine may have gone on: sent texts that are planned here, run calls that are approved here. So all
+//! such work counts as possibly done.
 
 use std::path::Path;
 
@@ -13,10 +12,10 @@ use reveille_base::{clock::rfc3339, types::ChatRef};
 use super::{Result, Schema, Store, StoreError, schema};
 use crate::chats::stop;
 
-/// What a restored database doesn't go on with.
+/// The work of a restored database that is set aside.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SetAside {
-    /// Questions that were open, or allowed and not yet done: nobody's word counts for them any more.
+    /// Questions that were open, or approved but unused: their approvals no longer count.
     pub questions: usize,
     /// Parts of messages that may or may not have been sent.
     pub doubtful_parts: usize,
@@ -24,25 +23,25 @@ pub struct SetAside {
     pub open_cycles: usize,
 }
 
-/// How much a database holds.
+/// The size of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct StoreSize {
-    /// Messages that came in.
+    /// The number of incoming messages.
     pub messages: i64,
-    /// Wakes, finished or not.
+    /// The number of wakes, finished or not.
     pub wakes: i64,
-    /// Reminders that are still to come.
+    /// The number of active reminders.
     pub reminders: i64,
 }
 
 impl Store {
-    /// Opens a database that may come from anywhere, if it is sound and has nothing in it that would act by itself.
+    /// Opens a database of unknown origin, if it is sound and contains nothing that acts by itself.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] for what no program of ours has written; [`StoreError::Newer`] for what this one doesn't know.
+    /// [`StoreError::Damaged`] if our programs didn't write it; [`StoreError::Newer`] if it is too new for this program.
     pub fn open_foreign(path: &Path) -> Result<Self> {
         let store = Self::open_read_only(path)?.ok_or_else(|| StoreError::Damaged("it isn't there".to_owned()))?;
-        // Triggers, views and virtual tables run when others are read and written. We have none.
+        // Triggers, views and virtual tables run during reads and writes. Our schema has none.
         let Some(conn) = store.conn.sqlite() else { return Ok(store) };
         conn.pragma_update(None, "trusted_schema", false)?;
         let acting: i64 = store.conn.query_row(
@@ -65,7 +64,7 @@ impl Store {
         Self::open(path)
     }
 
-    /// How much there is.
+    /// The size of the database.
     pub fn size(&self) -> Result<StoreSize> {
         let count = |sql: &str| self.conn.query_row(sql, [], |row| row.get(0));
         Ok(StoreSize {
@@ -75,13 +74,13 @@ impl Store {
         })
     }
 
-    /// The version that this program brings databases to.
+    /// The schema version of this program.
     pub fn known_schema() -> i64 {
         schema::VERSION
     }
 
-    /// Stops all work, and takes nothing for undone that may have been done since the backup. What was asked and what was to be
-    /// done asks again; what was to be sent is in doubt, and is sent once more after `wake resume`, marked as a repeat.
+    /// Stops all work, and counts everything that may have happened since the backup as possibly done. Open questions and approved calls
+    /// are asked again. Unsent texts become unknown, and are sent once more after `wake resume`, marked as repeats.
     pub fn begin_restored(&mut self, now: DateTime<Utc>) -> Result<SetAside> {
         let at = rfc3339(now);
         let aside = self.write(|tx| {
@@ -90,7 +89,7 @@ impl Store {
                  WHERE state = 'pending' OR state = 'approved' AND used_at IS NULL",
                 [&at],
             )?;
-            // What is for the terminal is shown by whoever looks at one: nobody else has.
+            // Texts for the terminal stay: they are shown only on this machine.
             let doubtful_parts = tx.execute(
                 "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, not_before = NULL, changed_at = ?1,
                      error = 'it was on its way when the backup was made'
@@ -100,7 +99,7 @@ impl Store {
             )?;
             let open_cycles: i64 =
                 tx.query_row("SELECT count(*) FROM cycles WHERE state = 'running'", [], |row| row.get(0))?;
-            // Processes, terminals and restarts of another machine, or of another time.
+            // These belong to processes, terminals and restarts of another machine or time.
             tx.execute("UPDATE processing_lock SET is_locked = 0, holder = NULL", [])?;
             tx.execute("DELETE FROM sessions", [])?;
             tx.execute("UPDATE restarts SET told_at = ?1 WHERE told_at IS NULL", [&at])?;

@@ -1,4 +1,4 @@
-//! The shape of a store for a report of a fault: tables, numbers of rows, the last cycles. No text of a person's is in it.
+//! The shape of a store for a fault report: tables, numbers of rows, the last cycles. It contains no text of a person.
 
 use chrono::{DateTime, Utc};
 
@@ -9,33 +9,33 @@ use super::{Result, Store, sql};
 /// A table and its size.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TableShape {
-    /// Its name.
+    /// The table's name.
     pub name: String,
-    /// Its rows; `None` if they can't be counted.
+    /// The number of rows; `None` if they can't be counted.
     pub rows: Option<i64>,
-    /// The statement that made it; `None` if the engine doesn't keep that.
+    /// The statement that created it; `None` if the engine doesn't keep it.
     #[serde(skip)]
     pub statement: Option<String>,
 }
 
-/// A cycle without its words.
+/// A cycle without its texts.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct CycleShape {
     /// Its id.
     pub id: String,
-    /// What started the wake: `cron`, `nudge`, `say` and the like.
+    /// The wake's trigger: `cron`, `nudge`, `say` and the like.
     pub trigger: String,
     /// `done`, `failed` and the like.
     pub state: String,
     /// The model.
     pub model: String,
-    /// The kind of the background job that it worked at.
+    /// The kind of its background job.
     pub work: Option<&'static str>,
-    /// When it began.
+    /// When it started.
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
-    /// Resumptions.
+    /// The number of resumptions.
     pub tries: i64,
     /// Whether its last run was cut off.
     pub was_cut_off: bool,
@@ -49,7 +49,7 @@ impl Store {
     /// The tables.
     ///
     /// # Errors
-    /// Not even their names can be read.
+    /// If even the names are unreadable.
     pub fn table_shapes(&self) -> Result<Vec<TableShape>> {
         let sql = self.conn.either(
             "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name",
@@ -65,7 +65,7 @@ impl Store {
         Ok(tables.into_iter().map(|(name, statement)| TableShape { rows: count(&name), name, statement }).collect())
     }
 
-    /// The last cycles, the newest first. Columns that can't be read are empty.
+    /// The latest cycles, newest first. Unreadable columns are empty.
     ///
     /// # Errors
     /// The store's.
@@ -94,8 +94,8 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Texts that people and models have written here, the newest first, up to so many a column: what a report must not hold. What
-    /// can't be read is left out, and the second value is false then.
+    /// The texts written here by people and models, newest first, at most `most` per column, which a report must not contain. The second
+    /// value is `false` if some were unreadable.
     pub fn private_texts(&self, most: usize) -> (Vec<String>, bool) {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let (mut texts, mut is_whole) = (Vec::new(), true);
@@ -122,8 +122,8 @@ impl Store {
         (texts, is_whole)
     }
 
-    /// Names of people and of their jobs, each once: a report must not hold them either. The second value is false where some can't
-    /// be read.
+    /// The names of people and of their jobs, each once, which a report must not contain either. The second value is `false` if some were
+    /// unreadable.
     pub fn private_names(&self, most: usize) -> (Vec<String>, bool) {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let (mut names, mut is_whole) = (Vec::new(), true);

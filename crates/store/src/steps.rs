@@ -1,4 +1,4 @@
-//! What people do themselves, without a wake: steps of the line that undo goes back along.
+//! People's own steps, taken without a wake, on the line that undo goes back along.
 
 use std::collections::BTreeMap;
 
@@ -14,33 +14,33 @@ use super::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// What a person's own step is called as in `undos`: this and its number. Reminders name it so where they would name a cycle.
+/// The prefix of a person's own step in `undos`, followed by its row id. Reminders use the name in place of a cycle's.
 pub(super) const PREFIX: &str = "step/";
-/// What a person did themselves, without a wake.
+/// A person's own step, taken without a wake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonsStep {
-    /// Its number in the line.
+    /// The row id on the undo line.
     pub id: i64,
-    /// When; `None` if what is written there is no time.
+    /// When; `None` if the stored time is unreadable.
     pub at: Option<DateTime<Utc>>,
-    /// In words, in the past tense.
+    /// The step in words, in the past tense.
     pub did: String,
-    /// Its commit; `None`: the memory wasn't touched.
+    /// The step's commit; `None` if the memory is unchanged.
     pub commit: Option<String>,
 }
 
-/// A person's own step, to be noted.
+/// A new step of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewStep {
-    /// Where it was ordered.
+    /// The chat of the order.
     pub chat: ChatRef,
-    /// In words, in the past tense.
+    /// The step in words, in the past tense.
     pub did: String,
-    /// Its commit.
+    /// The step's commit.
     pub commit: Option<String>,
 }
 
-/// A setting of ours as it was before a step.
+/// One of our settings before a step.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SettingBefore {
@@ -48,30 +48,30 @@ pub(crate) enum SettingBefore {
     Local {
         /// The chat.
         chat: ChatRef,
-        /// Whether it was.
+        /// Whether it was kept on this machine.
         was_kept: bool,
     },
     /// A chosen setting.
     Chosen {
-        /// Its name.
+        /// The setting's name.
         name: String,
-        /// What had been chosen instead of what the settings said; `None`: nothing.
+        /// The earlier choice and the configured value at that time; `None` if there was no choice.
         was: Option<(String, String)>,
     },
-    /// Where a chat, or a topic of it, was begun afresh.
+    /// The fresh start of a chat, or of a topic in it.
     Fresh {
         /// The chat.
         chat: ChatRef,
-        /// The topic; 0: none.
+        /// The topic; 0 for none.
         thread_id: i64,
-        /// The last rows from before it, theirs and ours, and when it was begun; `None`: it never was.
+        /// The last earlier rows, theirs and ours, and the time of the start; `None` if there was no start.
         was: Option<(i64, i64, String)>,
     },
-    /// A message that was taken out of the queue.
+    /// A message taken out of the queue.
     Queued {
-        /// Its row.
+        /// The message's row.
         message: i64,
-        /// What had become of it; `None`: it waited.
+        /// The earlier outcome; `None` if it was waiting.
         was: Option<String>,
     },
 }
@@ -79,12 +79,12 @@ pub(crate) enum SettingBefore {
 impl PersonsStep {
     pub(super) const COLUMNS: &str = "id, at, did, commit_id";
 
-    /// How an undo names it.
+    /// The target of an undo of this step.
     pub fn undone_as(id: i64) -> String {
         format!("{PREFIX}{id}")
     }
 
-    /// The step that an undo names; `None`: it names something else.
+    /// The step that an undo targets; `None` for another target.
     pub fn named_by(undone: &str) -> Option<i64> {
         undone.strip_prefix(PREFIX)?.parse().ok()
     }
@@ -100,14 +100,14 @@ impl PersonsStep {
 }
 
 impl FencedStore<'_> {
-    /// Notes what a person did by their own command.
+    /// Records a person's own step by command.
     pub fn note_step(&mut self, step: &NewStep) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| note(tx, step, None, now).map(drop))
     }
 }
 
-/// Where ids of commits stand, each with the condition that it is one.
+/// The columns with commit ids, each with the condition that the value is one.
 const COMMITS: [(&str, &str, &str); 4] = [
     ("cycles", "commit_id", "commit_id IS NOT NULL"),
     ("undo_line", "commit_id", "commit_id IS NOT NULL"),
@@ -116,7 +116,7 @@ const COMMITS: [(&str, &str, &str); 4] = [
 ];
 
 impl FencedStore<'_> {
-    /// After the history was rewritten: each id of a commit becomes what it is now.
+    /// Replaces commit ids after the history was rewritten.
     pub fn rewrite_commits(&mut self, commits: &BTreeMap<String, String>) -> Result<()> {
         self.fenced(|tx| {
             for (table, column, condition) in COMMITS {
@@ -133,7 +133,7 @@ impl FencedStore<'_> {
     }
 }
 
-/// Notes a person's own step, and gives the name that undoes it. `before`: the setting that it changes, as it was.
+/// Records a person's own step, and returns the target for its undo. `before` is the setting that it changes.
 pub(crate) fn note(
     tx: &Transaction<'_>,
     step: &NewStep,
@@ -148,13 +148,13 @@ pub(crate) fn note(
     Ok(PersonsStep::undone_as(id))
 }
 
-/// The setting that a chat's `/local` is about to change, as it is.
+/// The state that a chat's `/local` is about to change.
 pub(crate) fn local_before(tx: &Transaction<'_>, chat: ChatRef) -> Result<SettingBefore> {
     let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
     Ok(SettingBefore::Local { chat, was_kept: tx.prepare(sql)?.query_row([chat], |row| row.get(0))? })
 }
 
-/// The setting that is about to be chosen, as it is.
+/// The choice that is about to be replaced.
 pub(crate) fn chosen_before(tx: &Transaction<'_>, setting: &ChosenSetting) -> Result<SettingBefore> {
     let sql = "SELECT value, instead_of FROM chosen_settings WHERE name = ?1";
     let was = tx.prepare(sql)?.query_row([setting.name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;

@@ -263,8 +263,8 @@ pub(crate) fn replace(
     Ok(())
 }
 
-/// Lets a message that is queued, or can be put back, say what became of its files. To be called when one of them, or the
-/// message's text, has changed. A message that the present model couldn't answer may be answerable now.
+/// Rewrites the text of a message that is queued or can be retried, so that it reports the state of its files. Call it after a change of
+/// a file or of the text. The present model may be able to answer the message now.
 pub(crate) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
         .prepare(&format!(

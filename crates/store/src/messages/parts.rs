@@ -63,7 +63,7 @@ pub(crate) enum Taken {
     Stored(i64),
     /// A change of a queued row.
     Changed,
-    /// Nothing: it is known, says nothing new, or wasn't said to us.
+    /// No change: the update is known, says nothing new, or isn't for us.
     Nothing,
 }
 
@@ -125,8 +125,8 @@ pub(crate) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: D
             attachments::insert(tx, holder.row, edit.channel_message_id, &new_files)?;
         }
         tell_anew(tx, holder.row)?;
-        // A message that the present model couldn't answer may be answerable now. A text that has become a file isn't its sender's
-        // own words any more, which the kind tells; of several parts one that is still a text says nothing about the others.
+        // The present model may be able to answer the message now. A text that became a file isn't the sender's own words any more, which
+        // `kind` records; with several parts, a part that is still text says nothing about the others.
         tx.prepare(
             "WITH parts(are_several) AS
                  (SELECT count(DISTINCT channel_message_id) > 1 FROM message_updates WHERE message_id = ?1)

@@ -74,7 +74,7 @@ pub enum PartState {
     Sent,
     /// An attempt ended without an answer: the part may have arrived.
     Unknown,
-    /// The channel will never take it.
+    /// Refused by the channel for good.
     Failed,
 }
 

@@ -12,8 +12,7 @@ pub const MAX_WAITING_UNTOLD: i64 = 1_000;
 const FLOOD_OVER: i64 = 500;
 
 impl Store {
-    /// Plans the `notice` of how many messages of a chat wait, if they are very many and that wasn't told in this stretch. Returns
-    /// its row.
+    /// Plans the `notice` of a chat's number of waiting messages, once per flood. Returns its row.
     pub fn tell_flood(
         &mut self,
         chat: ChatRef,

@@ -1,4 +1,4 @@
-//! What was proposed of our own accord, and whether anybody has answered it.
+//! The latest unasked suggestion, and whether it was answered.
 
 use reveille_base::types::ChatRef;
 
@@ -7,14 +7,14 @@ use crate::{
     sql::{self, OptionalExtension as _},
 };
 
-/// How the keys of what is said of our own accord begin, before the time at which it was due.
+/// The prefix of the keys of unasked suggestions, followed by the time of the slot.
 pub const PROPOSED: &str = "tell/initiative/";
 
 impl Store {
-    /// Whether the last thing that was proposed of our own accord has had no answer: neither a button under it, nor a word of the owner's
-    /// since. What was taken back needs none.
+    /// Whether the latest unasked suggestion is still unanswered, by a button or by any later message of the owner. A withdrawn
+    /// suggestion needs no answer.
     pub fn is_proposal_unanswered(&self, owner_chat: ChatRef) -> Result<bool> {
-        // By the key's index: `0` comes after `/`. The last time is the greatest.
+        // Uses the key's index: `0` is the character after `/`. The last time is the greatest.
         let last = "SELECT id, created_at FROM outgoing_messages
                     WHERE key > 'tell/initiative/' AND key < 'tell/initiative0' AND taken_back_at IS NULL
                     ORDER BY key DESC LIMIT 1";

@@ -1,8 +1,8 @@
-//! Whose words the rows of messages hold. What others may have written is shown in a later cycle only when that asks for it, and marks
-//! it then: an order that waits in an old message, or in our own answer to it, must not be taken for its person's.
+//! The authors of the text in message rows. Untrusted text appears in a later cycle only on request, and taints that cycle: an order
+//! inside an old message, or inside our answer to it, must never count as the person's own.
 //!
-//! Of our own messages it is written down with them, by the chat and the journal of the cycle that wrote them: nobody who plans a
-//! message can forget to say so. What an error from outside has brought into a text stands in it with its mark (`outside`).
+//! For our own messages, the chat and the journal of the writing cycle determine this, so the planner of a message can't forget it. Text
+//! brought in by an error from outside carries its own mark (`outside`).
 
 use reveille_base::types::ChatRef;
 use reveille_memory::outside;
@@ -12,19 +12,19 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// What the answers to commands may quote: the memory and its log, messages, the words of a wake.
+/// The taint of answers to commands, which may quote the memory and its log, messages, and the texts of a wake.
 const COMMANDS: &str = "a command's answer, which can quote others";
 
-/// Whether a taint names somebody whose words are known to be there, so that a person is told. The answer to a command counts as
-/// untrusted whatever it says.
+/// Whether a taint names known authors, so that a person should be told. The answer to a command counts as untrusted regardless of its
+/// content.
 pub fn names_others(taint: &str) -> bool {
     taint != COMMANDS
 }
 
-/// A journal that can't be read may have held anything.
+/// The taint of an unreadable journal entry, which may have held anything.
 const UNKNOWN: &str = "a record that can't be read";
 
-/// Whose words a message of ours may hold, as it is planned.
+/// The authors of untrusted text in a message of ours, at planning.
 pub(crate) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result<Option<String>> {
     // fault: remote-says-ours
     let outside = outside::origins_in(&message.text);
@@ -41,8 +41,8 @@ pub(crate) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result
     Ok((!origins.is_empty()).then(|| origins.join(", ")))
 }
 
-/// Whose words a cycle follows, if a message of it goes to another chat than theirs: there they are nobody's orders. Who sits at the
-/// console is the owner.
+/// The chat that a cycle works for, if a message of the cycle goes to another chat, where that chat's words are no orders. The terminal's
+/// words are the owner's.
 fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Result<Option<String>> {
     let chat: Option<ChatRef> = tx
         .prepare("SELECT chat_id FROM cycles WHERE id = ?1 AND chat_id NOT IN (?2, ?3)")?
@@ -51,7 +51,7 @@ fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Resul
     Ok(chat.map(|chat| format!("what chat {chat} said")))
 }
 
-/// Whose words a cycle has read so far besides its person's and the memory's, by its journal.
+/// The authors of untrusted text that a cycle has read so far, by its journal.
 fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>> {
     let taints: Option<String> = conn
         .prepare(
@@ -66,7 +66,7 @@ fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>>
 }
 
 impl Store {
-    /// Whose words a cycle has read besides its person's and the memory's, by its journal; none if it has read none.
+    /// The authors of untrusted text that a cycle has read, by its journal; `None` if it has read none.
     pub fn taints_of(&self, cycle_id: &str) -> Result<Option<String>> {
         of_cycle(&self.conn, cycle_id)
     }

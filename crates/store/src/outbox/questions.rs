@@ -1,4 +1,4 @@
-//! The questions that messages ask: their buttons, and what is too long for a message.
+//! The questions in messages: their buttons, and the file for a long question.
 
 use reveille_base::{
     approval_text,
@@ -10,18 +10,18 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// An action, the files that it names and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message
-/// shows them in full or not at all.
+/// The length from which an action, its named files and its reasons are shown as a file, in characters as shown: a chat message shows
+/// them in full or not at all.
 const SHOWN_CHARS_MAX: usize = 2_500;
 
-/// Whether an action, the files that it names and its reasons are shown as a file.
+/// Whether an action, its named files and its reasons need a file.
 pub fn is_long(action: &str, named: &BoundFiles, reasons: &[String]) -> bool {
     let chars = |text: &str| approval_text::visible(text).chars().count();
     let of_files = approval_text::named(named).chars().count();
     chars(action) + of_files + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
 }
 
-/// What a part of a message asks, with what is too long for it: the last one of a question that can still be decided.
+/// The question of a message's part, with its file if it is long. Only the last part of an open question has one.
 pub(crate) fn question(
     tx: &Transaction<'_>,
     outgoing_id: i64,
@@ -45,7 +45,7 @@ pub(crate) fn question(
     .optional()
 }
 
-/// What a message asks that shows a rule, until that is answered.
+/// The question of a message that shows a rule, until answered.
 pub(crate) fn of_rule(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
     tx.prepare(
         "SELECT nonce FROM approvals WHERE rule_outgoing_id = ?1 AND rule_is_shown = 0 AND rule = 'shown' AND state = 'pending'
@@ -55,7 +55,7 @@ pub(crate) fn of_rule(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql:
     .optional()
 }
 
-/// What a part of a reminder's message asks: the last one, until it is answered.
+/// The question of a reminder's part: only the last part has one, until answered.
 pub(crate) fn of_reminder(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
     tx.prepare(
         "SELECT 1 FROM reminder_firings WHERE outgoing_id = ?1
@@ -66,7 +66,7 @@ pub(crate) fn of_reminder(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> 
     .optional()
 }
 
-/// What a part of a nudge asks: the last one, until it is answered.
+/// The question of a nudge's part: only the last part has one, until answered.
 pub(crate) fn of_nudge(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
     let sql = "SELECT ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)";
     if !tx.prepare(sql)?.query_row((outgoing_id, part), |row| row.get::<_, bool>(0))? {
@@ -76,8 +76,8 @@ pub(crate) fn of_nudge(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql
     Ok((!answers.is_empty()).then_some(Question::Nudge { outgoing_id, answers }))
 }
 
-/// What can be answered to a nudge, in the order of its buttons; nothing once it was answered. What holds others' words isn't said again
-/// as if it were its person's reminder.
+/// The possible answers to a nudge, in the order of its buttons; empty once answered. Untrusted text can't be repeated as if it were the
+/// person's own reminder.
 pub(crate) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::QueryResult<Vec<NudgeAnswer>> {
     let offers = tx
         .prepare(
@@ -96,14 +96,14 @@ pub(crate) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::Quer
         .collect())
 }
 
-/// Keeps what the buttons under a message need.
+/// Stores the data for the buttons under a message.
 pub(crate) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudge) -> Result<()> {
     tx.prepare("INSERT INTO nudges (outgoing_id, task, zone, may_stop, proposal) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute((outgoing_id, &nudge.task, &nudge.zone, nudge.may_stop, nudge.proposal))?;
     Ok(())
 }
 
-/// A question that its channel refuses for good reaches nobody: that is a no, at once.
+/// Withdraws a question that its channel refuses for good: a question that was never shown is denied at once.
 pub(crate) fn is_refused(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
     tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE outgoing_id = ?1 AND state = 'pending'", [outgoing_id])?;
     Ok(())

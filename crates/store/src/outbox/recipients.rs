@@ -1,4 +1,4 @@
-//! Whom a message is for: the terminal that waits for it, and nobody who was unpaired.
+//! The recipient of a message: the terminal that waits for it, and never an unpaired person.
 
 use chrono::{DateTime, Utc};
 
@@ -10,8 +10,8 @@ use crate::{
     sql::{self, Transaction},
 };
 
-/// Takes back what hasn't left yet for those who were unpaired. It is done in the transaction that takes the next part to be sent:
-/// once somebody is unpaired no part is taken for them, whoever sends.
+/// Withdraws unsent texts to unpaired people. The transaction that claims the next part runs this, so any sender stops at once after an
+/// unpairing.
 pub(crate) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     tx.prepare(
         "UPDATE outgoing_messages SET taken_back_at = ?1
@@ -21,7 +21,7 @@ pub(crate) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     Ok(())
 }
 
-/// Where a new text of chat 0 belongs: to the terminal whose message its cycle answers.
+/// Assigns a new text of chat 0 to the terminal whose message its cycle answers.
 pub(crate) fn note_outgoing(tx: &Transaction<'_>, id: i64, cycle_id: Option<&str>) -> sql::QueryResult<()> {
     tx.prepare(
         "UPDATE outgoing_messages SET channel = ?2, session = (

@@ -1,4 +1,4 @@
-//! That the owner was told of too little room on the disk: once a stretch, across restarts of the bot.
+//! The notices about a full disk: once per shortage, across restarts of the bot.
 
 use chrono::{DateTime, Utc};
 
@@ -6,18 +6,18 @@ use reveille_base::clock::parse_time;
 
 use crate::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _, upkeep::backoff};
 
-/// Stands in `handled` from the notice of a stretch to the notice of its end.
+/// The key in `handled` from the notice of a shortage to the notice of its end.
 const KEY: &str = "disk/short";
 
 impl Store {
-    /// Since when the owner has known of a stretch that isn't over.
+    /// When the owner was told of the present shortage; `None` if there is none.
     pub fn shortage(&self) -> Result<Option<DateTime<Utc>>> {
         let at: Option<String> =
             self.conn.query_row("SELECT at FROM handled WHERE key = ?1", [KEY], |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
-    /// Plans the notice that a stretch has begun and remembers it, in one transaction. `None` when one is known already.
+    /// Plans the notice of a shortage and records it, in one transaction. `None` if a shortage is already recorded.
     pub fn begin_shortage(&mut self, notice: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         if self.shortage()?.is_some() {
             return Ok(None);
@@ -28,7 +28,7 @@ impl Store {
         })
     }
 
-    /// Plans the notice that a stretch is over and forgets it, in one transaction. `None` when none is known.
+    /// Plans the notice of a shortage's end and deletes the record, in one transaction. `None` if no shortage is recorded.
     pub fn end_shortage(&mut self, notice: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.write(|tx| match tx.execute("DELETE FROM handled WHERE key = ?1", [KEY])? {
             0 => Ok(None),

@@ -1,5 +1,5 @@
-//! Which task each number stood for in the list that a chat was shown last. A person who says a number means that list, whatever
-//! became of the tasks since.
+//! The tasks behind the numbers of the last list shown in a chat. A person who names a number means that list, even if the tasks have
+//! changed since.
 
 use reveille_base::types::ChatRef;
 use reveille_memory::outside;
@@ -9,17 +9,17 @@ use crate::{
     sql::{self, Transaction},
 };
 
-/// A task as a list showed it.
+/// A task in a shown list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownTask {
-    /// The document that it stood in.
+    /// The document that contained it.
     pub path: String,
-    /// Its heading.
+    /// The task's heading.
     pub title: String,
 }
 
 impl Store {
-    /// The tasks that a chat was shown last, in the order of their numbers, from 1.
+    /// The tasks last shown in a chat, in the order of their numbers, from 1.
     pub fn shown_tasks(&self, chat: ChatRef) -> Result<Vec<ShownTask>> {
         let mut statement =
             self.conn.prepare("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
@@ -29,13 +29,13 @@ impl Store {
 }
 
 impl Store {
-    /// A chat is shown these tasks, numbered from 1, by a list that no message tells of.
+    /// Records tasks shown in a chat, numbered from 1, by a list outside any message.
     pub fn show_tasks(&mut self, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
         self.write(|tx| show(tx, chat, tasks))
     }
 }
 
-/// Within the transaction that tells of a list: its numbers are the ones that count.
+/// Records a list within the transaction that plans its message.
 pub(crate) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
     tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1", [chat])?;
     let mut insert = tx.prepare("INSERT INTO shown_tasks (chat_id, number, path, title) VALUES (?1, ?2, ?3, ?4)")?;
@@ -45,7 +45,7 @@ pub(crate) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> 
     Ok(())
 }
 
-/// The same for the list in a command's answer. One that was left out has shown nothing.
+/// As [`show`], for the list in a command's answer. An answer left out has shown nothing.
 pub(crate) fn show_in(tx: &Transaction<'_>, answer: &NewOutgoing, tasks: &[ShownTask]) -> Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key IS NOT DISTINCT FROM ?1 AND chat_id = ?2 AND message_text = ?3
                AND taken_back_at IS NULL)";

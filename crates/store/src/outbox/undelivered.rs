@@ -1,53 +1,52 @@
-//! What hasn't come of the messages out, for people who ask. A message may be of several parts; one of them tells how it
-//! stands.
+//! The undelivered messages, for people who ask. A message may have several parts; one part stands for its state.
 
 use reveille_base::types::ChatRef;
 
 use crate::{PartState, Result, Store, odd_rows::text_of, sql};
 
-/// Messages that are listed at most. All are counted.
+/// The maximum number of listed messages. Counts cover all.
 const MAX_LISTED: i64 = 200;
 
-/// Messages `o` that aren't fully delivered. Part `p` tells how one stands: of those that weren't confirmed the worst off, and of
-/// several the first. Worst is what the channel will never take, then what is in doubt (for good, before what is sent once
-/// more), then what is under way; what is planned is best. A message that was written by hand may have no parts yet.
+/// SQL fragment: the messages `o` that aren't fully delivered. Part `p` stands for a message's state: the worst of its unconfirmed parts,
+/// and the first of several. The order from worst to best is failed, unknown (final before repeatable), attempting, planned. A
+/// handwritten message may have no parts yet.
 const UNDELIVERED: &str = "outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id AND p.part = (
         SELECT part FROM outgoing_parts WHERE outgoing_id = o.id AND state != 'sent'
         ORDER BY CASE state WHEN 'failed' THEN 1 WHEN 'unknown' THEN 2 WHEN 'attempting' THEN 3 ELSE 4 END, repeats DESC, part
         LIMIT 1)
     WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND CAST(o.chat_id AS BIGINT) = o.chat_id";
 
-/// A message that isn't fully delivered, and why: what its part that is worst off tells.
+/// A message that isn't fully delivered, with the state of its worst part.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Undelivered {
-    /// Its row.
+    /// The row id.
     pub id: i64,
-    /// Where to.
+    /// The chat.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// How far it is; never [`PartState::Sent`].
+    /// The part's state; never [`PartState::Sent`].
     pub state: PartState,
-    /// Whether it is or was sent once more after a doubt: no further one is risked.
+    /// Whether it was sent once more after an unknown outcome; a further repeat is too risky.
     #[serde(skip)]
     pub is_repeat: bool,
     /// When it was written.
     pub created_at: String,
-    /// Not tried again before.
+    /// The earliest time of the next attempt.
     pub not_before: Option<String>,
     /// The last error.
     pub error: Option<String>,
-    /// Attempts so far.
+    /// The number of attempts so far.
     pub attempts: i64,
 }
 
-/// What becomes of a message that isn't fully delivered.
+/// The outlook of a message that isn't fully delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prospect {
-    /// It is tried, or tried again.
+    /// It will be tried, or tried again.
     Tried,
-    /// It was sent twice without the channel's word: it may have come, and nobody tries it any more.
+    /// Two attempts had unknown outcomes: it may have arrived, and there is no further attempt.
     InDoubt,
-    /// The channel will never take it.
+    /// The channel refuses it for good.
     Refused,
 }
 
@@ -62,39 +61,39 @@ impl Prospect {
 }
 
 impl Undelivered {
-    /// What becomes of it.
+    /// The message's outlook.
     pub fn prospect(&self) -> Prospect {
         Prospect::of(self.state, self.is_repeat)
     }
 }
 
-/// How many messages aren't fully delivered.
+/// The numbers of messages that aren't fully delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outstanding {
-    /// That are tried, or tried again.
+    /// Those that will be tried, or tried again.
     pub tried: usize,
-    /// That were sent twice without the channel's word.
+    /// Those with two unknown outcomes.
     pub in_doubt: usize,
-    /// That the channel will never take.
+    /// Those refused for good.
     pub refused: usize,
-    /// That the next wake shows on the console.
+    /// Those that the next wake shows on the terminal.
     pub console: usize,
 }
 
 impl Outstanding {
-    /// All of them.
+    /// The total.
     pub fn total(&self) -> usize {
         self.tried + self.in_doubt + self.refused + self.console
     }
 }
 
 impl Store {
-    /// Messages not fully delivered, oldest first, the first 200.
+    /// The messages that aren't fully delivered, oldest first, at most 200.
     pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
         self.undelivered_where("TRUE", [])
     }
 
-    /// Where the delivery of one message stands; `None` once every part was confirmed.
+    /// The state of one message's delivery; `None` once every part was confirmed.
     pub fn undelivered_message(&self, id: i64) -> Result<Option<Undelivered>> {
         Ok(self.undelivered_where("o.id = ?1", [id])?.pop())
     }
@@ -120,7 +119,7 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// How many messages aren't fully delivered.
+    /// The numbers of messages that aren't fully delivered.
     pub fn outstanding(&self) -> Result<Outstanding> {
         let mut statement = self.conn.prepare(&format!(
             "SELECT o.chat_id = 0, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0) > 0, count(*)

@@ -1,7 +1,7 @@
-//! People who paired with the bot, and the one-time codes by which they do.
+//! People who paired with the bot, and the one-time codes for pairing.
 //!
-//! A code is kept as a hash; it is open until it is used, expires, or too many wrong ones came. The bot and `bot pair` are two
-//! processes: these rows are all that they share.
+//! A code is stored as a hash. It stays open until it is used, expires, or too many wrong codes arrive. The bot and `bot pair` are
+//! separate processes that share only these rows.
 
 use chrono::{DateTime, Utc};
 
@@ -16,49 +16,49 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// So many wrong codes, by whomever, make the open ones void.
+/// The number of wrong codes, by any senders, that voids the open codes.
 pub const MAX_WRONG_CODES: i64 = 10;
 
-/// Somebody who paired.
+/// A person who paired.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Paired {
-    /// Their numeric id, which is their private chat's, too.
+    /// The person's numeric id, which is also the id of the private chat.
     pub user_id: i64,
-    /// What they called themselves then.
+    /// The person's display name at that time.
     pub name: String,
     /// When.
     pub at: Option<DateTime<Utc>>,
 }
 
-/// Somebody who sent a code.
+/// A person who sent a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPaired {
-    /// Their numeric id.
+    /// The person's numeric id.
     pub user_id: i64,
-    /// What they call themselves.
+    /// The person's display name.
     pub name: String,
     /// The code's hash.
     pub hash: String,
-    /// What is said to whom, once it is done.
+    /// The messages to send once paired.
     pub words: Vec<NewOutgoing>,
 }
 
-/// What has become of a code.
+/// The state of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeState {
-    /// It waits for somebody to send it.
+    /// Unused and valid.
     Open,
-    /// This person paired by it.
+    /// This person paired with it.
     Used(i64),
-    /// Its time is over, or too many wrong ones came.
+    /// Expired, or void because of too many wrong codes.
     Void,
 }
 
-/// An open code: not used, in its time, and not guessed at too often. A clock that was set back closes it.
+/// SQL condition for an open code: unused, within its time, and below the limit of wrong codes. A clock that was set back closes it.
 const IS_OPEN: &str = "used_by IS NULL AND wrong < ?2 AND made_at <= ?1 AND expires_at > ?1";
 
 impl Store {
-    /// Who paired, first come first.
+    /// The paired people, in order of pairing.
     pub fn paired(&self) -> Result<Vec<Paired>> {
         let mut statement =
             self.conn.prepare("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
@@ -72,8 +72,7 @@ impl Store {
         Ok(statement.query_map([], row)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Makes a code known by its hash, until `expires_at`; an earlier one of the same maker is void from now on. Returns its
-    /// number.
+    /// Stores a code by its hash, valid until `expires_at`; replaces an earlier code of the same maker. Returns the code's row.
     pub fn offer_code(
         &mut self,
         hash: &str,
@@ -91,17 +90,17 @@ impl Store {
         })
     }
 
-    /// Takes a code back.
+    /// Deletes a code.
     pub fn withdraw_code(&mut self, id: i64) -> Result<()> {
         self.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE id = ?1", [id]).map(drop)?))
     }
 
-    /// Takes all codes of one maker back.
+    /// Deletes all codes of one maker.
     pub fn withdraw_codes(&mut self, made_by: &str) -> Result<()> {
         self.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1", [made_by]).map(drop)?))
     }
 
-    /// What has become of a code.
+    /// The state of a code.
     pub fn code_state(&self, id: i64, now: DateTime<Utc>) -> Result<CodeState> {
         let sql = format!("SELECT used_by, {IS_OPEN} FROM pairing_codes WHERE id = ?3");
         let found = self
@@ -124,9 +123,9 @@ impl Store {
         Ok(hashes.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Listens to somebody no more. Their reminders end, and nothing is sent to them any more. What they said and nobody has answered
-    /// is taken out of the queue; there it can be seen, and put back by hand. `is_listed`: the settings list them, too, so that they
-    /// are still answered. Says how many messages that were; none if they had not paired.
+    /// Unpairs a person: ends their reminders and withdraws unsent texts to them. Their unanswered messages are taken out of the queue,
+    /// where they stay visible and can be restored by hand. With `is_listed` the settings list the person too, who is then still
+    /// answered. Returns the number of dropped messages; `None` if the person wasn't paired.
     pub fn unpair(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
         self.write(|tx| {
             let gone = tx.execute("DELETE FROM paired WHERE user_id = ?1", [user_id])?;
@@ -136,7 +135,7 @@ impl Store {
                     "UPDATE reminders SET state = 'cancelled' WHERE chat_id = ?1 AND state = 'active'",
                     [user_id],
                 )?;
-                // Nor does undoing the wake that ended one bring it back.
+                // Undoing the wake that ended a reminder must not bring the reminder back.
                 tx.execute("UPDATE reminders SET ended_by = NULL WHERE chat_id = ?1", [user_id])?;
             }
             if gone > 0 && !is_listed {
@@ -155,14 +154,14 @@ impl Store {
         })
     }
 
-    /// Whether somebody was unpaired, and neither paired nor was listed since.
+    /// Whether a person was unpaired, and neither paired nor listed since.
     pub fn is_unpaired(&self, user_id: i64) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM unpaired WHERE user_id = ?1)";
         Ok(self.conn.prepare(sql)?.query_row([user_id], |row| row.get(0))?)
     }
 
-    /// Speaks again to those of `listed` who were unpaired, and to groups whose new ids are among them: the settings list them now.
-    /// Where there are none, nothing is written.
+    /// Readmits those of `listed` who were unpaired, and groups whose new ids are among them, since the settings list them now. Writes
+    /// nothing if there are none.
     pub fn readmit(&mut self, listed: &[ChatRef]) -> Result<()> {
         self.follow_listed(listed)?;
         for user_id in listed.iter().filter_map(|chat| chat.person()) {
@@ -174,7 +173,7 @@ impl Store {
     }
 }
 
-/// Uses up the code and lets its sender in, if it is still open; `None` if it isn't. Returns the rows of what is said.
+/// Uses up an open code and pairs its sender; `None` if the code isn't open. Returns the rows of the planned messages.
 pub(crate) fn pair(tx: &Transaction<'_>, bot_id: i64, who: &NewPaired, now: DateTime<Utc>) -> Result<Option<Vec<i64>>> {
     let sql = format!(
         "UPDATE pairing_codes SET used_by = ?3 WHERE id =
@@ -197,7 +196,7 @@ pub(crate) fn pair(tx: &Transaction<'_>, bot_id: i64, who: &NewPaired, now: Date
     Ok(Some(said))
 }
 
-/// Counts wrong codes against all that are open.
+/// Counts wrong codes against all open ones.
 pub(crate) fn count_wrong(tx: &Transaction<'_>, wrong: u32, now: DateTime<Utc>) -> Result<()> {
     if wrong > 0 {
         let sql = format!("UPDATE pairing_codes SET wrong = wrong + ?3 WHERE {IS_OPEN}");

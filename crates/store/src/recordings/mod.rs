@@ -1,3 +1,3 @@
-//! Recordings: what finished cycles did for what they were asked, as examples for similar requests.
+//! Recordings: the work of finished cycles, as examples for similar requests.
 
 pub(super) mod rows;

@@ -1,5 +1,5 @@
-//! Recordings as rows. One is written with the end of its cycle, and outlives the cycle's journal. The newest of the same request
-//! stands for all; of each chat so many are kept.
+//! Recordings as rows. A recording is written at the end of its cycle, and outlives the cycle's journal. Among equal requests only the
+//! newest stays, and each chat keeps a limited number.
 
 use chrono::{DateTime, Utc};
 
@@ -13,7 +13,7 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// Recordings of one chat that are kept: the newest.
+/// The number of recordings kept per chat, the newest.
 pub const MAX_RECORDINGS: u32 = 500;
 
 /// A call of a recording.
@@ -21,55 +21,55 @@ pub const MAX_RECORDINGS: u32 = 500;
 pub struct RecordedCall {
     /// The tool.
     pub tool: String,
-    /// Its arguments, JSON, cut where they were long.
+    /// The arguments as JSON, shortened if long.
     pub input: String,
-    /// What happened, by its receipt.
+    /// The receipt.
     pub did: String,
-    /// Whether the cycle had read others' words when it was made: then they may have had a hand in it.
+    /// Whether the cycle had read untrusted text before this call, which may have influenced it.
     #[serde(default)]
     pub is_after_others: bool,
 }
 
-/// What is kept of a cycle. All of it is masked already.
+/// The stored data of a cycle, with secrets already masked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewRecording {
     /// The cycle.
     pub cycle_id: String,
-    /// Whose it is; none: no chat asked, so it is the owner's.
+    /// The chat; `None` if no chat asked, so that it is the owner's.
     pub chat: Option<ChatRef>,
-    /// The person's words, or why the cycle was due.
+    /// The person's words, or the reason for the cycle.
     pub request: String,
     /// The request's content words, each once, sorted.
     pub words: Vec<String>,
-    /// The calls that worked, in their order.
+    /// The successful calls, in order.
     pub calls: Vec<RecordedCall>,
-    /// What was done, by the receipts.
+    /// The receipts as a text.
     pub narrative: String,
-    /// Whose words the cycle had read besides its person's and the memory's.
+    /// The authors of untrusted text that the cycle had read.
     pub taint: Option<String>,
-    /// Turns of the model.
+    /// The number of model turns.
     pub rounds: u32,
 }
 
 /// A recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
-    /// Its number.
+    /// The row id.
     pub id: i64,
     /// When its cycle ended.
     pub at: Option<DateTime<Utc>>,
-    /// What is kept.
+    /// The stored data.
     pub kept: NewRecording,
 }
 
-/// What a recording is found by.
+/// The search data of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedRequest {
-    /// The recording's number: later is larger.
+    /// The recording's row id: later is larger.
     pub id: i64,
     /// The request's content words.
     pub words: Vec<String>,
-    /// What the request means, by the encoder that was asked for.
+    /// The request's vector by the chosen encoder.
     pub vector: Option<Vec<f32>>,
 }
 
@@ -99,27 +99,26 @@ fn split(words: &str) -> Vec<String> {
 }
 
 impl Store {
-    /// All recordings, the newest first.
+    /// All recordings, newest first.
     pub fn recordings(&self) -> Result<Vec<Recording>> {
         let sql = format!("SELECT {} FROM recordings ORDER BY id DESC", Recording::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], Recording::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The numbers of all recordings.
+    /// The row ids of all recordings.
     pub fn recording_ids(&self) -> Result<Vec<i64>> {
         let mut statement = self.conn.prepare("SELECT id FROM recordings ORDER BY id")?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// One recording.
+    /// A recording by its row id.
     pub fn recording(&self, id: i64) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE id = ?1", Recording::COLUMNS);
         Ok(self.conn.prepare(&sql)?.query_row([id], Recording::read).optional()?)
     }
 
-    /// What was recorded for these chats, and with `of_nobody` what no chat asked for, with the vectors that `encoder` has made: the
-    /// newest first.
+    /// The recordings of these chats, and with `of_nobody` those without a chat, with the vectors made by `encoder`, newest first.
     pub fn recorded_requests(
         &self,
         chats: &[ChatRef],
@@ -137,8 +136,8 @@ impl Store {
         Ok(requests.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Requests that `encoder` has made no vector of, at most `limit`: the newest first. `leaves`: without those of
-    /// chats that are kept on this machine.
+    /// The requests without a vector by `encoder`, newest first, at most `limit`. With `leaves` the texts leave this machine, so chats
+    /// kept on this machine are left out.
     pub fn requests_without_vector(&self, encoder: &str, limit: usize, leaves: bool) -> Result<Vec<(i64, String)>> {
         let mut statement = self.conn.prepare(
             "SELECT id, request FROM recordings WHERE (model IS DISTINCT FROM ?1 OR vector IS NULL)
@@ -148,16 +147,16 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Takes out one recording. Says whether there was such a one.
+    /// Deletes a recording. `false` if it doesn't exist.
     pub fn drop_recording(&mut self, id: i64) -> Result<bool> {
         self.write(|tx| Ok(tx.execute("DELETE FROM recordings WHERE id = ?1", [id])? == 1))
     }
 }
 
 impl FencedStore<'_> {
-    /// Keeps the vectors that `encoder` has made of requests; in place of another encoder's.
+    /// Stores request vectors made by `encoder`, replacing another encoder's.
     pub fn put_request_vectors(&mut self, encoder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
-        // Lost in a power cut, they are made again.
+        // Vectors lost in a power cut are computed again.
         self.fenced_relaxed(|tx| {
             let mut statement = tx.prepare("UPDATE recordings SET model = ?2, vector = ?3 WHERE id = ?1")?;
             for (id, vector) in vectors {
@@ -174,8 +173,8 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }
 
-/// Keeps a recording, once for its cycle. What says the same of the same request is older, and goes; where only one of both had read
-/// others' words, both stay.
+/// Stores a recording, once per cycle. An older recording of the same request is deleted, unless only one of the two had read untrusted
+/// text.
 pub(crate) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime<Utc>) -> Result<()> {
     let words = recording.words.join(" ");
     let kept: sql::QueryResult<i64> = tx.query_row(
@@ -207,7 +206,7 @@ pub(crate) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime
     Ok(())
 }
 
-/// Takes out what was recorded of a cycle.
+/// Deletes the recording of a cycle.
 pub(crate) fn drop_of(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
     tx.execute("DELETE FROM recordings WHERE cycle_id = ?1", [cycle_id])?;
     Ok(())

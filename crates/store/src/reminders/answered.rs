@@ -1,5 +1,5 @@
-//! What people do about a reminder that has come, by the buttons under its message: once a message, whoever presses how often. And what
-//! was answered to reminders and nudges, for their messages to show.
+//! The buttons under a fired reminder: a message is answered once, regardless of how many presses. Also the answers to reminders and
+//! nudges, for their messages to show.
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Timelike as _, Utc};
 
@@ -17,25 +17,25 @@ use crate::{
     steps,
 };
 
-/// When the morning is, in the reminder's zone.
+/// The time of the morning, in the reminder's zone.
 const MORNING: Option<NaiveTime> = NaiveTime::from_hms_opt(9, 0, 0);
-/// Before this hour the morning of the same day is meant.
+/// Before this hour, the morning is that of the same day.
 const NIGHT_ENDS_HOUR: u32 = 5;
 
-/// What somebody answered by a button, and the message that is to show it.
+/// An answer by a button, and the message that should show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnsweredMessage {
     /// The message's row.
     pub outgoing_id: i64,
     /// Its chat.
     pub chat: ChatRef,
-    /// The channel's id of the message that carries the buttons.
+    /// The channel's id of the message with the buttons.
     pub message_id: i64,
     /// The text of that message, without formatting.
     pub text: String,
-    /// Whether that text stands under a file.
+    /// Whether that text is the caption of a file.
     pub is_caption: bool,
-    /// To a nudge, what was answered; none: it was a reminder.
+    /// The answer to a nudge; `None` for a reminder.
     pub nudge: Option<NudgeAnswer>,
     /// When it comes again.
     pub again_at: Option<DateTime<Utc>>,
@@ -65,20 +65,20 @@ impl AnsweredMessage {
 }
 
 impl Store {
-    /// What was answered to the reminder or the nudge in a message, if anything was.
+    /// The answer to the reminder or nudge in a message, if any.
     pub fn answered(&self, outgoing_id: i64) -> Result<Option<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.outgoing_id = ?1");
         Ok(self.conn.prepare(&sql)?.query_row([outgoing_id], AnsweredMessage::read).optional()?)
     }
 
-    /// Answers to reminders and nudges that their messages don't show yet.
+    /// The answers that their messages don't show yet.
     pub fn unshown_answers(&self) -> Result<Vec<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.is_shown = 0 ORDER BY a.outgoing_id LIMIT 50");
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], AnsweredMessage::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Takes note that a message shows its answer, or never will.
+    /// Records that a message shows its answer, or never will.
     pub fn answer_is_shown(&mut self, outgoing_id: i64) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute("UPDATE reminder_answers SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
@@ -88,8 +88,8 @@ impl Store {
     }
 }
 
-/// Takes a tap on a reminder's button in. Says whether it has decided something: a reminder of that chat, under its own message, that
-/// nobody has answered before. What is to come again is set as a reminder of its own: one that recurs goes on beside it.
+/// Records a press of a reminder's button. `true` if it decided something: an unanswered reminder of that chat, under its own message. A
+/// postponed reminder becomes a new one, beside the recurring one.
 pub(crate) fn tap(
     tx: &Transaction<'_>,
     (chat, message_id): (ChatRef, i64),
@@ -102,7 +102,7 @@ pub(crate) fn tap(
     let again = again(tx, outgoing_id, chat, answer, now)?;
     let again_at = again.first().map(|reminder| rfc3339(reminder.next_at));
     if again_at.is_none() && answer != ReminderAnswer::Done {
-        // What it was about was forgotten.
+        // The reminder's text was forgotten.
         return Ok(false);
     }
     let n = tx.execute(
@@ -116,14 +116,14 @@ pub(crate) fn tap(
     Ok(n == 1)
 }
 
-/// Sets a reminder that a button has put off: a step that can be undone.
+/// Sets a reminder postponed by a button, as an undoable step.
 pub(super) fn set_again(tx: &Transaction<'_>, reminder: &NewReminder, now: DateTime<Utc>) -> Result<()> {
     let did = format!("put off the reminder “{}”", reminder.text);
     let step = steps::note(tx, &NewStep { chat: reminder.chat, did, commit: None }, None, now)?;
     rows::add(tx, reminder, Some(&step), now)
 }
 
-/// Whether the message that was tapped is that one of ours, of that kind. One of which the sender doesn't know yet whether it came counts.
+/// Whether the pressed message is this message of ours, of this kind. A message with an unknown delivery counts too.
 pub(super) fn is_last_part(
     tx: &Transaction<'_>,
     kind: &str,
@@ -138,7 +138,7 @@ pub(super) fn is_last_part(
     Ok(tx.prepare(sql)?.query_row((outgoing_id, chat, message_id, kind), |row| row.get(0))?)
 }
 
-/// The reminders of a message as they are to come again.
+/// The postponed reminders of a message.
 fn again(
     tx: &Transaction<'_>,
     outgoing_id: i64,

@@ -1,4 +1,4 @@
-//! Reminders, their firings, and what people answer to them and to nudges.
+//! Reminders, their firings, and the answers to reminders and nudges.
 
 pub(crate) mod answered;
 pub(crate) mod nudged;

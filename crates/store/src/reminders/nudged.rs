@@ -1,5 +1,5 @@
-//! What people do, by the buttons under it, about what was said to them of our own accord: once a message. What comes again is set as a
-//! reminder at once; the rest is a wake's to do, since it changes the memory.
+//! The buttons under an unasked message: a message is answered once. "In the morning" becomes a reminder at once; other answers need a wake,
+//! since they change the memory.
 
 use chrono::{DateTime, Utc};
 
@@ -26,14 +26,14 @@ pub struct OpenNudge {
     pub chat: ChatRef,
     /// Forum topic.
     pub thread_id: Option<i64>,
-    /// The title of the one task that it is about.
+    /// The title of the task it is about.
     pub task: Option<String>,
-    /// What was answered.
+    /// The answer.
     pub answer: NudgeAnswer,
 }
 
 impl Store {
-    /// Answers that a wake has still to act on, in the order of their messages.
+    /// The answers that a wake has still to act on, in the order of their messages.
     pub fn open_nudges(&self) -> Result<Vec<OpenNudge>> {
         let mut statement = self.conn.prepare(
             "SELECT n.outgoing_id, o.chat_id, o.thread_id, n.task, n.answer
@@ -53,8 +53,7 @@ impl Store {
     }
 }
 
-/// Takes a tap on a nudge's button in. Says whether it has decided something: one of the buttons of that very message, which nobody has
-/// pressed before.
+/// Records a press of a nudge's button. `true` if it decided something: an unpressed button of that very message.
 pub(crate) fn tap(
     tx: &Transaction<'_>,
     (chat, message_id): (ChatRef, i64),
@@ -85,12 +84,12 @@ pub(crate) fn tap(
     Ok(n == 1)
 }
 
-/// Whether a wake has still to do what an answer says; an undo is ordered at once.
+/// Whether a wake has still to act on an answer; an undo is ordered at once.
 fn is_a_wakes(answer: NudgeAnswer) -> bool {
     matches!(answer, NudgeAnswer::Done | NudgeAnswer::NoMore)
 }
 
-/// The proposal that a message reports on, and where its answer goes.
+/// The proposal that a message reports on, and the destination for the answer.
 pub(crate) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, NewOutgoing)> {
     let sql = "SELECT n.proposal, o.chat_id, o.thread_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                WHERE n.outgoing_id = ?1";
@@ -99,7 +98,7 @@ pub(crate) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, N
     })?)
 }
 
-/// The reminder that a nudge comes again as.
+/// The reminder that repeats a nudge.
 fn again(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<Option<NewReminder>> {
     let sql = "SELECT o.chat_id, o.thread_id, o.message_text, n.zone FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                WHERE n.outgoing_id = ?1";
@@ -118,7 +117,7 @@ fn again(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<O
     }))
 }
 
-/// What an answer says was done, within a cycle's transaction.
+/// Marks an answer as acted on, in a cycle's transaction.
 pub(crate) fn is_done(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
     tx.execute("UPDATE nudges SET is_open = 0 WHERE outgoing_id = ?1", [outgoing_id])?;
     Ok(())

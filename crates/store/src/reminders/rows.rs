@@ -1,6 +1,6 @@
-//! Reminders: civil slots that fire once each, whatever clocks, restarts and daylight saving do.
+//! Reminders: civil slots that each fire once, despite clock changes, restarts and daylight saving.
 //!
-//! What fires is decided by [`reveille_base::schedule::due`]; here is kept which slot is next, and what became of the others.
+//! [`reveille_base::schedule::due`] decides which slots fire; the rows hold the next slot and the history.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
@@ -21,64 +21,64 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// How a civil slot is written: local wall time, sortable as text.
+/// The format of a civil slot: local wall time, sortable as text.
 const SLOT_FORMAT: &str = "%Y-%m-%dT%H:%M:%S";
-/// Slots of one reminder that are looked up at most when the clock was set back. Beyond them the key alone prevents doubles.
+/// The maximum number of slots read for one reminder after the clock was set back. Beyond that, only the key prevents doubles.
 const MAX_HISTORY: u32 = 10_000;
 
-/// A reminder to be kept.
+/// A new reminder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewReminder {
-    /// Whom to remind.
+    /// The chat to remind.
     pub chat: ChatRef,
     /// Forum topic.
     pub thread_id: Option<i64>,
-    /// What of.
+    /// The text.
     pub text: String,
-    /// How it recurs; `None`: once.
+    /// The recurrence; `None` for a single firing.
     pub rule: Option<Rule>,
-    /// IANA zone of its civil times: where it was set. It stays there when the person's zone changes.
+    /// The IANA zone of its civil times, from when it was set. It stays when the person's zone changes.
     pub zone: String,
     /// The next civil slot, local wall time.
     pub slot: NaiveDateTime,
     /// That slot's instant.
     pub next_at: DateTime<Utc>,
-    /// What to do when a slot was missed.
+    /// The policy for a missed slot.
     pub missed: Missed,
 }
 
-/// A reminder that is kept.
+/// A stored reminder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reminder {
-    /// Its number, as people see it.
+    /// The row id, which people see as its number.
     pub id: i64,
-    /// What it says and when.
+    /// The text and the schedule.
     pub what: NewReminder,
-    /// When it was set; `None` when that can't be read.
+    /// When it was set; `None` if unreadable.
     pub created_at: Option<DateTime<Utc>>,
-    /// When its next slot was written; `None` in a database from before that was kept.
+    /// When its next slot was written; `None` in a row older than this column.
     pub written_at: Option<DateTime<Utc>>,
-    /// Its last slot, if that was missed and skipped.
+    /// The last slot, if it was missed and skipped.
     pub skipped: Option<NaiveDateTime>,
 }
 
-/// What is decided about a due reminder.
+/// The decision on a due reminder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Firing {
     /// The reminder.
     pub id: i64,
-    /// What happens and what is passed over.
+    /// The slot that fires and the slots passed over.
     pub turn: DueTurn,
-    /// The policy by which it was passed over.
+    /// The policy for the slots passed over.
     pub missed: Missed,
 }
 
-/// Firings that are told of in one message, or in none.
+/// Firings reported in one message, or silently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Round {
-    /// What fires, or is passed over.
+    /// The slots that fire or are passed over.
     pub firings: Vec<Firing>,
-    /// What is said of it. Not sent when all of it had been fired before.
+    /// The message. Not sent if all of the slots had fired before.
     pub message: Option<NewOutgoing>,
 }
 
@@ -89,27 +89,27 @@ impl Reminder {
                  WHERE f.reminder_id = r.id ORDER BY f.slot DESC LIMIT 1)
          FROM reminders r";
 
-    /// It as something that recurs; `tz` stands in for a zone that isn't known here.
+    /// The reminder as a series; `tz` replaces a zone unknown here.
     pub fn series(&self, tz: Tz) -> Series<'_> {
         Series { rule: self.what.rule.as_ref(), tz: self.zone(tz), missed: self.what.missed, next: self.next() }
     }
 
-    /// Its next slot.
+    /// The next slot.
     pub fn next(&self) -> Slot {
         Slot { civil: self.what.slot, at: self.what.next_at }
     }
 
-    /// The zone of its civil times; `tz` where that isn't known here.
+    /// The zone of its civil times; `tz` if the zone is unknown here.
     pub fn zone(&self, tz: Tz) -> Tz {
         self.what.zone.parse().unwrap_or(tz)
     }
 
-    /// Whether it goes by the clock of another zone than this one. What comes every so many minutes goes by none.
+    /// Whether it follows the clock of a zone other than `tz`. An interval in minutes follows no zone.
     pub fn keeps_another_zone(&self, tz: Tz) -> bool {
         self.zone(tz) != tz && !matches!(self.what.rule, Some(Rule::Interval { .. }))
     }
 
-    /// Whether the clock has been set back since its next slot was written: slots before that may be ahead again.
+    /// Whether the clock has been set back since its next slot was written, so that earlier slots may be ahead again.
     pub fn is_set_back(&self, now: DateTime<Utc>) -> bool {
         self.what.rule.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
@@ -141,8 +141,8 @@ impl Reminder {
 }
 
 impl Store {
-    /// Active reminders, the next one first. One that can't be read, as after a hand's slip in the database, is left out and
-    /// logged: it must not hold up the others, nor fire as something else.
+    /// The active reminders, next one first. An unreadable one, for example after a mistake by hand, is skipped and logged, so that it
+    /// neither blocks the others nor fires as something else.
     pub fn reminders(&self) -> Result<Vec<Reminder>> {
         let sql = format!("{} WHERE state = 'active' ORDER BY next_at, id", Reminder::SELECT);
         let mut statement = self.conn.prepare(&sql)?;
@@ -159,7 +159,7 @@ impl Store {
         Ok(reminders)
     }
 
-    /// One that has come for the last time; none if there is no such one.
+    /// A finished reminder.
     pub fn past_reminder(&self, id: i64) -> Result<Option<Reminder>> {
         let sql = format!("{} WHERE state = 'done' AND id = ?1", Reminder::SELECT);
         Ok(self.conn.prepare(&sql)?.query_row([id], Reminder::read).optional()?)
@@ -172,7 +172,8 @@ impl Store {
         Ok(text.as_deref().and_then(parse_time))
     }
 
-    /// What became of a reminder's slots from one on. From its next slot on that is nothing, but after the clock was set back.
+    /// The history of a reminder's slots from one slot on. From its next slot on the history is empty, except after the clock was set
+    /// back.
     pub fn reminder_history(&self, id: i64, from: NaiveDateTime) -> Result<SlotHistory> {
         let mut statement = self.conn.prepare(
             "SELECT slot, outcome, first_slot FROM reminder_firings WHERE reminder_id = ?1 AND slot >= ?2
@@ -193,14 +194,14 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Writes a next slot anew, after the clock was set back.
+    /// Rewrites a next slot, after the clock was set back.
     pub fn set_next_slot(&mut self, id: i64, next: Slot) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| set_next(tx, id, Some(next), now))
     }
 }
 
-/// Fires due slots within a cycle's transaction: firings, the next slots and the message. A slot that has fired before sends nothing.
+/// Fires due slots in a cycle's transaction: firings, the next slots and the message. Slots that have all fired before send nothing.
 pub(crate) fn fire(tx: &Transaction<'_>, round: &Round, cycle: &str, now: DateTime<Utc>) -> Result<()> {
     let mut new = Vec::new();
     for firing in &round.firings {
@@ -223,8 +224,8 @@ pub(crate) fn fire(tx: &Transaction<'_>, round: &Round, cycle: &str, now: DateTi
     Ok(())
 }
 
-/// Writes down what becomes of the due slots; gives the key if that is news. What was passed over can still happen, when the
-/// clock was wrong; what has happened is not touched again.
+/// Records the outcome of the due slots; returns the slot's key if the firing is new. A slot that was passed over may still fire, if the
+/// clock was wrong; a fired slot stays as it is.
 fn keep(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result<Option<String>> {
     let DueTurn { happens, passed, .. } = firing.turn;
     let outcome = if happens.is_some() { Missed::Run } else { firing.missed };
@@ -265,7 +266,7 @@ fn read_slot(text: &str) -> Option<NaiveDateTime> {
     NaiveDateTime::parse_from_str(text, SLOT_FORMAT).ok()
 }
 
-/// Keeps a reminder within a transaction: a cycle's, or that of a command.
+/// Inserts a reminder in a cycle's or a command's transaction.
 pub(crate) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: Option<&str>, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO reminders (chat_id, thread_id, text, rule, zone, slot, next_at, missed, created_at, written_at,
@@ -287,12 +288,12 @@ pub(crate) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: Option<&s
     Ok(())
 }
 
-/// What a reminder says.
+/// The text of a reminder.
 pub(crate) fn text_of(tx: &Transaction<'_>, id: i64) -> Result<Option<String>> {
     Ok(tx.prepare("SELECT text FROM reminders WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?)
 }
 
-/// Ends a reminder within a transaction: a cycle's, or that of a person's order.
+/// Cancels a reminder in the transaction of a cycle or of a person's order.
 pub(crate) fn cancel(tx: &Transaction<'_>, id: i64, cycle: Option<&str>) -> Result<()> {
     tx.execute(
         "UPDATE reminders SET state = 'cancelled', ended_by = ?2 WHERE id = ?1 AND state = 'active'",

@@ -1,4 +1,4 @@
-//! Back-off of what is looked after without a model, what was handled once, and repairs to be written down.
+//! Back-off of upkeep without a model, keys of one-time reasons, and repairs still to be reported.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -9,37 +9,37 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// The first wait after a failure, in seconds; it doubles with each further one.
+/// The first wait after a failure, in seconds; it doubles with each further failure.
 const FIRST_WAIT_S: i64 = 30;
-/// The longest wait between two tries, in seconds.
+/// The longest wait between two attempts, in seconds.
 const LONGEST_WAIT_S: i64 = 3_600;
-/// Under this key stands the commit that was seen last: what people committed up to it is a reason no more.
+/// The key of the last seen commit: people's commits up to it are settled.
 pub const HEAD_SEEN: &str = "head";
 
-/// What is looked after, each with a back-off of its own.
+/// The kinds of upkeep, each with a back-off of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpkeepKind {
-    /// Looking at the remote; it is an occasional thing.
+    /// Fetching from the remote, from time to time.
     Fetch,
     /// Pushing.
     Push,
     /// Housekeeping in the repository.
     Maintain,
-    /// Bringing in parked work.
+    /// Merging parked work.
     Parked,
     /// Finishing a commit that was cut off.
     Finish,
-    /// Wakes, by what they met in the repository and the workspace.
+    /// Wakes, by errors in the repository and the workspace.
     Repository,
-    /// Wakes, by whatever ended them.
+    /// Wakes, by any error that ended them.
     Wake,
     /// The bot's polls of the channel.
     Poll,
-    /// Fetching the files of messages; no others are tried while the channel wants none to be.
+    /// Fetching the files of messages, also paused while the channel asks for it.
     Files,
-    /// Forgetting what is old.
+    /// Deleting old data.
     Retention,
-    /// Making vectors of what is searched.
+    /// Computing vectors for search.
     Embed,
     /// Asking for the lease that several machines share.
     Lease,
@@ -65,14 +65,14 @@ impl UpkeepKind {
     }
 }
 
-/// How a kind of upkeep has been going.
+/// The state of a kind of upkeep.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Upkeep {
-    /// Failures since it last worked.
+    /// The number of failures since the last success.
     pub failures: u32,
-    /// When it last worked.
+    /// The last success.
     pub last_ok_at: Option<DateTime<Utc>>,
-    /// Not to be tried before.
+    /// The earliest time of the next attempt.
     pub not_before: Option<DateTime<Utc>>,
     /// The last failure, without secrets.
     pub error: Option<String>,
@@ -85,14 +85,14 @@ impl Upkeep {
     }
 }
 
-/// How long to wait after the nth failure in a row (n from 1): 30 s, doubling, an hour at most.
+/// The wait after the nth consecutive failure (n from 1): 30 s, doubling, at most an hour.
 pub fn wait_after(failures: u32) -> TimeDelta {
     let doublings = failures.saturating_sub(1).min(16);
     TimeDelta::seconds((FIRST_WAIT_S << doublings).min(LONGEST_WAIT_S))
 }
 
 impl Store {
-    /// How it has been going.
+    /// The state of a kind of upkeep.
     pub fn upkeep(&self, kind: UpkeepKind) -> Result<Upkeep> {
         let sql = "SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1";
         let row = self
@@ -110,7 +110,7 @@ impl Store {
         Ok(row.unwrap_or_default())
     }
 
-    /// It failed once more in a row, for who holds no lease and waits by itself. Since when is kept, too.
+    /// Counts a consecutive failure, for a caller without a lease that waits by itself. The time of the first failure is recorded too.
     pub fn trouble(&mut self, kind: UpkeepKind, error: &str, now: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute(
@@ -126,7 +126,7 @@ impl Store {
         })
     }
 
-    /// It works. Writes only when there was a failure to be forgotten.
+    /// Records a success. Writes only after a failure.
     pub fn trouble_over(&mut self, kind: UpkeepKind, now: DateTime<Utc>) -> Result<()> {
         if self.upkeep(kind)?.failures == 0 {
             return Ok(());
@@ -141,21 +141,20 @@ impl Store {
         })
     }
 
-    /// Since when it has failed each time, as [`Store::trouble`] noted it.
+    /// When the present series of failures began, as recorded by [`Store::trouble`].
     pub fn failing_since(&self, kind: UpkeepKind) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT at FROM handled WHERE key = ?1";
         let at: Option<String> = self.conn.query_row(sql, [failing_key(kind)], |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
-    /// The value kept for something that is a reason once, if it was handled.
+    /// The value stored for a one-time reason, if it was handled.
     pub fn handled(&self, key: &str) -> Result<Option<String>> {
         let mut statement = self.conn.prepare("SELECT value FROM handled WHERE key = ?1")?;
         Ok(statement.query_row([key], |row| row.get(0)).optional()?)
     }
 
-    /// The newest keys that begin with one of these, with their values, newest first: what the next machine takes for
-    /// handled.
+    /// The newest keys with one of these prefixes and their values, newest first, which the next machine takes over as handled.
     pub fn newest_handled(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
         let mut statement = self.conn.prepare("SELECT key, value FROM handled ORDER BY at DESC, key")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
@@ -165,7 +164,7 @@ impl Store {
         Ok(rows.filter(is_wanted).take(most).collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Takes for handled what another machine has handled; what is known here stays.
+    /// Marks another machine's handled keys as handled here; existing keys stay.
     pub fn take_over_handled(&mut self, handled: &[(String, String)], now: DateTime<Utc>) -> Result<()> {
         if handled.is_empty() {
             return Ok(());
@@ -179,20 +178,20 @@ impl Store {
         })
     }
 
-    /// All keys handled that begin with `prefix`.
+    /// All handled keys with this prefix.
     pub fn handled_keys(&self, prefix: &str) -> Result<std::collections::BTreeSet<String>> {
         let mut statement = self.conn.prepare("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
         Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The same with their values.
+    /// As [`Store::handled_keys`], with the values.
     pub fn handled_values(&self, prefix: &str) -> Result<std::collections::BTreeMap<String, String>> {
         let sql = "SELECT key, value FROM handled WHERE substr(key, 1, length(?1)) = ?1 AND value IS NOT NULL";
         let mut statement = self.conn.prepare(sql)?;
         Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Repairs that no wake has written down yet, as (row, what).
+    /// The repairs that no wake has reported yet, as (row, text).
     pub fn unnoted_repairs(&self) -> Result<Vec<(i64, String)>> {
         let mut statement =
             self.conn.prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
@@ -201,7 +200,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// It worked: no back-off any more.
+    /// Records a success, which ends the back-off.
     pub fn upkeep_ok(&mut self, kind: UpkeepKind) -> Result<()> {
         let now = self.now();
         self.fenced_relaxed(|tx| {
@@ -214,12 +213,12 @@ impl FencedStore<'_> {
         })
     }
 
-    /// As [`Self::upkeep_ok`], but writes only when there was a failure to be forgotten.
+    /// As [`Self::upkeep_ok`], but writes only after a failure.
     pub fn upkeep_recovered(&mut self, kind: UpkeepKind) -> Result<()> {
         if self.upkeep(kind)?.failures == 0 { Ok(()) } else { self.upkeep_ok(kind) }
     }
 
-    /// It failed: wait longer each time. `at_least` is what the other side asked for.
+    /// Records a failure: the wait grows each time. `at_least` is the wait that the other side asked for.
     pub fn upkeep_failed(&mut self, kind: UpkeepKind, error: &str, at_least: Option<TimeDelta>) -> Result<Upkeep> {
         let now = self.now();
         let mut upkeep = self.upkeep(kind)?;
@@ -238,13 +237,13 @@ impl FencedStore<'_> {
         Ok(upkeep)
     }
 
-    /// Remembers that it was handled.
+    /// Marks a key as handled.
     pub fn set_handled(&mut self, key: &str, value: &str) -> Result<()> {
         let now = self.now();
         self.fenced_relaxed(|tx| set_handled(tx, key, value, now))
     }
 
-    /// Writes down a repair for the next wake's episodic entry.
+    /// Records a repair for the next wake's episodic entry.
     pub fn note_repair(&mut self, check_id: &str, what: &str) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| {
@@ -254,7 +253,7 @@ impl FencedStore<'_> {
     }
 }
 
-/// Under which key stands since when something fails.
+/// The key for the start of a series of failures.
 fn failing_key(kind: UpkeepKind) -> String {
     format!("failing/{}", kind.as_str())
 }

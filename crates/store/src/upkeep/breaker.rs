@@ -1,7 +1,7 @@
-//! Circuit breakers, one a model: what couldn't be asked, or refused, isn't asked again before its back-off is over.
+//! Circuit breakers, one per model: a model that failed isn't asked again before its back-off is over.
 //!
-//! A model without a row is closed: it may be asked. A failure makes a row, which is open until its `not_before`; then the next
-//! request tries the model (half-open). That fails, and it waits longer; or is answered, and the row goes.
+//! A model without a row is closed, so requests go through. A failure makes a row, which is open until its `not_before`; then the next
+//! request tries the model (half-open). Another failure extends the wait; an answer deletes the row.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,14 +13,14 @@ use crate::{
     sql::{self, OptionalExtension as _, Row},
 };
 
-/// What is wrong with a model.
+/// The fault of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelFault {
-    /// Its server can't be reached, or can't answer just now.
+    /// The server is unreachable, or can't answer at the moment.
     Outage,
-    /// Its key, its account or a limit of what may be spent there: a person must act.
+    /// The key, the account or its spending limit: a person must act.
     Account,
-    /// Its server has no such model: a setting is wrong. No other model stands in, so that this isn't overlooked.
+    /// The server doesn't have this model, so a setting is wrong. There is no fallback, so that the mistake is noticed.
     Missing,
 }
 
@@ -42,36 +42,36 @@ impl ModelFault {
         }
     }
 
-    /// Whether the next model of the chain is asked meanwhile.
+    /// Whether to fall back to the next model of the chain meanwhile.
     pub fn passes_on(self) -> bool {
         self != Self::Missing
     }
 
-    /// Whether a person has to do something about it.
+    /// Whether a person has to act.
     pub fn needs_person(self) -> bool {
         self != Self::Outage
     }
 }
 
-/// A model in trouble.
+/// A model with failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelBreaker {
-    /// Its name.
+    /// The model's name.
     pub model: String,
-    /// What is wrong, as of its last failure.
+    /// The fault at the last failure.
     pub fault: ModelFault,
-    /// Failures in a row.
+    /// The number of consecutive failures.
     pub failures: u32,
-    /// When the first of them was.
+    /// When the first of them happened.
     pub since: Option<DateTime<Utc>>,
-    /// Not to be asked before.
+    /// The earliest time of the next request.
     pub not_before: Option<DateTime<Utc>>,
     /// The last failure, without secrets.
     pub error: String,
 }
 
 impl ModelBreaker {
-    /// Whether it may be asked: its back-off is over, and the next request tries it.
+    /// Whether its back-off is over, so that the next request may try it.
     pub fn may_try(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_none_or(|at| is_over(at, now))
     }
@@ -91,14 +91,14 @@ impl ModelBreaker {
 }
 
 impl Store {
-    /// All models in trouble.
+    /// All models with failures.
     pub fn breakers(&self) -> Result<Vec<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers ORDER BY model", ModelBreaker::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], ModelBreaker::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The trouble of one model, if it is in any.
+    /// The breaker of a model, if it has failures.
     pub fn breaker(&self, model: &str) -> Result<Option<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers WHERE model = ?1", ModelBreaker::COLUMNS);
         Ok(self.conn.prepare(&sql)?.query_row([model], ModelBreaker::read).optional()?)
@@ -106,7 +106,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// A model failed: it waits longer each time. `at_least` is what its server asked for.
+    /// Records a model's failure: the wait grows each time. `at_least` is the wait that its server asked for.
     pub fn model_failed(
         &mut self,
         model: &str,
@@ -128,7 +128,7 @@ impl FencedStore<'_> {
         })
     }
 
-    /// A model answered. Writes only where it was in trouble.
+    /// Records a model's answer. Writes only after a failure.
     pub fn model_answered(&mut self, model: &str) -> Result<()> {
         if self.breaker(model)?.is_none() {
             return Ok(());

@@ -1,20 +1,20 @@
-//! Whether what is searched may leave this machine, to be embedded.
+//! The permission to send searched texts from this machine to an embedder.
 
 use chrono::{DateTime, Utc};
 
 use super::backoff::set_handled;
 use crate::{Result, Store};
 
-/// Under this key stands the embedder that a person has allowed to get all texts.
+/// The key of the embedder that a person has allowed to get all texts.
 const ALLOWED: &str = "embedder/allowed";
 
 impl Store {
-    /// The embedder that a person has allowed, by its id.
+    /// The id of the embedder that a person has allowed.
     pub fn allowed_embedder(&self) -> Result<Option<String>> {
         self.handled(ALLOWED)
     }
 
-    /// A person allows one, by its id, in place of any before; none: they take it back.
+    /// Allows one embedder, by its id, in place of any earlier one; `None` withdraws the permission.
     pub fn allow_embedder(&mut self, id: Option<&str>, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| match id {
             Some(id) => set_handled(tx, ALLOWED, id, now),

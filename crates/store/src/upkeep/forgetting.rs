@@ -1,19 +1,19 @@
-//! Forgetting words that a person names, in all rows that are searched or shown to a model. Rows stay, since they guard against doing
-//! something twice; their words don't. What isn't finished stands in the way and is named.
+//! Forgets words named by a person, in all rows that are searched or shown to a model. Rows stay, since they prevent doubles; only their
+//! words go. Unfinished work blocks this and is listed.
 //!
-//! | what holds the words                                      | becomes                                         |
+//! | row that holds the words                                  | effect                                          |
 //! |-----------------------------------------------------------|-------------------------------------------------|
-//! | a message that is done with, its update, files, quotation | its words are replaced; put aside, it is dropped |
-//! | the name of who wrote such a message, or first did | goes                                           |
-//! | an answer that was sent or taken back                     | its words are replaced                          |
-//! | a finished cycle's journal                                | goes whole, as when it is old                   |
-//! | its approvals, proposals, reasons and error               | are emptied                                     |
-//! | a recording                                               | goes whole                                      |
-//! | a reminder that is over, an undo's answer, a list or nudge | their words are replaced, or go                 |
-//! | what a job's look saw, or its run came to                 | goes; the job's next look only records          |
-//! | a key with a task's title, or the model's own words       | goes; of an answer it is another one            |
-//! | a message that waits, an answer that does, an open cycle  | is in the way                                   |
-//! | a nudge whose pressed button waits for a wake             | is in the way                                   |
+//! | a finished message, its update, files, quotation          | its words are replaced; from on hold it is dropped |
+//! | the name of such a message's sender or first author       | deleted                                         |
+//! | a sent or withdrawn answer                                | its words are replaced                          |
+//! | a finished cycle's journal                                | deleted whole, as when it is old                |
+//! | its approvals, proposals, reasons and error               | emptied                                         |
+//! | a recording                                               | deleted whole                                   |
+//! | a finished reminder, an undo's answer, a list or nudge    | the words are replaced or deleted               |
+//! | a job's last look, or the result of its run               | deleted; the job's next look only records       |
+//! | a key with a task's title, or the model's own words       | deleted; an answer gets another key             |
+//! | a waiting message, an unsent answer, an open cycle        | blocks                                          |
+//! | a nudge whose pressed button waits for a wake             | blocks                                          |
 
 use rusqlite::types::{Value, ValueRef};
 
@@ -25,72 +25,72 @@ use crate::{
     sql::{self, SqlConnection, Transaction},
 };
 
-/// Whether a text holds what is to be forgotten; `true` as second argument: the text is JSON.
+/// A predicate that finds the words to forget in a text; with `true` the text is JSON.
 pub type HoldsWords<'a> = dyn Fn(&str, bool) -> bool + 'a;
 
-/// How the keys begin that hold a person's words: a task's title, or what a model calls what it tells.
+/// The prefixes of keys with a person's words: a task's title, or the model's name for its message.
 const KEYS_WITH_WORDS: [&str; 4] = ["at/", "decay/", "due/", "tell/"];
 
-/// What stands in a row where forgotten words stood.
+/// The text that replaces forgotten words in a row.
 pub const FORGOTTEN_ROW: &str = "[forgotten]";
 
 /// A row with words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldWords {
-    /// Its number.
+    /// The row id.
     pub id: i64,
     /// Its chat.
     pub chat: ChatRef,
-    /// When it came or was written.
+    /// When it arrived or was written.
     pub at: String,
-    /// Its words.
+    /// The text.
     pub text: String,
 }
 
-/// Writes PostgreSQL's tables anew in which words stand: those alone, since its own are everybody's.
+/// PostgreSQL's VACUUM FULL for the tables with words only, since the server's own tables are shared.
 const VACUUM_FULL: &str =
     "VACUUM FULL incoming_messages, message_updates, attachments, outgoing_messages, outgoing_parts, cycles,
     cycle_journal, approvals, handled, recordings, reminders, job_runs, jobs, undos, undo_line, nudges, shown_tasks";
 
-/// What of the database holds the words.
+/// The rows that hold the words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldInRows {
-    /// Messages that are done with.
+    /// Finished messages.
     pub incoming: Vec<HeldWords>,
-    /// Of these, what others or the channel wrote in a quotation alone: the message's own words stay.
+    /// Finished messages with the words only in a quotation or the raw update: the message's own text stays.
     pub quoting: Vec<i64>,
-    /// Messages that are done with whose sender, or whom they were forwarded from, is called so: the name goes.
+    /// Finished messages whose sender or first author has such a name: the name is deleted.
     pub named: Vec<i64>,
     /// Texts of ours.
     pub outgoing: Vec<HeldWords>,
-    /// Finished cycles whose journal, reasons, error or approvals hold them.
+    /// Finished cycles with the words in the journal, reasons, error or approvals.
     pub cycles: Vec<String>,
     /// Recordings.
     pub recordings: Vec<i64>,
-    /// Reminders that are over.
+    /// Finished reminders.
     pub old_reminders: Vec<i64>,
-    /// Runs of standing jobs that are over.
+    /// Finished runs of standing jobs.
     pub job_runs: Vec<i64>,
-    /// Standing jobs whose last look saw them.
+    /// Standing jobs with the words in their last look.
     pub jobs: Vec<String>,
     /// Active reminders: they stay.
     pub reminders: Vec<HeldWords>,
-    /// Files beside the database that came with such a message, below the workspace: they stay.
+    /// Files of such messages, by their paths below the workspace: they stay.
     pub files: Vec<String>,
-    /// Messages that wait to be answered: in the way.
+    /// Messages that wait to be answered; they block.
     pub waiting: Vec<i64>,
-    /// Answers that aren't sent yet: in the way.
+    /// Unsent answers; they block.
     pub unsent: Vec<i64>,
-    /// Open cycles: in the way.
+    /// Open cycles; they block.
     pub open: Vec<String>,
-    /// Messages on hold whose cycle's journal would go, and with it what was done for them: in the way.
+    /// Messages on hold whose cycle's journal, with the record of work done for them, would be deleted; they block.
     pub on_hold: Vec<i64>,
-    /// Texts of ours under which a button was pressed that a wake has still to act on: in the way.
+    /// Texts of ours with a pressed button that a wake has still to act on; they block.
     pub pressed: Vec<i64>,
 }
 
 impl HeldInRows {
-    /// Whether something isn't finished that has to be first.
+    /// Whether unfinished work blocks the forgetting.
     pub fn is_blocked(&self) -> bool {
         !(self.waiting.is_empty()
             && self.unsent.is_empty()
@@ -99,7 +99,7 @@ impl HeldInRows {
             && self.pressed.is_empty())
     }
 
-    /// Whether nothing would be taken out.
+    /// Whether nothing would be deleted.
     pub fn is_empty(&self) -> bool {
         self.incoming.is_empty()
             && self.quoting.is_empty()
@@ -114,7 +114,7 @@ impl HeldInRows {
 }
 
 impl Store {
-    /// Finds the words, in all that is ever read to somebody.
+    /// Finds the words in everything that is ever shown.
     pub fn holding(&self, holds: &HoldsWords<'_>) -> Result<HeldInRows> {
         let conn = &self.conn;
         let mut held = HeldInRows::default();
@@ -163,8 +163,8 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Forgets them, in one transaction: what [`Store::holding`] had found, and no more. Then the file is written anew, since what rows
-    /// held before stays in its free pages. Says whether that was done too: not while others read.
+    /// Forgets the rows found by [`Store::holding`], and only those, in one transaction. Then rewrites the file, because its free pages
+    /// still hold the old content. `false` if other readers prevented the rewriting.
     pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
         self.fenced(|tx| forget(tx, held, holds))?;
         let vacuum = self.conn.either("VACUUM", VACUUM_FULL);
@@ -172,7 +172,7 @@ impl FencedStore<'_> {
     }
 }
 
-/// Messages, with their updates, files and quotations.
+/// Finds messages, by their updates, files and quotations.
 fn incoming(conn: &SqlConnection, holds: &HoldsWords<'_>, held: &mut HeldInRows) -> Result<()> {
     let all = rows(
         conn,
@@ -210,7 +210,7 @@ fn incoming(conn: &SqlConnection, holds: &HoldsWords<'_>, held: &mut HeldInRows)
     Ok(())
 }
 
-/// Cycles of which something holds the words.
+/// Finds cycles of which any record holds the words.
 fn cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let ids = rows(
@@ -249,8 +249,8 @@ fn cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<V
     Ok(found)
 }
 
-/// Messages on hold that don't go themselves, and that a cycle had taken up whose journal does: tried again, they would be done twice.
-/// What an undone cycle did was taken back, so it isn't in the way.
+/// Messages on hold that stay themselves, but were claimed by a cycle whose journal goes: a retry would do their work twice. The work of
+/// an undone cycle was taken back, so it doesn't block.
 fn on_hold(conn: &SqlConnection, held: &HeldInRows) -> Result<Vec<i64>> {
     let sql = format!(
         "SELECT DISTINCT m.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
@@ -290,7 +290,7 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         if holds(row.text(1), false) {
             tx.execute("UPDATE incoming_messages SET sender_name = NULL WHERE id = ?1", [row.number(0)])?;
         }
-        // That it was forwarded stays: its words are others'.
+        // The mark of a forward stays, since its words are untrusted.
         if holds(row.text(2), false) {
             let sql = "UPDATE incoming_messages SET forwarded_from = ?2 WHERE id = ?1";
             tx.execute(sql, (row.number(0), FORGOTTEN_ROW))?;
@@ -366,7 +366,7 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     Ok(())
 }
 
-/// A row as it is, whatever a hand has put there: what isn't text or a number reads as empty.
+/// A row read leniently: a value of another type reads as empty.
 struct LooseRow(Vec<Value>);
 
 impl LooseRow {
@@ -388,7 +388,7 @@ impl LooseRow {
         self.number(at) != 0
     }
 
-    /// Of `id, chat_id, at, text, …`.
+    /// Reads a row of `id, chat_id, at, text, …`.
     fn words(&self) -> HeldWords {
         let chat = ChatRef::from_number(self.number(1));
         HeldWords { id: self.number(0), chat, at: self.text(2).to_owned(), text: self.text(3).to_owned() }

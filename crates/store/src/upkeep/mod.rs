@@ -1,4 +1,4 @@
-//! What is done again after a while: back-offs, what is handled, and what is forgotten.
+//! Recurring upkeep: back-offs, handled reasons, and deletion of old data.
 
 pub(crate) mod backoff;
 pub(crate) mod breaker;

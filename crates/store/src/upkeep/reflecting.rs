@@ -1,4 +1,4 @@
-//! When a look back was last done, and whether anything has happened since; what people have said in the last weeks.
+//! The last reflection, the activity since then, and people's own words of the last weeks.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -12,14 +12,14 @@ use crate::{
     sql::{self, OptionalExtension as _},
 };
 
-/// Under such a key and a day stands that the days before it were looked back at.
+/// The prefix of keys of reflected days: such a key with a day means that the days before it are done.
 pub const REFLECTED: &str = "reflected/";
 
-/// What a person said in words of their own: the row, the chat, when, and the text.
+/// A person's own words: the row, the chat, the time, and the text.
 pub type OwnWords = (i64, ChatRef, Option<DateTime<Utc>>, String);
 
 impl Store {
-    /// The last day on which a look back was done.
+    /// The day of the last reflection.
     pub fn last_reflection(&self) -> Result<Option<NaiveDate>> {
         // By the key's index: `0` comes after `/`.
         let sql = "SELECT key FROM handled WHERE key > 'reflected/' AND key < 'reflected0' ORDER BY key DESC LIMIT 1";
@@ -27,8 +27,8 @@ impl Store {
         Ok(key.as_deref().and_then(|key| key.strip_prefix(REFLECTED)?.parse().ok()))
     }
 
-    /// When the first cycle of that time began that wasn't itself a look back, nor a look for something to do that found nothing, nor of
-    /// reminders alone, by its id, which begins with the time.
+    /// When the first real cycle between the two times started. Leaves out reflections, initiative cycles, and cycles of reminders alone.
+    /// Uses the id, which starts with the time.
     pub fn first_worked_between(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
         let id = |at: DateTime<Utc>| at.format("%Y%m%dT%H%M%SZ").to_string();
         let sql = "SELECT started_at FROM cycles WHERE id >= ?1 AND id < ?2 AND reasons NOT LIKE '[\"reflection on%'
@@ -40,14 +40,14 @@ impl Store {
         Ok(at.as_deref().and_then(parse_time))
     }
 
-    /// When the last message came.
+    /// When the last message arrived.
     pub fn last_heard_at(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT received_at FROM incoming_messages ORDER BY id DESC LIMIT 1";
         let at: Option<String> = self.conn.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
-    /// What people said since then in words of their own alone, oldest first, at most `limit` messages.
+    /// The messages since `since` that are entirely people's own words, oldest first, at most `limit`.
     pub fn own_words_since(&self, since: DateTime<Utc>, limit: usize) -> Result<Vec<OwnWords>> {
         let mut statement = self.conn.prepare(
             "SELECT id, chat_id, received_at, message_text FROM incoming_messages

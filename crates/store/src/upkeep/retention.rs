@@ -1,18 +1,19 @@
-//! What goes after a while, so that the file doesn't grow for ever: what is only looked back at. The words of people and of
-//! the assistant stay, and so do costs, commits, keys that guard against doing something twice, and all that isn't finished.
+//! Deletes old data that only serves for looking back, so that the file stays bounded. The words of people and of the assistant stay, and
+//! so do costs, commits, keys that prevent doubles, and all unfinished work.
 //!
-//! | goes                                                    | stays as long as |
+//! | deleted                                                  | kept while |
 //! |---------------------------------------------------------|------------------|
-//! | a cycle's journal, `system` and `tools`                 | it is open, or a message that it took up is queued or can be put back |
-//! | an update as it came (`raw`)                            | its message isn't answered or refused |
-//! | a part as it was sent (`html`, `plain`)                 | its message isn't delivered in full |
-//! | a repair                                                | no cycle has written it down |
-//! | a slot that has fired                                   | its reminder is active, the newest [`FIRINGS_KEPT`] |
-//! | what was answered to a reminder                         | the message doesn't show it, or one of its slots is kept |
-//! | what was answered to a nudge                            | the message doesn't show it, or a wake has still to act on it |
-//! | a run of a job that is gone                             | it isn't over                                    |
+//! | a cycle's journal, `system` and `tools`                 | it is open, or a message it claimed is queued or on hold |
+//! | an original update (`raw`)                              | its message isn't answered or refused |
+//! | a sent part (`html`, `plain`)                           | its message isn't delivered in full |
+//! | a repair                                                | no cycle has reported it |
+//! | a fired slot                                            | its reminder is active, the newest [`FIRINGS_KEPT`] |
+//! | an answer to a reminder                                 | the message doesn't show it, or one of its slots is kept |
+//! | an answer to a nudge                                    | the message doesn't show it, or a wake has still to act on it |
+//! | a run of a deleted job                                  | it isn't over, or its message is held |
+//! | a proposal                                              | it was agreed to, or its branch exists |
 //!
-//! Freed pages are used again by what comes; the file itself isn't made smaller.
+//! SQLite reuses the freed pages; the file itself doesn't shrink.
 
 use chrono::{DateTime, Utc};
 
@@ -24,11 +25,11 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// Slots of an active reminder that stay however old: a clock that was wrong for a while must not fire them again.
+/// The number of an active reminder's slots kept at any age: a clock that was wrong for a while must not fire them again.
 pub const FIRINGS_KEPT: u32 = 1_000;
 
-/// A cycle that has ended before `?1` and that nothing comes back to: a given-up one is asked what it had done when its
-/// message is tried again.
+/// SQL condition for a cycle that ended before `?1` and will never be needed again. The journal of a given-up cycle is needed if its
+/// message is retried.
 fn old_cycle() -> String {
     format!(
         "c.has_journal = 1 AND c.ended_at < ?1 AND c.state IN ('done', 'failed', 'abandoned')
@@ -37,26 +38,26 @@ fn old_cycle() -> String {
     )
 }
 
-/// A message that was done with before `?1` for good.
+/// SQL condition for a message finished for good before `?1`.
 const OLD_RAW: &str = "processed = 1 AND raw IS NOT NULL AND processed_at < ?1 AND outcome IN ('answered', 'refused')";
 
-/// A part of a message that was delivered in full before `?1`.
+/// SQL condition for a part of a message delivered in full before `?1`.
 const OLD_PART: &str = "p.state = 'sent' AND p.html != '' AND p.changed_at < ?1
     AND EXISTS (SELECT 1 FROM outgoing_messages o WHERE o.id = p.outgoing_id AND o.sent_at < ?1)";
 
 impl Store {
-    /// Whether something from before that time may go. A cheap look: repairs and fired slots, of each of which some cycle
-    /// tells, go together with what this finds.
+    /// Whether any data older than `before` may be deleted. A cheap check: repairs and fired slots are left out, since the cycles that
+    /// report them are found here.
     pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
         Ok(self.conn.prepare(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
     }
 
-    /// The row of the message that came last.
+    /// The row of the latest message.
     pub fn last_message(&self) -> Result<Option<i64>> {
         Ok(self.conn.query_row("SELECT max(id) FROM incoming_messages", [], |row| row.get(0))?)
     }
 
-    /// Whether a message that is queued, or that a person may put back into the queue, names this file.
+    /// Whether a message that is queued or on hold names this file.
     pub fn is_file_wanted(&self, name: &str) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN {PUT_ASIDE})
@@ -68,7 +69,7 @@ impl Store {
         Ok(self.conn.prepare(&sql)?.query_row([name], |row| row.get(0))?)
     }
 
-    /// Fired slots that guard nothing any more. Asked outside the transaction: it looks at all of them.
+    /// The fired slots that are no longer needed as guards. Run outside the transaction, because it scans all slots.
     fn old_firings(&self, before: &str, rows: u32) -> Result<Vec<(i64, String)>> {
         let mut statement = self.conn.prepare(
             "SELECT f.reminder_id, f.slot FROM (
@@ -84,12 +85,11 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Forgets about so many rows from before that time, in one short transaction. Says how many it were: 0 when nothing is
-    /// left to forget.
+    /// Deletes about `rows` rows older than `before`, in one short transaction. Returns the number; 0 if nothing is left.
     pub fn forget(&mut self, before: DateTime<Utc>, rows: u32) -> Result<u32> {
         let before = rfc3339(before);
         let firings = self.old_firings(&before, rows)?;
-        // Lost in a power cut, it is forgotten again.
+        // A deletion lost in a power cut is repeated.
         self.fenced_relaxed(|tx| {
             let mut n = forget_journals(tx, &before, rows)?;
             for sql in [
@@ -115,7 +115,7 @@ impl FencedStore<'_> {
                      SELECT a.outgoing_id FROM reminder_answers a WHERE a.is_shown = 1 AND a.at < ?1
                          AND NOT EXISTS (SELECT 1 FROM reminder_firings f WHERE f.outgoing_id = a.outgoing_id) LIMIT ?2)"
                     .to_owned(),
-                // One without an answer is as old as its message.
+                // A nudge without an answer is as old as its message.
                 "DELETE FROM nudges WHERE outgoing_id IN (
                      SELECT n.outgoing_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                      WHERE n.is_open = 0 AND (n.answer IS NULL OR n.is_shown = 1) AND COALESCE(n.answered_at, o.sent_at) < ?1
@@ -144,7 +144,7 @@ pub(crate) fn look() -> String {
     )
 }
 
-/// A journal goes entry by entry, so that a long one doesn't make a long transaction; its cycle is marked with the last.
+/// Deletes journals entry by entry, so that a long journal doesn't make a long transaction; the last entry's deletion marks the cycle.
 fn forget_journals(tx: &Transaction<'_>, before: &str, rows: u32) -> Result<u32> {
     let next = format!("SELECT c.id FROM cycles c WHERE {} ORDER BY c.ended_at LIMIT 1", old_cycle());
     let mut n = 0;

@@ -1,10 +1,9 @@
-//! The wake lock: a flock on `.wake-lock`, held for as long as a wake runs, with a line inside that says by whom.
+//! The wake lock: a flock on `.wake-lock`, held while a wake runs, with a line inside that names the holder.
 //!
-//! The file is never unlinked (two processes could then hold "the" lock), and its descriptor is close-on-exec, so that a
-//! child that outlives its wake doesn't hold the lock on. The line has three uses. It names the holder and, in `alive_at_s`,
-//! when it last showed life, for whoever has to replace it (`takeover`). A holder that ends in order, by an error too,
-//! empties the file, which needs no room on the disk: so a line that is left says that its holder was killed, and in the
-//! middle of which cycle.
+//! The file is never unlinked (two processes could then hold "the" lock), and its descriptor is close-on-exec, so that a child that
+//! outlives its wake can't keep the lock. The line names the holder and, in `alive_at_s`, its last sign of life, for a replacement
+//! (`takeover`). A holder that ends in order, even by an error, empties the file, which needs no disk space. A remaining line therefore
+//! means that its holder was killed, and names the interrupted cycle.
 
 pub mod takeover;
 pub mod waker;
@@ -30,53 +29,52 @@ use reveille_base::{
     zone::Tz,
 };
 
-/// How often a holder shows that it lives.
+/// How often a holder shows that it is alive.
 pub const BEAT_EVERY: Duration = Duration::from_secs(10);
-/// Those who only ask about the lock take it for an instant. For so long it is tried again before it counts as held.
+/// How long to retry before the lock counts as held, since a mere query holds it for an instant.
 const ASKING: Duration = Duration::from_millis(100);
-/// The pause between two tries.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The line is filled up with blanks to this many bytes, and always written in place: however long the next one is, it needs
-/// no more room.
+/// The line is padded with blanks to this many bytes and always written in place, so that a longer line needs no more disk space.
 const LINE_BYTES: usize = 1024;
-/// How many of a cycle's messages the line names at most.
+/// The maximum number of a cycle's messages in the line.
 const MAX_MESSAGES: usize = 32;
-/// How much of the file is read, in bytes; a longer one is damage.
+/// The maximum number of bytes read; a longer file is damaged.
 const MAX_LINE_BYTES: u64 = 4096;
 
 /// The lock, held until dropped.
 #[derive(Debug)]
 pub struct WakeLock {
     inside: Arc<Inside>,
-    /// What stood in the file when it was taken: the line of a holder that was killed.
+    /// The line found in the file on taking it, from a holder that was killed.
     left: Option<Holder>,
     heart: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
-/// The open file and what is written in it.
+/// The open file and its present line.
 #[derive(Debug)]
 struct Inside {
     file: File,
     path: PathBuf,
-    /// None until the holder has introduced itself, and again when it has left.
+    /// `None` until the holder has written its line, and after it has left.
     line: Mutex<Option<Holder>>,
 }
 
-/// Why a lock couldn't be had.
+/// Why the lock wasn't taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another wake runs: a normal outcome, nothing to be done.
+    /// Another wake runs, which is normal.
     #[error("another wake is running{}", .0.as_ref().map(|holder| format!(" (pid {})", holder.pid)).unwrap_or_default())]
     Held(Option<Box<Holder>>),
-    /// Another wake holds it and shows no life, but can't be replaced: a person has to end it.
+    /// Another wake holds it without a sign of life, but can't be replaced: a person has to end it.
     #[error(
         "another wake (pid {}) has stopped and can't be replaced: {why}. Nothing was changed; end it by hand: kill -9 {}",
         holder.pid, holder.pid
     )]
     Stuck {
-        /// What it left.
+        /// The holder's line.
         holder: Box<Holder>,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The file can't be opened, locked or written.
@@ -84,13 +82,13 @@ pub enum LockError {
     Io {
         /// The lock file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl LockError {
-    /// The same for people, with the time on their wall.
+    /// The error for people, with local time.
     pub fn in_words(&self, tz: Tz) -> String {
         let since = |holder: &Holder| parse_time(&holder.started_at).map(|at| words::local(at, tz)).unwrap_or_default();
         match self {
@@ -104,76 +102,74 @@ impl LockError {
     }
 }
 
-/// What stands in the lock file.
+/// The content of the lock file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Holder {
     /// The holder's process id.
     pub pid: u32,
-    /// The boot it runs in.
+    /// The boot id.
     pub boot_id: String,
     /// When it took the lock, RFC 3339.
     pub started_at: String,
-    /// The cycle under way, if one is.
+    /// The cycle under way, if any.
     pub cycle_id: Option<String>,
-    /// When the process started, as the system tells it: pids are reused.
+    /// When the process started, by the system, since process ids are reused.
     #[serde(default)]
     pub process_started: String,
-    /// When it last showed life, in seconds of [`clock::awake`].
+    /// The last sign of life, in seconds of [`clock::awake`].
     #[serde(default)]
     pub alive_at_s: Option<u64>,
-    /// The chat that the cycle answers: where to show that somebody is typing.
+    /// The chat that the cycle answers, for its typing indicator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "chat_id")]
     pub chat: Option<ChatRef>,
     /// Forum topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
-    /// The messages that the cycle is about, at most 32 of them: those of a cycle that is killed before it is journalled are known
-    /// from here alone.
+    /// The messages of the cycle, at most 32. If the cycle is killed before it is journalled, only this line names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<i64>,
 }
 
-/// The cycle under way, as the line tells of it.
+/// The cycle under way, for the line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LockedWork<'a> {
-    /// The cycle, if one is under way.
+    /// The cycle, if any.
     pub cycle_id: Option<&'a str>,
     /// The chat that it answers.
     pub chat: Option<ChatRef>,
     /// Forum topic.
     pub thread_id: Option<i64>,
-    /// The messages that it is about.
+    /// The messages of the cycle.
     pub messages: &'a [i64],
 }
 
 impl Holder {
-    /// The process that this says holds the lock.
+    /// The process named by this line.
     pub fn identity(&self) -> Identity {
         Identity { pid: self.pid, boot_id: self.boot_id.clone(), started: self.process_started.clone() }
     }
 
-    /// How long it has shown no life, at `awake` of the same boot. None if it never said that it lives.
+    /// The time since its last sign of life, at `awake` of the same boot. `None` if it never gave one.
     pub fn silent_for(&self, awake: Duration) -> Option<Duration> {
         self.alive_at_s.map(|at| awake.saturating_sub(Duration::from_secs(at)))
     }
 
-    /// Whether it lives, and has shown so within `lease`, or isn't one to show it.
+    /// Whether it is alive, and has either shown so within `lease` or gives no signs of life at all.
     pub fn is_at_work(&self, lease: Duration) -> bool {
         self.identity().is_alive() && self.silent_for(clock::awake()).is_none_or(|silent| silent <= lease)
     }
 }
 
 impl WakeLock {
-    /// Takes the lock and introduces its holder, without waiting.
+    /// Takes the lock and writes the holder's line, without waiting.
     pub fn try_acquire(path: &Path, me: &Identity, now: DateTime<Utc>) -> Result<Self, LockError> {
         let mut lock = Self::take(path)?;
         lock.describe(me, now, LockedWork::default())?;
         Ok(lock)
     }
 
-    /// Takes the lock without waiting. What a killed holder left in the file stays there, as [`WakeLock::cut_off`] tells, until
-    /// [`WakeLock::describe`].
+    /// Takes the lock without waiting. The line of a killed holder, see [`WakeLock::cut_off`], stays until [`WakeLock::describe`].
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
         let file = file::open_private(path).map_err(io)?;
@@ -191,14 +187,13 @@ impl WakeLock {
         Ok(Self { inside, left: read(path), heart: None })
     }
 
-    /// The last holder, if it was killed in the middle of a cycle, and that cycle. What ended with the whole machine isn't held
-    /// against it.
+    /// The last holder and its cycle, if it was killed in the middle of a cycle. A crash of the whole machine doesn't count.
     pub fn cut_off(&self, me: &Identity) -> Option<(&Holder, &str)> {
         let left = self.left.as_ref().filter(|left| left.boot_id == me.boot_id)?;
         Some((left, left.cycle_id.as_deref()?))
     }
 
-    /// Writes down what the holder is doing.
+    /// Writes the holder's present work into the line.
     pub fn describe(&mut self, me: &Identity, now: DateTime<Utc>, work: LockedWork<'_>) -> Result<(), LockError> {
         let holder = Holder {
             pid: me.pid,
@@ -217,8 +212,8 @@ impl WakeLock {
         Ok(())
     }
 
-    /// Shows from now on that the holder lives, whatever it is busy with, but no longer than `at_most`: whoever takes longer than
-    /// it may is hung, even if one of its threads isn't.
+    /// Shows regular signs of life from now on, for at most `at_most`: a wake that takes longer counts as hung, even if one of its
+    /// threads isn't.
     pub fn show_life(&mut self, at_most: Duration) {
         let (leave, left) = mpsc::channel();
         let inside = Arc::clone(&self.inside);
@@ -249,7 +244,7 @@ impl Inside {
         }
     }
 
-    /// One write over what stands there. A file that is shorter than the line is only ever an empty or a foreign one.
+    /// Overwrites the line in one write. Only an empty or a foreign file is shorter than the line.
     fn write(&self, holder: &Holder) -> std::io::Result<()> {
         let mut bytes = serde_json::to_vec(holder)?;
         let there = self.file.metadata()?.len();
@@ -266,10 +261,10 @@ impl Drop for WakeLock {
     fn drop(&mut self) {
         if let Some((leave, heart)) = self.heart.take() {
             drop(leave);
-            // The lock isn't free before nobody has the file open.
+            // The lock is free only once every descriptor is closed.
             heart.join().ok();
         }
-        // Whoever panics hasn't ended in order; whoever never introduced itself leaves what it found.
+        // A panicking holder hasn't ended in order; a holder without a line leaves the file as found.
         if self.inside.line().take().is_some()
             && !thread::panicking()
             && let Err(error) = self.inside.file.set_len(0)
@@ -279,7 +274,7 @@ impl Drop for WakeLock {
     }
 }
 
-/// Whether some process holds the lock now. Takes it for an instant to find out, shared with others who ask.
+/// Whether a process holds the lock now. The check takes a shared lock for an instant.
 pub fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error))
@@ -289,9 +284,9 @@ fn is_contended(error: &std::io::Error) -> bool {
     error.kind() == fs2::lock_contended_error().kind()
 }
 
-/// What the lock file says of its holder; `None` when it is empty or unreadable.
+/// The holder's line; `None` if it is empty or unreadable.
 pub fn read(path: &Path) -> Option<Holder> {
-    // Once more where a line was being written at that moment.
+    // A second attempt covers a line that was just being written.
     (0..2).find_map(|_| {
         let mut text = String::new();
         File::open(path).ok()?.take(MAX_LINE_BYTES).read_to_string(&mut text).ok()?;

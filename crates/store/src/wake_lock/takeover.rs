@@ -1,9 +1,9 @@
-//! Takes the wake lock, from a holder that stopped if need be.
+//! Takes the wake lock, if necessary from a stopped holder.
 //!
-//! A wake that was stopped (SIGSTOP, a hung disk, a debugger) holds the flock for ever. Its fence can't write any more once
-//! another is taken, but it could still send, commit or push a moment after it goes on. So whoever replaces it first ends it, with
-//! all its descendants, then waits for the flock, and only then takes the next fence. One that was stopped before it wrote its line
-//! is known by the flock alone.
+//! A stopped wake (SIGSTOP, a hung disk, a debugger) holds the flock for ever. Its fence blocks its writes once another fence is taken,
+//! but the wake could still send, commit or push a moment after it continues. So a replacement first ends it, with all its descendants,
+//! then waits for the flock, and only then takes the next fence. A wake stopped before it wrote its line is identified by the flock
+//! alone.
 
 use std::{
     path::Path,
@@ -18,32 +18,32 @@ use reveille_base::{
 
 use crate::wake_lock::{self, Holder, LockError, WakeLock};
 
-/// A silent holder is looked at once more for so long: where the machine itself had stopped, its next beat is on its way. On Linux a
-/// pause that has run out meanwhile ends at once; elsewhere it may begin anew.
+/// How long to watch a silent holder once more: if the whole machine was stopped, the next beat is about to come. On Linux an elapsed
+/// pause ends at once; elsewhere it may start anew.
 const LAST_LOOK: Duration = if cfg!(target_os = "linux") {
     Duration::from_secs(1)
 } else {
     wake_lock::BEAT_EVERY.saturating_add(Duration::from_secs(2))
 };
-/// How long a killed holder may take to be gone.
+/// How long a killed holder may take to disappear.
 const END_BOUND: Duration = Duration::from_secs(5);
-/// How long the flock may take to be free after that.
+/// How long the flock may take to become free after that.
 const FREE_BOUND: Duration = Duration::from_secs(5);
-/// The pause between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The lock, and what was done to get it.
+/// The lock, and a note on how it was obtained.
 pub struct TakenLock {
     /// The lock.
     pub lock: WakeLock,
-    /// For people, if a holder was ended.
+    /// A note for people, if a holder was ended.
     pub note: Option<String>,
 }
 
-/// Takes the lock. A holder that has shown no life for longer than `lease` is ended first.
+/// Takes the lock. First ends a holder without a sign of life for longer than `lease`.
 ///
 /// # Errors
-/// [`LockError::Held`] while its holder is at work, or can't be told apart from one that is.
+/// [`LockError::Held`] while its holder works, or can't be distinguished from a working one.
 pub fn acquire(path: &Path, lease: Duration) -> Result<TakenLock, LockError> {
     let line = match WakeLock::take(path) {
         Ok(lock) => return Ok(TakenLock { lock, note: None }),
@@ -65,8 +65,8 @@ pub fn acquire(path: &Path, lease: Duration) -> Result<TakenLock, LockError> {
     }
 }
 
-/// Who holds the lock, if it was stopped before it could say so: what stands in the file is a dead one's line, or none. It has begun
-/// nothing yet, so no lease is waited for. Where the system doesn't tell who holds it: none.
+/// The holder of the lock, if it was stopped before it could write its line: the file then has a dead holder's line, or none. It has
+/// started no work yet, so no lease is waited for. `None` if the system doesn't tell the holder.
 fn stopped_unnamed(path: &Path, line: Option<&Holder>) -> Option<Identity> {
     if line.is_some_and(|holder| holder.identity().is_alive()) {
         return None;
@@ -87,7 +87,7 @@ fn stopped_unnamed(path: &Path, line: Option<&Holder>) -> Option<Identity> {
     only_holder().filter(|still| *still == who)
 }
 
-/// Whether the holder is surely the one that holds the lock, and surely stopped.
+/// Whether this holder surely holds the lock, and is surely stopped.
 fn is_replaceable(path: &Path, holder: &Holder, lease: Duration) -> bool {
     if !holder.identity().is_alive() || holder.is_at_work(lease) {
         return false;
@@ -97,7 +97,7 @@ fn is_replaceable(path: &Path, holder: &Holder, lease: Duration) -> bool {
     is_it && is_silent_still(path, holder)
 }
 
-/// Looks for a last beat. Any change in the file is a sign of life, or of another holder.
+/// Waits for a last beat. Any change of the file is a sign of life, or of another holder.
 fn is_silent_still(path: &Path, holder: &Holder) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < LAST_LOOK {
@@ -121,7 +121,7 @@ fn replace(path: &Path, holder: Holder) -> Result<TakenLock, LockError> {
     take_freed(path, note)
 }
 
-/// Takes the lock of a holder that was ended, as soon as the system has let go of it.
+/// Takes the lock of an ended holder, as soon as the system has released it.
 fn take_freed(path: &Path, note: String) -> Result<TakenLock, LockError> {
     let begun = Instant::now();
     loop {

@@ -1,8 +1,8 @@
-//! What wakes the assistant without a hand: the sign that it leaves, and what is said where there is none.
+//! The schedulers that start wakes without a person: the sign they leave, and the warning if there is none.
 //!
-//! Whatever cron or a timer starts touches one file, also when nothing is due: a system call, and nothing in the database. A program
-//! that starts wakes while it runs is known by its lock. What is set for a time says so when neither is there: it would come late or
-//! never.
+//! A wake started by cron or a timer touches one file, even if nothing is due: one system call without the database. A running program
+//! that starts wakes is known by its lock. If neither is present, setting a reminder or job comes with a warning, because it would fire
+//! late or never.
 
 use std::{fs::File, path::PathBuf};
 
@@ -21,31 +21,31 @@ use reveille_config::Config;
 
 use crate::wake_lock;
 
-/// A look that is longer ago isn't one of a series: cron looks every quarter of an hour at the least.
+/// An older look isn't part of a series: cron runs at least every quarter of an hour.
 const RECENT: TimeDelta = TimeDelta::minutes(30);
-/// Reasons that only what comes again gives.
+/// The triggers that only a scheduler gives.
 const BY_ITSELF: [&str; 4] = ["cron", "launchd", "systemd", "timer"];
-/// Programs that run others by the clock: what they start without a reason comes again, too.
+/// Programs that run others by the clock: a wake they start without a trigger is scheduled, too.
 const SCHEDULERS: [&str; 5] = ["cron", "crond", "anacron", "fcron", "supercronic"];
-/// The reason of a wake that was given none.
+/// The trigger of a wake that was given none.
 const UNNAMED: &str = "cli";
 
-/// What starts wakes without a hand.
+/// The state of the schedulers that start wakes without a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waker {
-    /// When somebody's timer last had a wake look.
+    /// When a scheduled wake last looked for work.
     pub looked_at: Option<DateTime<Utc>>,
-    /// Programs that run now and start wakes for what is due.
+    /// The running programs that start wakes for due work.
     pub running: Vec<Starting>,
     now: DateTime<Utc>,
 }
 
-/// A program that starts wakes for as long as it runs.
+/// A program that starts wakes while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Starting {
     /// The bot.
     Bot,
-    /// A `wake` that stays.
+    /// A `wake` that stays running.
     Stay,
     /// The local page.
     Page,
@@ -56,7 +56,7 @@ pub enum Starting {
 impl Starting {
     const ALL: [Self; 4] = [Self::Bot, Self::Stay, Self::Page, Self::Chat];
 
-    /// As people call it.
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bot => "the bot",
@@ -66,7 +66,7 @@ impl Starting {
         }
     }
 
-    /// Whether it runs when nobody looks: what a person has open ends when they leave.
+    /// Whether it runs unattended: a program opened by a person ends when the person leaves.
     pub fn is_lasting(self) -> bool {
         matches!(self, Self::Bot | Self::Stay)
     }
@@ -83,25 +83,25 @@ impl Starting {
     fn runs(self, config: &Config) -> bool {
         let path = self.lock_path(config);
         match self {
-            // Its line outlives it.
+            // The bot's line outlives its process.
             Self::Bot => wake_lock::read(&path).is_some_and(|holder| holder.identity().is_alive()),
             Self::Stay | Self::Page | Self::Chat => wake_lock::is_held(&path),
         }
     }
 
-    /// Shows that this process is one, until the file is dropped; none where another one shows it, or it can't be shown.
+    /// Marks this process as this program, until the file is dropped; `None` if another process has the mark, or the mark can't be set.
     pub fn show(self, config: &Config) -> Option<File> {
         let file = file::open_private(&self.lock_path(config)).ok()?;
         fs2::FileExt::try_lock_exclusive(&file).is_ok().then_some(file)
     }
 }
 
-/// Whether a wake was started by what comes again: by its reason, or without one by a program that runs others by the clock.
+/// Whether a wake was scheduled: by its trigger, or without one by an ancestor that runs programs by the clock.
 pub fn is_by_itself(reason: &str) -> bool {
     BY_ITSELF.contains(&reason) || reason == UNNAMED && process::descends_from(&SCHEDULERS)
 }
 
-/// Leaves the sign that a wake looked by itself. Where it can't be left, the worst is a word too much about cron.
+/// Leaves the sign of a scheduled look. A failure only leads to a needless hint about cron.
 pub fn leave_sign(config: &Config, now: DateTime<Utc>) {
     let (path, at) = (config.look_path(), Timespec { tv_sec: now.timestamp(), tv_nsec: 0 });
     let times = Timestamps { last_access: at, last_modification: at };
@@ -116,24 +116,24 @@ pub fn leave_sign(config: &Config, now: DateTime<Utc>) {
 }
 
 impl Waker {
-    /// Looks who wakes.
+    /// Reads the state of the schedulers.
     pub fn look(config: &Config, now: DateTime<Utc>) -> Self {
         let touched = std::fs::metadata(config.look_path()).and_then(|file| file.modified());
         let running = Starting::ALL.into_iter().filter(|program| program.runs(config)).collect();
         Self { looked_at: touched.ok().map(DateTime::from), running, now }
     }
 
-    /// Whether a timer is at work.
+    /// Whether a timer is active.
     pub fn is_looked_in_on(&self) -> bool {
         self.looked_at.is_some_and(|at| (self.now - at).abs() <= RECENT)
     }
 
-    /// Whether something starts wakes, whatever a person has open.
+    /// Whether something starts wakes unattended.
     pub fn is_lasting(&self) -> bool {
         self.is_looked_in_on() || self.running.iter().any(|program| program.is_lasting())
     }
 
-    /// What to tell a person who has just set something; none where something comes by for it.
+    /// A warning for a person who has just set something; `None` if wakes are scheduled.
     pub fn warning(&self, config: &Config) -> Option<String> {
         if self.is_lasting() {
             return None;
@@ -150,13 +150,13 @@ impl Waker {
         Some(format!("{who}, so this will come only when you run `wake --once`. {}", self.mending(config)))
     }
 
-    /// How to have something come by.
+    /// How to set up a scheduler.
     pub fn mending(&self, config: &Config) -> String {
         format!("`wake install` sets that up; so does this line with `crontab -e`: `{}`", cron_line(config))
     }
 }
 
-/// The line that lets cron look every five minutes, with what cron doesn't know.
+/// The crontab line for a look every five minutes, with the settings that cron doesn't know.
 pub fn cron_line(config: &Config) -> String {
     let mut line = "*/5 * * * * ".to_owned();
     let own = config.home.as_ref().map(|home| home.join(".local/share/reveille"));

@@ -15,7 +15,7 @@ pub fn admitted(config: &Config, store: &Store) -> Result<Config, StoreError> {
     Ok(joined(config.clone(), &paired))
 }
 
-/// Whether anyone may speak. Groups don't count: the speaker in a group must be listed, too.
+/// Returns whether anyone may speak. Groups don't count: the speaker in a group must be listed, too.
 pub fn is_anybody_admitted(config: &Config) -> bool {
     config.allowed_chats.iter().any(|chat| !chat.is_group())
 }

@@ -37,7 +37,7 @@ const WAITING: [(&str, &str, &str); 6] = [
 ];
 
 impl Store {
-    /// Whether the clock was set back since the last write: the next lease brings the waits forward.
+    /// Returns whether the clock was set back since the last write: the next lease brings the waits forward.
     pub fn is_set_back(&self, now: DateTime<Utc>) -> Result<bool> {
         Ok(set_back_by(&self.conn, now)?.is_some())
     }

@@ -25,7 +25,7 @@ pub struct UnsentPart {
     pub is_repeat: bool,
     /// The number of attempts so far.
     pub attempts: i64,
-    /// When its message was written.
+    /// The time at which its message was written.
     pub created_at: Option<DateTime<Utc>>,
     /// The earliest time of the next attempt.
     pub not_before: Option<DateTime<Utc>>,

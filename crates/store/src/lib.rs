@@ -119,7 +119,7 @@ use std::{
 use rusqlite::{OpenFlags, config::DbConfig};
 use sql::{OptionalExtension as _, SqlConnection, Transaction};
 
-/// How long a statement waits for another process's write.
+/// The time a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
 /// The write-ahead log is cut back to this many bytes after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
@@ -136,7 +136,7 @@ pub const WAL_BOUND_BYTES: u64 = 16 * 1024 * 1024;
 /// The log length in bytes from which a write waits for a gap among the readers. It is more than SQLite allows without readers, and
 /// leaves room for several attempts below the bound.
 const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
-/// How long such a write waits. Our own readers take milliseconds; other writers are blocked meanwhile.
+/// The time such a write waits. Our own readers take milliseconds; other writers are blocked meanwhile.
 const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The database, opened for one process.
@@ -148,7 +148,7 @@ pub struct Store {
     opened: in_place::Opened,
 }
 
-/// Why a store operation failed.
+/// The reason for a failed store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process has been writing for longer than we wait: try again.
@@ -278,7 +278,7 @@ impl Store {
         Ok(Some(Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
     }
 
-    /// Whether several machines share this database.
+    /// Returns whether several machines share this database.
     pub fn is_shared(&self) -> bool {
         self.conn.sqlite().is_none()
     }
@@ -288,8 +288,8 @@ impl Store {
         self.conn.wait_for_server(patience);
     }
 
-    /// Whether a process may still be alive. A shared database can't tell for a process on another machine, or one before this machine's
-    /// restart.
+    /// Returns whether a process may still be alive. A shared database can't tell for a process on another machine, or one before this
+    /// machine's restart.
     fn may_live(&self, who: &Identity) -> bool {
         who.is_alive() || self.is_shared() && who.boot_id != Identity::current().boot_id
     }

@@ -110,7 +110,7 @@ fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Res
     Ok(())
 }
 
-/// Whether a table's ids come from a sequence.
+/// Returns whether a table's ids come from a sequence.
 fn has_numbers(conn: &SqlConnection, table: &str) -> Result<bool> {
     let sql = conn.either(
         "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%')",

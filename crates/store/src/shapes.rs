@@ -31,9 +31,9 @@ pub struct CycleShape {
     pub model: String,
     /// The kind of its background job.
     pub work: Option<&'static str>,
-    /// When it started.
+    /// The start time.
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The end time.
     pub ended_at: Option<DateTime<Utc>>,
     /// The number of resumptions.
     pub tries: i64,

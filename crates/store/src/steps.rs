@@ -21,7 +21,7 @@ pub(super) const PREFIX: &str = "step/";
 pub struct PersonsStep {
     /// The row id on the undo line.
     pub id: i64,
-    /// When; `None` if the stored time is unreadable.
+    /// The time; `None` if unreadable.
     pub at: Option<DateTime<Utc>>,
     /// The step in words, in the past tense.
     pub did: String,

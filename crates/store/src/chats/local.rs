@@ -18,7 +18,7 @@ impl Store {
         Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Whether a chat is kept on this machine. Cheap: a wake asks before each request, and ten times a second while waiting.
+    /// Returns whether a chat is kept on this machine. Cheap: a wake asks before each request, and ten times a second while waiting.
     pub fn is_local_chat(&self, chat: ChatRef) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
         Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)

@@ -18,7 +18,7 @@ use crate::{
 /// The owner's order to stop all work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Stopped {
-    /// When it was given; `None` if the stored time is unreadable.
+    /// The time of the order; `None` if the stored time is unreadable.
     pub at: Option<DateTime<Utc>>,
     /// The chat that gave the order; 0 is the terminal.
     #[serde(rename = "chat_id")]
@@ -42,7 +42,7 @@ impl Store {
         Ok(chats.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Whether work for a chat is stopped, by the owner's order or by the chat's own.
+    /// Returns whether work for a chat is stopped, by the owner's order or by the chat's own.
     pub fn is_stopped_for(&self, chat: Option<ChatRef>) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped) OR EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)";
         Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)

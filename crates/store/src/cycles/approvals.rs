@@ -114,15 +114,15 @@ pub struct Approval {
     pub chat: ChatRef,
     /// The question's state.
     pub state: ApprovalState,
-    /// When it was asked.
+    /// The time of asking.
     pub asked_at: Option<DateTime<Utc>>,
     /// The deadline for a decision.
     pub expires_at: Option<DateTime<Utc>>,
-    /// When it was decided.
+    /// The time of the decision.
     pub decided_at: Option<DateTime<Utc>>,
     /// The person who decided, as a numeric id, or `console`.
     pub decided_by: Option<String>,
-    /// When the approved call started.
+    /// The start of the approved call.
     pub used_at: Option<DateTime<Utc>>,
     /// The state of the offer to allow this for good; `None` if there is no such offer.
     pub rule: Option<RuleState>,
@@ -167,7 +167,7 @@ impl Approval {
         Risk::named(&self.risk)
     }
 
-    /// Whether the question is denied at `now` for lack of a decision. An unreadable deadline has passed.
+    /// Returns whether the question is denied at `now` for lack of a decision. An unreadable deadline has passed.
     pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
         self.state == ApprovalState::Expired
             || self.state == ApprovalState::Pending && self.expires_at.is_none_or(|at| at <= now)
@@ -185,9 +185,9 @@ pub struct Tap {
     pub chat: ChatRef,
     /// The message that carries the button.
     pub message_id: i64,
-    /// When that message was sent, by the channel's clock; `None` if the press doesn't tell.
+    /// The time of that message, by the channel's clock; `None` if the press omits it.
     pub message_date: Option<DateTime<Utc>>,
-    /// Who pressed it.
+    /// The person who pressed it.
     pub sender_id: i64,
 }
 

@@ -1,4 +1,4 @@
-//! How messages enter a conversation: with a cycle's start, or during the cycle.
+//! The entry of messages into a conversation: with a cycle's start, or during the cycle.
 //!
 //! Before that, the bot may change a row, for an edit or a further part of an album; afterwards it adds a new row instead. A conversation
 //! therefore claims a message only if the row is unchanged since it was read, so that no words are lost between the two.
@@ -74,7 +74,7 @@ fn begin_on(
     Ok(is_as_seen)
 }
 
-/// Whether the messages are still queued and unchanged.
+/// Returns whether the messages are still queued and unchanged.
 fn is_as_seen(tx: &Transaction<'_>, seen: &[&Incoming]) -> Result<bool> {
     let sql = format!("SELECT {} FROM incoming_messages WHERE id = ?1 AND processed = 0", Incoming::columns());
     let mut statement = tx.prepare(&sql)?;

@@ -50,7 +50,7 @@ pub enum Entry {
     Asked,
     /// A turn was cut off or refused in transit: its cost counts, but it is never sent back.
     Discarded {
-        /// What happened.
+        /// The reason.
         why: String,
         /// The cost of the discarded turn.
         usage: Usage,
@@ -107,7 +107,7 @@ pub enum Entry {
         content: String,
         /// Whether it failed.
         is_error: bool,
-        /// What happened, in the past tense, for the episodic memory; `None` if nothing changed.
+        /// The receipt in the past tense, for the episodic memory; `None` if nothing changed.
         receipt: Option<String>,
         /// Messages that this call answered or put on hold.
         closed: Vec<i64>,
@@ -122,7 +122,7 @@ pub enum Entry {
     Answered {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
-        /// What happened, for the episodic memory.
+        /// The receipt for the episodic memory.
         receipt: String,
     },
     /// The user message before this entry asks the model for something that folding needs.
@@ -169,7 +169,7 @@ pub enum Entry {
     },
     /// A cycle without a model did all its work by rule, in the transaction that started it.
     ByRule {
-        /// What happened, in the past tense, for the episodic memory.
+        /// The receipt in the past tense, for the episodic memory.
         receipts: Vec<String>,
         /// As in [`Entry::Said`].
         handles: Vec<String>,

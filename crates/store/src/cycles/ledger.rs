@@ -58,7 +58,7 @@ impl Cap {
         }
     }
 
-    /// When the period ends, for the end of a sentence.
+    /// The end of the period, for the end of a sentence.
     pub fn until(self) -> &'static str {
         match self {
             Self::Day => "tomorrow",
@@ -72,7 +72,7 @@ impl Cap {
 pub struct SpendCap {
     /// The kind of period.
     pub cap: Cap,
-    /// When the day or the month began.
+    /// The start of the day or the month.
     pub since: DateTime<Utc>,
     /// US dollars.
     pub usd: f64,
@@ -95,7 +95,7 @@ impl Store {
         Ok(spent(&self.conn, "at >= ?1", &rfc3339(since))?)
     }
 
-    /// When the last answer of a model was requested.
+    /// The time of the request for a model's last answer.
     pub fn last_answer(&self, model: &str) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT max(at) FROM ledger WHERE model = ?1 AND reserved = 0 AND discarded = 0";
         let at: Option<String> = self.conn.query_row(sql, [model], |row| row.get(0))?;

@@ -14,7 +14,7 @@ use crate::{Approval, Result, Store, outcome::OPEN, sql};
 pub struct ParkedCycle {
     /// The cycle.
     pub cycle_id: String,
-    /// When it started.
+    /// The start time.
     pub started_at: Option<DateTime<Utc>>,
     /// The last question; `None` if the question is gone.
     pub question: Option<Approval>,

@@ -46,7 +46,7 @@ pub struct Proposal {
     pub cycle_id: String,
     /// The proposal's content.
     pub new: NewProposal,
-    /// When it was applied; `None` if it never was.
+    /// The time of applying it; `None` before that.
     pub agreed_at: Option<DateTime<Utc>>,
 }
 
@@ -112,7 +112,7 @@ impl Store {
         Ok(Proposal::all(&self.conn, "id = ?1", params![id])?.pop())
     }
 
-    /// Whether a question about a proposal is open.
+    /// Returns whether a question about a proposal is open.
     pub fn is_proposed(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql =
             "SELECT EXISTS (SELECT 1 FROM proposals p JOIN approvals a ON a.cycle_id = p.cycle_id AND a.call = p.call

@@ -87,7 +87,7 @@ pub struct NewCycle {
 }
 
 impl NewCycle {
-    /// Whether the whole cycle is done by rule, without a model.
+    /// Returns whether the whole cycle is done by rule, without a model.
     pub fn is_by_rule(&self) -> bool {
         self.model == NO_MODEL
     }
@@ -100,7 +100,7 @@ pub struct CycleRow {
     pub cycle: NewCycle,
     /// Its state.
     pub state: CycleState,
-    /// When it started.
+    /// The start time.
     pub started_at: Option<DateTime<Utc>>,
     /// Resumptions after a crash, a kill or a time-out.
     pub tries: u32,
@@ -109,7 +109,7 @@ pub struct CycleRow {
     pub was_cut_off: bool,
     /// The earliest time to resume it.
     pub not_before: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The end time.
     pub ended_at: Option<DateTime<Utc>>,
     /// Its commit.
     pub commit_id: Option<String>,

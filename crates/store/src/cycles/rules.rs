@@ -222,7 +222,8 @@ pub(crate) fn tap(tx: &Transaction<'_>, tap: &Tap, (nonce, is_yes): (&str, bool)
     Ok(true)
 }
 
-/// Whether the pressed button belongs to this message of ours. The press itself tells the message's id if the sender doesn't know it.
+/// Returns whether the pressed button belongs to this message of ours. The press itself tells the message's id if the sender doesn't know
+/// it.
 fn is_under(tx: &Transaction<'_>, tap: &Tap, outgoing_id: i64, now: DateTime<Utc>) -> Result<bool> {
     attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_parts

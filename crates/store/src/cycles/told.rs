@@ -18,7 +18,7 @@ use crate::{
 /// A journal line with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalLine {
-    /// When it was written; `None` if unreadable.
+    /// The time; `None` if unreadable.
     pub at: Option<DateTime<Utc>>,
     /// The entry; `None` if unreadable.
     pub entry: Option<Entry>,
@@ -29,7 +29,7 @@ pub struct JournalLine {
 pub struct PaidRequest {
     /// The cycle; empty for a request outside any cycle.
     pub cycle_id: String,
-    /// When it was sent.
+    /// The time of sending.
     pub at: Option<DateTime<Utc>>,
     /// The model.
     pub model: String,
@@ -53,9 +53,9 @@ pub struct WrittenText {
     pub text: String,
     /// `reply`, `tell`, `reminder`, `notice`, `approval` or `command`.
     pub kind: String,
-    /// When it was written.
+    /// The time of writing.
     pub created_at: Option<DateTime<Utc>>,
-    /// When all of it was sent; `None` while it waits.
+    /// The time at which all of it was sent; `None` while it waits.
     pub sent_at: Option<DateTime<Utc>>,
     /// Whether an undo withdrew it.
     pub is_taken_back: bool,
@@ -104,7 +104,7 @@ impl Store {
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
     }
 
-    /// Whether a cycle's journal still exists. It is deleted some time after the cycle's end.
+    /// Returns whether a cycle's journal still exists. It is deleted some time after the cycle's end.
     pub fn has_journal(&self, cycle_id: &str) -> Result<bool> {
         let sql = "SELECT has_journal FROM cycles WHERE id = ?1";
         Ok(self.conn.query_row(sql, [cycle_id], |row| row.get(0)).optional()?.unwrap_or(false))
@@ -129,7 +129,7 @@ impl Store {
         Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// When the very first request was sent.
+    /// The time of the very first request.
     pub fn first_request_at(&self) -> Result<Option<DateTime<Utc>>> {
         let at: Option<String> = self.conn.query_row("SELECT min(at) FROM ledger", [], |row| row.get(0))?;
         Ok(at.as_deref().and_then(parse_time))

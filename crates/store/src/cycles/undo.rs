@@ -33,7 +33,7 @@ pub struct Undo {
     pub wake: String,
     /// The chat that asked.
     pub chat: ChatRef,
-    /// When; `None` if the stored time is unreadable.
+    /// The time of the request; `None` if unreadable.
     pub asked_at: Option<DateTime<Utc>>,
 }
 
@@ -91,13 +91,13 @@ impl Store {
         Ok(rows)
     }
 
-    /// Whether an ended cycle left copies of the files it changed in a person's folders.
+    /// Returns whether an ended cycle left copies of the files it changed in a person's folders.
     pub fn has_copies(&self, wake: &str) -> Result<bool> {
         let sql = "SELECT has_copies FROM cycles WHERE id = ?1";
         Ok(self.conn.query_row(sql, [wake], |row| row.get(0)).optional()?.unwrap_or(false))
     }
 
-    /// Whether an undo of a cycle is done; `None` if none was ordered.
+    /// Returns whether an undo of a cycle is done; `None` if none was ordered.
     pub fn undone(&self, wake: &str) -> Result<Option<bool>> {
         let sql = "SELECT done_at IS NOT NULL FROM undos WHERE wake = ?1";
         Ok(self.conn.query_row(sql, [wake], |row| row.get(0)).optional()?)

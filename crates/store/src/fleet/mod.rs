@@ -52,11 +52,11 @@ pub struct FleetRegistry {
 pub struct FleetMember {
     /// The assistant's name.
     pub name: String,
-    /// When it was added.
+    /// The time of adding it.
     pub added_at: DateTime<Utc>,
-    /// When it is due next.
+    /// The next due time.
     pub due_at: DateTime<Utc>,
-    /// When its last turn started.
+    /// The start of its last turn.
     pub taken_at: Option<DateTime<Utc>>,
     /// Whether its turn is under way.
     pub is_at_work: bool,
@@ -81,7 +81,7 @@ pub struct TurnClaim {
 /// The result of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnd {
-    /// When the assistant is due next, unless an update arrives earlier.
+    /// The next due time, unless an update arrives earlier.
     pub due_at: DateTime<Utc>,
     /// The error, if the turn failed.
     pub trouble: Option<String>,

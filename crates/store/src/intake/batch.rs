@@ -188,8 +188,8 @@ impl Store {
     }
 }
 
-/// Whether a command turned out to be the rest of a text: a row has absorbed its message. The message is compared too, since update ids
-/// start over now and then.
+/// Returns whether a command turned out to be the rest of a text: a row has absorbed its message. The message is compared too, since
+/// update ids start over now and then.
 fn is_rest(tx: &Transaction<'_>, bot_id: i64, command: &Ordered) -> Result<bool> {
     let is_rest = tx
         .prepare(

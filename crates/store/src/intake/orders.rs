@@ -90,7 +90,7 @@ impl Order {
         }
     }
 
-    /// Whether the order may give a wake something to do.
+    /// Returns whether the order may give a wake something to do.
     pub(crate) fn is_work(&self) -> bool {
         !matches!(self, Self::ShowTasks(_) | Self::RemoveRule(_) | Self::BeginAfresh | Self::Restart)
     }

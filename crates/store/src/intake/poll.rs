@@ -16,11 +16,11 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// How long Telegram keeps an unfetched message.
+/// The time Telegram keeps an unfetched message.
 pub const KEPT_BY_CHANNEL: TimeDelta = TimeDelta::hours(24);
 
 impl Store {
-    /// When this bot last completed a poll, with or without updates.
+    /// The time of this bot's last completed poll, with or without updates.
     pub fn last_heard(&self, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
         last_heard(&self.conn, bot_id)
     }

@@ -136,7 +136,7 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_row([message], |row| row.get(0)).optional()?)
     }
 
-    /// Whether a stop of the terminal's chat holds back waiting work.
+    /// Returns whether a stop of the terminal's chat holds back waiting work.
     pub fn is_terminal_paused(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = 0)
              AND (EXISTS (SELECT 1 FROM cycles WHERE chat_id = 0 AND state IN ('running', 'waiting'))
@@ -144,7 +144,7 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 
-    /// Whether a text asks for an approval.
+    /// Returns whether a text asks for an approval.
     pub fn is_question(&self, outgoing: i64) -> Result<bool> {
         let sql = "SELECT kind = ?2 FROM outgoing_messages WHERE id = ?1";
         let kind = OutgoingKind::Approval.as_str();
@@ -212,7 +212,7 @@ impl Store {
         })
     }
 
-    /// Whether [`crate::FencedStore::send_to_owner`] would find something.
+    /// Returns whether [`crate::FencedStore::send_to_owner`] would find something.
     pub fn has_for_owner(&self) -> Result<bool> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM outgoing_messages o WHERE {})", for_owner());
         Ok(self.has_unsent()? && self.conn.prepare(&sql)?.query_row([], |row| row.get(0))?)

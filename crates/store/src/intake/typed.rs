@@ -39,7 +39,7 @@ struct OpenQuestion {
     nonce: String,
     is_risky: bool,
     message_id: i64,
-    /// When it was sent, by the channel's clock.
+    /// The time of sending, by the channel's clock.
     date: DateTime<Utc>,
 }
 
@@ -138,7 +138,7 @@ fn spelled(text: &str) -> Option<bool> {
     }
 }
 
-/// Whether an answer is meant for several questions.
+/// Returns whether an answer is meant for several questions.
 fn is_for_all(text: &str) -> bool {
     text.to_lowercase().contains("all")
 }

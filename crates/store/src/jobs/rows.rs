@@ -39,9 +39,9 @@ pub struct JobRow {
     pub next: Option<Slot>,
     /// Whether a person wants a run now.
     pub is_asked: bool,
-    /// When it was first planned.
+    /// The time of the first plan.
     pub created_at: Option<DateTime<Utc>>,
-    /// When its next slot was written.
+    /// The time at which the next slot was written.
     pub written_at: Option<DateTime<Utc>>,
     /// The last look's result, as JSON.
     pub seen: Option<String>,
@@ -83,18 +83,18 @@ impl JobRow {
         self.zone.parse().unwrap_or(tz)
     }
 
-    /// Whether the job has something to do now.
+    /// Returns whether the job has something to do now.
     pub fn is_due(&self, now: DateTime<Utc>) -> bool {
         self.is_asked || self.is_new_watch() || self.next.is_some_and(|slot| slot.at <= now)
     }
 
-    /// Whether it watches an address that no look has seen yet. Its first look comes at once, so that its person hears of a wrong address
-    /// while still thinking of it.
+    /// Returns whether it watches an address that no look has seen yet. Its first look comes at once, so that its person hears of a wrong
+    /// address while still thinking of it.
     pub fn is_new_watch(&self) -> bool {
         self.next.is_some() && self.seen.is_none() && self.failures == 0 && self.gate.starts_with("watch: ")
     }
 
-    /// Whether the clock has been set back since its next slot was written.
+    /// Returns whether the clock has been set back since its next slot was written.
     pub fn is_set_back(&self, now: DateTime<Utc>) -> bool {
         self.next.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
@@ -127,7 +127,7 @@ impl Store {
         Ok(statement.query_map([], JobRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Whether a job is due, requested, or planned by a clock that was set back since.
+    /// Returns whether a job is due, requested, or planned by a clock that was set back since.
     pub fn has_due_job(&self, now: DateTime<Utc>) -> Result<bool> {
         // The last line mirrors `JobRow::is_new_watch`.
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1
@@ -136,7 +136,7 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
     }
 
-    /// When the next job is due.
+    /// The time at which the next job is due.
     pub fn next_job_at(&self) -> Result<Option<DateTime<Utc>>> {
         let text =
             self.conn.query_row("SELECT min(next_at) FROM jobs WHERE next_at IS NOT NULL", [], |row| words(row, 0))?;

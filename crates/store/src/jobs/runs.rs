@@ -64,7 +64,7 @@ pub struct JobRun {
     pub name: String,
     /// The civil slot; `None` if a person requested the run.
     pub slot: Option<NaiveDateTime>,
-    /// When it started.
+    /// The start time.
     pub started_at: Option<DateTime<Utc>>,
     /// The run's state.
     pub state: JobState,
@@ -157,7 +157,7 @@ impl Store {
         Ok(statement.query_map([], JobRun::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Whether a job has an unfinished run.
+    /// Returns whether a job has an unfinished run.
     pub fn has_open_job_run(&self, name: &str) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE state = 'open' AND name = ?1)";
         Ok(self.conn.prepare(sql)?.query_row([name], |row| row.get(0))?)
@@ -170,7 +170,7 @@ impl Store {
         Ok(output.flatten())
     }
 
-    /// Whether a message waits for the end of the quiet hours.
+    /// Returns whether a message waits for the end of the quiet hours.
     pub fn has_held_job_message(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE held IS NOT NULL)";
         Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)

@@ -117,7 +117,7 @@ pub struct Attachment {
     pub thread_id: Option<i64>,
     /// The channel's own id of the message.
     pub channel_message_id: Option<i64>,
-    /// When the message arrived.
+    /// The arrival time of the message.
     pub received_at: Option<DateTime<Utc>>,
 }
 

@@ -20,12 +20,12 @@ pub struct FreshStart {
     pub incoming_id: i64,
     /// The last text of ours before it.
     pub outgoing_id: i64,
-    /// When; `None` if the stored time is unreadable.
+    /// The time; `None` if unreadable.
     pub at: Option<DateTime<Utc>>,
 }
 
 impl FreshStart {
-    /// Whether an exchange is older than this point.
+    /// Returns whether an exchange is older than this point.
     pub fn is_after(&self, exchange: &Exchange) -> bool {
         exchange.row <= if exchange.from.is_some() { self.incoming_id } else { self.outgoing_id }
     }

@@ -21,7 +21,7 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// How long a row waits for its next part.
+/// The time a row waits for its next part.
 pub(crate) const HOLD: TimeDelta = TimeDelta::seconds(2);
 /// The longest message of the channel, in UTF-16 units: clients split longer texts.
 const MAX_TEXT_UNITS: usize = 4096;
@@ -254,7 +254,7 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
     Ok(last.filter(goes_on).map(|(holder, ..)| holder))
 }
 
-/// Whether `message` continues an earlier text of its sender, by the same rules as [`of_cut_text`].
+/// Returns whether `message` continues an earlier text of its sender, by the same rules as [`of_cut_text`].
 pub(crate) fn is_cut_before(earlier: &NewIncoming, message: &NewIncoming) -> bool {
     let is_alike = earlier.part_of == Some(PartOf::Text)
         && earlier.sender_id == message.sender_id
@@ -263,7 +263,7 @@ pub(crate) fn is_cut_before(earlier: &NewIncoming, message: &NewIncoming) -> boo
     is_alike && goes_on(message, &earlier.text, earlier.sent_at, earlier.quoted.as_deref())
 }
 
-/// Whether a message continues `words`, sent at `sent_at` in reply to `quoted`.
+/// Returns whether a message continues `words`, sent at `sent_at` in reply to `quoted`.
 fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, quoted: Option<&str>) -> bool {
     let gap = message.sent_at.zip(sent_at).map(|(at, before)| at.signed_duration_since(before));
     let is_at_once = gap.is_some_and(|gap| (TimeDelta::zero()..=MAX_CUT_GAP).contains(&gap));
@@ -271,7 +271,7 @@ fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, q
     is_at_once && answers_the_same && is_cut(words, &message.text)
 }
 
-/// Whether two texts look like the sides of a split: a client sends as much as fits.
+/// Returns whether two texts look like the sides of a split: a client sends as much as fits.
 fn is_cut(left: &str, right: &str) -> bool {
     let (left, right) = (units(left), units(right));
     left >= MIN_CUT_UNITS && left + right + MAX_TRIMMED_UNITS > MAX_TEXT_UNITS
@@ -415,7 +415,7 @@ fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
     format!("[edited an earlier message, which said: “{before}”; {how}:]\n{now}")
 }
 
-/// Whether further parts may follow this message.
+/// Returns whether further parts may follow this message.
 pub(crate) fn may_go_on(message: &NewIncoming) -> bool {
     match message.part_of {
         Some(PartOf::Album(_)) => true,

@@ -40,8 +40,8 @@ pub(crate) fn of_incoming(kind: &str, text: &str, forwarded_from: Option<&str>) 
     (!is_own).then(|| format!("what others named ({kind})"))
 }
 
-/// Whether a line of a joined row contains only descriptions free of other people's text. A sender's own words in brackets count as a
-/// description.
+/// Returns whether a line of a joined row contains only descriptions free of other people's text. A sender's own words in brackets count
+/// as a description.
 fn describes_own(line: &str) -> bool {
     let is_own = |description: &str| OWN_DESCRIPTIONS.iter().any(|own| description.starts_with(own));
     let is_quoted = line.starts_with(CORRECTED);
@@ -49,7 +49,7 @@ fn describes_own(line: &str) -> bool {
     brackets.all(|(at, _)| line.get(at..).is_some_and(is_own))
 }
 
-/// Whether the quoted text is entirely the sender's own, or ours without untrusted text. An unknown message counts as untrusted.
+/// Returns whether the quoted text is entirely the sender's own, or ours without untrusted text. An unknown message counts as untrusted.
 pub(crate) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming) -> Result<bool> {
     let Some(quoted) = message.quotes.filter(|_| message.quotes_own) else { return Ok(false) };
     let theirs = tx

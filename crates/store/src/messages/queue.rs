@@ -65,7 +65,7 @@ pub struct NewIncoming {
     pub update_id: Option<i64>,
     /// The files of the message.
     pub attachments: Vec<NewAttachment>,
-    /// When it was sent, by the channel.
+    /// The time of sending, by the channel.
     pub sent_at: Option<DateTime<Utc>>,
     /// The larger whole it may be part of: all parts become one row.
     pub part_of: Option<PartOf>,
@@ -86,7 +86,7 @@ pub struct Incoming {
     pub chat: ChatRef,
     /// The words.
     pub text: String,
-    /// When it arrived; an unreadable time in a handwritten row counts as now.
+    /// The time of arrival; an unreadable time in a handwritten row counts as now.
     pub received_at: Option<DateTime<Utc>>,
     /// `text`, `voice`, …
     pub kind: String,
@@ -127,7 +127,7 @@ pub struct Incoming {
 pub struct Exchange {
     /// The row, in `outgoing_messages` for the assistant's words, else in `incoming_messages`.
     pub row: i64,
-    /// When it was said.
+    /// The time.
     pub at: Option<DateTime<Utc>>,
     /// The person's name; `None` for the assistant.
     pub from: Option<String>,
@@ -262,7 +262,7 @@ impl Store {
         self.put_aside(MessageOutcome::Dropped)
     }
 
-    /// Whether all of these messages were taken out of the queue, so that no answer is expected.
+    /// Returns whether all of these messages were taken out of the queue, so that no answer is expected.
     pub fn are_dropped(&self, ids: &[i64]) -> Result<bool> {
         let sql = "SELECT count(*) FROM incoming_messages
                    WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";

@@ -164,7 +164,7 @@ impl Store {
         })
     }
 
-    /// When a message arrived, to check that an index was made from this database.
+    /// The arrival time of a message, to check that an index was made from this database.
     pub fn time_of_message(&self, row: i64) -> Result<Option<String>> {
         let mut statement = self.conn.prepare("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
         Ok(statement.query_row([row], |row| words(row, 0)).optional()?.flatten())

@@ -109,7 +109,7 @@ pub enum PartOutcome {
     Sent {
         /// The channel's id of the message.
         id: i64,
-        /// When, by the channel's clock.
+        /// The time, by the channel's clock.
         date: Option<DateTime<Utc>>,
     },
     /// Surely not sent: retry after that time.
@@ -225,7 +225,7 @@ impl Store {
         })
     }
 
-    /// Whether an earlier wake left a part with an unknown outcome that [`crate::FencedStore::recover_outbox`] would repeat.
+    /// Returns whether an earlier wake left a part with an unknown outcome that [`crate::FencedStore::recover_outbox`] would repeat.
     pub fn has_doubtful(&self, now: DateTime<Utc>) -> Result<bool> {
         let is_unknown = self.conn.query_row(
             "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
@@ -235,13 +235,13 @@ impl Store {
         Ok(is_unknown || !self.lost_attempts(now)?.is_empty())
     }
 
-    /// Whether any message is unsent, for any reason. Asked first, since this statement is cheap to plan.
+    /// Returns whether any message is unsent, for any reason. Asked first, since this statement is cheap to plan.
     pub(crate) fn has_unsent(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE sent_at IS NULL)";
         Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 
-    /// Whether a message may be sent now.
+    /// Returns whether a message may be sent now.
     pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
         if !self.has_unsent()? {
             return Ok(false);
@@ -277,7 +277,7 @@ impl Store {
         Ok(attempts.filter_map(sql::QueryResult::transpose).collect::<sql::QueryResult<_>>()?)
     }
 
-    /// When the next delayed part is due.
+    /// The time at which the next delayed part is due.
     pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
         let text: Option<String> =
             self.conn.query_row("SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'", [], |row| {
@@ -351,8 +351,8 @@ struct LostAttempt {
     why: &'static str,
 }
 
-/// Whether an attempt started at `since` must be over by now. A missing start, or one just as far in the future because the clock was set
-/// back, counts as over.
+/// Returns whether an attempt started at `since` must be over by now. A missing start, or one just as far in the future because the clock
+/// was set back, counts as over.
 pub(crate) fn is_overdue(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
     since.is_none_or(|since| now.signed_duration_since(since).abs() > LONGEST_ATTEMPT)
 }

@@ -11,7 +11,7 @@ use crate::{
 pub const PROPOSED: &str = "tell/initiative/";
 
 impl Store {
-    /// Whether the latest unasked suggestion is still unanswered, by a button or by any later message of the owner. A withdrawn
+    /// Returns whether the latest unasked suggestion is still unanswered, by a button or by any later message of the owner. A withdrawn
     /// suggestion needs no answer.
     pub fn is_proposal_unanswered(&self, owner_chat: ChatRef) -> Result<bool> {
         // Uses the key's index: `0` is the character after `/`. The last time is the greatest.

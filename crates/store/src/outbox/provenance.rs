@@ -15,8 +15,8 @@ use crate::{
 /// The taint of answers to commands, which may quote the memory and its log, messages, and the texts of a wake.
 const COMMANDS: &str = "a command's answer, which can quote others";
 
-/// Whether a taint names known authors, so that a person should be told. The answer to a command counts as untrusted regardless of its
-/// content.
+/// Returns whether a taint names known authors, so that a person should be told. The answer to a command counts as untrusted regardless
+/// of its content.
 pub fn names_others(taint: &str) -> bool {
     taint != COMMANDS
 }

@@ -14,7 +14,7 @@ use crate::{
 /// them in full or not at all.
 const SHOWN_CHARS_MAX: usize = 2_500;
 
-/// Whether an action, its named files and its reasons need a file.
+/// Returns whether an action, its named files and its reasons need a file.
 pub fn is_long(action: &str, named: &BoundFiles, reasons: &[String]) -> bool {
     let chars = |text: &str| approval_text::visible(text).chars().count();
     let of_files = approval_text::named(named).chars().count();

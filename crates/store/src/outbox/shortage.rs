@@ -10,7 +10,7 @@ use crate::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension 
 const KEY: &str = "disk/short";
 
 impl Store {
-    /// When the owner was told of the present shortage; `None` if there is none.
+    /// The time of the notice about the present shortage; `None` if there is no shortage.
     pub fn shortage(&self) -> Result<Option<DateTime<Utc>>> {
         let at: Option<String> =
             self.conn.query_row("SELECT at FROM handled WHERE key = ?1", [KEY], |row| row.get(0)).optional()?;

@@ -29,7 +29,7 @@ pub struct Undelivered {
     /// Whether it was sent once more after an unknown outcome; a further repeat is too risky.
     #[serde(skip)]
     pub is_repeat: bool,
-    /// When it was written.
+    /// The time of writing.
     pub created_at: String,
     /// The earliest time of the next attempt.
     pub not_before: Option<String>,

@@ -26,7 +26,7 @@ pub struct Paired {
     pub user_id: i64,
     /// The person's display name at that time.
     pub name: String,
-    /// When.
+    /// The time of pairing.
     pub at: Option<DateTime<Utc>>,
 }
 
@@ -154,7 +154,7 @@ impl Store {
         })
     }
 
-    /// Whether a person was unpaired, and neither paired nor listed since.
+    /// Returns whether a person was unpaired, and neither paired nor listed since.
     pub fn is_unpaired(&self, user_id: i64) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM unpaired WHERE user_id = ?1)";
         Ok(self.conn.prepare(sql)?.query_row([user_id], |row| row.get(0))?)

@@ -56,7 +56,7 @@ pub struct NewRecording {
 pub struct Recording {
     /// The row id.
     pub id: i64,
-    /// When its cycle ended.
+    /// The end of its cycle.
     pub at: Option<DateTime<Utc>>,
     /// The stored data.
     pub kept: NewRecording,

@@ -37,7 +37,7 @@ pub struct AnsweredMessage {
     pub is_caption: bool,
     /// The answer to a nudge; `None` for a reminder.
     pub nudge: Option<NudgeAnswer>,
-    /// When it comes again.
+    /// The time of the postponed reminder.
     pub again_at: Option<DateTime<Utc>>,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn set_again(tx: &Transaction<'_>, reminder: &NewReminder, now: DateT
     rows::add(tx, reminder, Some(&step), now)
 }
 
-/// Whether the pressed message is this message of ours, of this kind. A message with an unknown delivery counts too.
+/// Returns whether the pressed message is this message of ours, of this kind. A message with an unknown delivery counts too.
 pub(super) fn is_last_part(
     tx: &Transaction<'_>,
     kind: &str,
@@ -162,7 +162,7 @@ fn again(
     Ok(again)
 }
 
-/// When a reminder comes again.
+/// The slot of a postponed reminder.
 pub(super) fn slot(answer: ReminderAnswer, now: DateTime<Utc>, tz: Tz) -> Option<Slot> {
     let local = now.with_timezone(&tz).naive_local();
     match answer {

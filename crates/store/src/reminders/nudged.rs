@@ -84,7 +84,7 @@ pub(crate) fn tap(
     Ok(n == 1)
 }
 
-/// Whether a wake has still to act on an answer; an undo is ordered at once.
+/// Returns whether a wake has still to act on an answer; an undo is ordered at once.
 fn is_a_wakes(answer: NudgeAnswer) -> bool {
     matches!(answer, NudgeAnswer::Done | NudgeAnswer::NoMore)
 }

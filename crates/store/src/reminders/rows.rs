@@ -54,9 +54,9 @@ pub struct Reminder {
     pub id: i64,
     /// The text and the schedule.
     pub what: NewReminder,
-    /// When it was set; `None` if unreadable.
+    /// The time of setting it; `None` if unreadable.
     pub created_at: Option<DateTime<Utc>>,
-    /// When its next slot was written; `None` in a row older than this column.
+    /// The time at which the next slot was written; `None` in a row older than this column.
     pub written_at: Option<DateTime<Utc>>,
     /// The last slot, if it was missed and skipped.
     pub skipped: Option<NaiveDateTime>,
@@ -104,12 +104,12 @@ impl Reminder {
         self.what.zone.parse().unwrap_or(tz)
     }
 
-    /// Whether it follows the clock of a zone other than `tz`. An interval in minutes follows no zone.
+    /// Returns whether it follows the clock of a zone other than `tz`. An interval in minutes follows no zone.
     pub fn keeps_another_zone(&self, tz: Tz) -> bool {
         self.zone(tz) != tz && !matches!(self.what.rule, Some(Rule::Interval { .. }))
     }
 
-    /// Whether the clock has been set back since its next slot was written, so that earlier slots may be ahead again.
+    /// Returns whether the clock has been set back since its next slot was written, so that earlier slots may be ahead again.
     pub fn is_set_back(&self, now: DateTime<Utc>) -> bool {
         self.what.rule.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
@@ -165,7 +165,7 @@ impl Store {
         Ok(self.conn.prepare(&sql)?.query_row([id], Reminder::read).optional()?)
     }
 
-    /// When the next active reminder is due.
+    /// The time at which the next active reminder is due.
     pub fn next_reminder_at(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT min(next_at) FROM reminders WHERE state = 'active'";
         let text = self.conn.query_row(sql, [], |row| words(row, 0))?;

@@ -79,7 +79,7 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    /// Whether its back-off has ended.
+    /// Returns whether its back-off has ended.
     pub fn may_try(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_none_or(|at| is_over(at, now))
     }
@@ -141,7 +141,7 @@ impl Store {
         })
     }
 
-    /// When the present series of failures began, as recorded by [`Store::trouble`].
+    /// The start of the present series of failures, as recorded by [`Store::trouble`].
     pub fn failing_since(&self, kind: UpkeepKind) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT at FROM handled WHERE key = ?1";
         let at: Option<String> = self.conn.query_row(sql, [failing_key(kind)], |row| row.get(0)).optional()?;

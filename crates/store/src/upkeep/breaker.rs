@@ -42,12 +42,12 @@ impl ModelFault {
         }
     }
 
-    /// Whether to fall back to the next model of the chain meanwhile.
+    /// Returns whether to fall back to the next model of the chain meanwhile.
     pub fn passes_on(self) -> bool {
         self != Self::Missing
     }
 
-    /// Whether a person has to act.
+    /// Returns whether a person has to act.
     pub fn needs_person(self) -> bool {
         self != Self::Outage
     }
@@ -62,7 +62,7 @@ pub struct ModelBreaker {
     pub fault: ModelFault,
     /// The number of consecutive failures.
     pub failures: u32,
-    /// When the first of them happened.
+    /// The time of the first of them.
     pub since: Option<DateTime<Utc>>,
     /// The earliest time of the next request.
     pub not_before: Option<DateTime<Utc>>,
@@ -71,7 +71,7 @@ pub struct ModelBreaker {
 }
 
 impl ModelBreaker {
-    /// Whether its back-off is over, so that the next request may try it.
+    /// Returns whether its back-off is over, so that the next request may try it.
     pub fn may_try(&self, now: DateTime<Utc>) -> bool {
         self.not_before.is_none_or(|at| is_over(at, now))
     }

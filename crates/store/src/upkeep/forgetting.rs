@@ -41,7 +41,7 @@ pub struct HeldWords {
     pub id: i64,
     /// Its chat.
     pub chat: ChatRef,
-    /// When it arrived or was written.
+    /// The time of arrival or writing.
     pub at: String,
     /// The text.
     pub text: String,
@@ -90,7 +90,7 @@ pub struct HeldInRows {
 }
 
 impl HeldInRows {
-    /// Whether unfinished work blocks the forgetting.
+    /// Returns whether unfinished work blocks the forgetting.
     pub fn is_blocked(&self) -> bool {
         !(self.waiting.is_empty()
             && self.unsent.is_empty()
@@ -99,7 +99,7 @@ impl HeldInRows {
             && self.pressed.is_empty())
     }
 
-    /// Whether nothing would be deleted.
+    /// Returns whether nothing would be deleted.
     pub fn is_empty(&self) -> bool {
         self.incoming.is_empty()
             && self.quoting.is_empty()

@@ -27,7 +27,7 @@ impl Store {
         Ok(key.as_deref().and_then(|key| key.strip_prefix(REFLECTED)?.parse().ok()))
     }
 
-    /// When the first real cycle between the two times started. Leaves out reflections, initiative cycles, and cycles of reminders alone.
+    /// The start of the first real cycle between the two times. Leaves out reflections, initiative cycles, and cycles of reminders alone.
     /// Uses the id, which starts with the time.
     pub fn first_worked_between(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
         let id = |at: DateTime<Utc>| at.format("%Y%m%dT%H%M%SZ").to_string();
@@ -40,7 +40,7 @@ impl Store {
         Ok(at.as_deref().and_then(parse_time))
     }
 
-    /// When the last message arrived.
+    /// The arrival time of the last message.
     pub fn last_heard_at(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT received_at FROM incoming_messages ORDER BY id DESC LIMIT 1";
         let at: Option<String> = self.conn.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;

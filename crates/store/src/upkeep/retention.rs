@@ -46,8 +46,8 @@ const OLD_PART: &str = "p.state = 'sent' AND p.html != '' AND p.changed_at < ?1
     AND EXISTS (SELECT 1 FROM outgoing_messages o WHERE o.id = p.outgoing_id AND o.sent_at < ?1)";
 
 impl Store {
-    /// Whether any data older than `before` may be deleted. A cheap check: repairs and fired slots are left out, since the cycles that
-    /// report them are found here.
+    /// Returns whether any data older than `before` may be deleted. A cheap check: repairs and fired slots are left out, since the cycles
+    /// that report them are found here.
     pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
         Ok(self.conn.prepare(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
     }
@@ -57,7 +57,7 @@ impl Store {
         Ok(self.conn.query_row("SELECT max(id) FROM incoming_messages", [], |row| row.get(0))?)
     }
 
-    /// Whether a message that is queued or on hold names this file.
+    /// Returns whether a message that is queued or on hold names this file.
     pub fn is_file_wanted(&self, name: &str) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN {PUT_ASIDE})

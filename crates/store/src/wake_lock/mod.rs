@@ -29,9 +29,9 @@ use reveille_base::{
     zone::Tz,
 };
 
-/// How often a holder shows that it is alive.
+/// The interval between a holder's signs of life.
 pub const BEAT_EVERY: Duration = Duration::from_secs(10);
-/// How long to retry before the lock counts as held, since a mere query holds it for an instant.
+/// The time to retry before the lock counts as held, since a mere query holds it for an instant.
 const ASKING: Duration = Duration::from_millis(100);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -60,7 +60,7 @@ struct Inside {
     line: Mutex<Option<Holder>>,
 }
 
-/// Why the lock wasn't taken.
+/// The reason for not taking the lock.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another wake runs, which is normal.
@@ -109,11 +109,11 @@ pub struct Holder {
     pub pid: u32,
     /// The boot id.
     pub boot_id: String,
-    /// When it took the lock, RFC 3339.
+    /// The time of taking the lock, RFC 3339.
     pub started_at: String,
     /// The cycle under way, if any.
     pub cycle_id: Option<String>,
-    /// When the process started, by the system, since process ids are reused.
+    /// The start time of the process, by the system, since process ids are reused.
     #[serde(default)]
     pub process_started: String,
     /// The last sign of life, in seconds of [`clock::awake`].
@@ -155,7 +155,7 @@ impl Holder {
         self.alive_at_s.map(|at| awake.saturating_sub(Duration::from_secs(at)))
     }
 
-    /// Whether it is alive, and has either shown so within `lease` or gives no signs of life at all.
+    /// Returns whether it is alive, and has either shown so within `lease` or gives no signs of life at all.
     pub fn is_at_work(&self, lease: Duration) -> bool {
         self.identity().is_alive() && self.silent_for(clock::awake()).is_none_or(|silent| silent <= lease)
     }
@@ -274,7 +274,7 @@ impl Drop for WakeLock {
     }
 }
 
-/// Whether a process holds the lock now. The check takes a shared lock for an instant.
+/// Returns whether a process holds the lock now. The check takes a shared lock for an instant.
 pub fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error))

@@ -18,16 +18,16 @@ use reveille_base::{
 
 use crate::wake_lock::{self, Holder, LockError, WakeLock};
 
-/// How long to watch a silent holder once more: if the whole machine was stopped, the next beat is about to come. On Linux an elapsed
+/// The last watch over a silent holder: if the whole machine was stopped, the next beat is about to come. On Linux an elapsed
 /// pause ends at once; elsewhere it may start anew.
 const LAST_LOOK: Duration = if cfg!(target_os = "linux") {
     Duration::from_secs(1)
 } else {
     wake_lock::BEAT_EVERY.saturating_add(Duration::from_secs(2))
 };
-/// How long a killed holder may take to disappear.
+/// The time for a killed holder to disappear.
 const END_BOUND: Duration = Duration::from_secs(5);
-/// How long the flock may take to become free after that.
+/// The time for the flock to become free after that.
 const FREE_BOUND: Duration = Duration::from_secs(5);
 /// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -87,7 +87,7 @@ fn stopped_unnamed(path: &Path, line: Option<&Holder>) -> Option<Identity> {
     only_holder().filter(|still| *still == who)
 }
 
-/// Whether this holder surely holds the lock, and is surely stopped.
+/// Returns whether this holder surely holds the lock, and is surely stopped.
 fn is_replaceable(path: &Path, holder: &Holder, lease: Duration) -> bool {
     if !holder.identity().is_alive() || holder.is_at_work(lease) {
         return false;

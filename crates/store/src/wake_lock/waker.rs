@@ -33,7 +33,7 @@ const UNNAMED: &str = "cli";
 /// The state of the schedulers that start wakes without a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waker {
-    /// When a scheduled wake last looked for work.
+    /// The time of the last look by a scheduled wake.
     pub looked_at: Option<DateTime<Utc>>,
     /// The running programs that start wakes for due work.
     pub running: Vec<Starting>,
@@ -66,7 +66,7 @@ impl Starting {
         }
     }
 
-    /// Whether it runs unattended: a program opened by a person ends when the person leaves.
+    /// Returns whether it runs unattended: a program opened by a person ends when the person leaves.
     pub fn is_lasting(self) -> bool {
         matches!(self, Self::Bot | Self::Stay)
     }
@@ -96,7 +96,7 @@ impl Starting {
     }
 }
 
-/// Whether a wake was scheduled: by its trigger, or without one by an ancestor that runs programs by the clock.
+/// Returns whether a wake was scheduled: by its trigger, or without one by an ancestor that runs programs by the clock.
 pub fn is_by_itself(reason: &str) -> bool {
     BY_ITSELF.contains(&reason) || reason == UNNAMED && process::descends_from(&SCHEDULERS)
 }
@@ -123,12 +123,12 @@ impl Waker {
         Self { looked_at: touched.ok().map(DateTime::from), running, now }
     }
 
-    /// Whether a timer is active.
+    /// Returns whether a timer is active.
     pub fn is_looked_in_on(&self) -> bool {
         self.looked_at.is_some_and(|at| (self.now - at).abs() <= RECENT)
     }
 
-    /// Whether something starts wakes unattended.
+    /// Returns whether something starts wakes unattended.
     pub fn is_lasting(&self) -> bool {
         self.is_looked_in_on() || self.running.iter().any(|program| program.is_lasting())
     }
@@ -150,7 +150,7 @@ impl Waker {
         Some(format!("{who}, so this will come only when you run `wake --once`. {}", self.mending(config)))
     }
 
-    /// How to set up a scheduler.
+    /// Instructions for setting up a scheduler.
     pub fn mending(&self, config: &Config) -> String {
         format!("`wake install` sets that up; so does this line with `crontab -e`: `{}`", cron_line(config))
     }

@@ -42,7 +42,7 @@ impl Store {
         self.next_step(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), &is_heard, now)
     }
 
-    /// When the next waiting step is due; `None` if no step waits.
+    /// The time at which the next waiting step is due; `None` if no step waits.
     pub fn next_file_step_at(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
         let sql = format!(
             "SELECT min(a.not_before) FROM attachments a JOIN incoming_messages m ON m.id = a.message_id

@@ -1,4 +1,4 @@
-//! Opens the store that the settings name: the workspace's own file, or a database that several machines share.
+//! Opens the store the settings name: the workspace's own file, or a database that several machines share.
 
 use reveille_config::Config;
 
@@ -29,7 +29,7 @@ fn shared(_: &Config, _: &str) -> Result<StorePlace, StoreError> {
     ))
 }
 
-/// The store's name for people; it contains no secret.
+/// The store's name for people, free of secrets.
 pub fn name(config: &Config) -> String {
     place(config).map_or_else(|_| "DATABASE_URL".to_owned(), |place| place.name())
 }
@@ -42,7 +42,7 @@ pub fn open(config: &Config) -> Result<Store, StoreError> {
     place(config)?.open()
 }
 
-/// Opens the store read-only; `None` if it doesn't exist.
+/// Opens an existing store read-only; `None` if there is no store.
 ///
 /// # Errors
 /// The store's.
@@ -50,7 +50,7 @@ pub fn look(config: &Config) -> Result<Option<Store>, StoreError> {
     place(config)?.look()
 }
 
-/// Opens the store if it exists; never creates one.
+/// Opens an existing store; `None` if there is no store.
 ///
 /// # Errors
 /// The store's.

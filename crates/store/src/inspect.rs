@@ -21,7 +21,7 @@ pub struct UnsentPart {
     pub chat: ChatRef,
     /// The part's state; never [`PartState::Sent`].
     pub state: PartState,
-    /// Whether it was sent once more after an unknown outcome; a further repeat is too risky.
+    /// Whether this is a repeat after an unknown outcome; a further repeat is too risky.
     pub is_repeat: bool,
     /// The number of attempts so far.
     pub attempts: i64,
@@ -31,7 +31,7 @@ pub struct UnsentPart {
     pub not_before: Option<DateTime<Utc>>,
     /// The last error.
     pub error: Option<String>,
-    /// Whether a living process is sending it now, within the time that a send can take.
+    /// Whether a living process is sending it now, within the longest duration of an attempt.
     pub is_under_way: bool,
 }
 

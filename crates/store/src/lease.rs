@@ -20,7 +20,7 @@ const TAKE_TURN: &str = "SELECT pg_try_advisory_lock(1919252845, hashtext(curren
 pub struct LeaseHolder {
     /// The holder's fence.
     pub fence: Fence,
-    /// Whether it still holds the lease.
+    /// Whether the lease is still held.
     pub is_locked: bool,
     /// Since when.
     pub locked_at: Option<DateTime<Utc>>,

@@ -143,7 +143,7 @@ const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
 pub struct Store {
     conn: SqlConnection,
     path: PathBuf,
-    /// The log length in bytes from which the next restart is tried; each attempt that a reader foils raises this value.
+    /// The log length in bytes from which the next restart is tried; each attempt a reader foils raises this value.
     restart_at_bytes: u64,
     opened: in_place::Opened,
 }
@@ -359,7 +359,7 @@ impl Store {
         if bytes < self.restart_at_bytes {
             return;
         }
-        // Another process's checkpoint foils the restart, and so does a reader that stays. Retrying at each write would delay every
+        // Another process's checkpoint foils the restart, and so does a reader that stays. Retrying at each write would hold up every
         // second one, so the next attempt waits until the log has grown by an eighth.
         self.restart_at_bytes = match self.restart_log() {
             Ok(true) => WAL_RESTART_BYTES,

@@ -7,7 +7,7 @@ use super::{
     sql::{self, OptionalExtension as _, SqlConnection},
 };
 
-/// The table that the schema itself fills, separately in each store.
+/// The table the schema itself fills, separately in each store.
 const OWN: &str = "readable_from";
 
 /// A row's values.

@@ -3,17 +3,17 @@
 /// The reason why a message left the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageOutcome {
-    /// A cycle answered it.
+    /// Answered by a cycle.
     Answered,
-    /// A cycle claimed it, and the model declined.
+    /// Claimed by a cycle, and declined by the model.
     Refused,
-    /// On hold: too many cycles failed on it.
+    /// On hold after too many failed cycles.
     Dead,
-    /// On hold: a person took it out of the queue.
+    /// On hold: taken out of the queue by a person.
     Dropped,
     /// On hold: its answer was undone.
     Undone,
-    /// On hold: it was about a time that is over.
+    /// On hold: about a time that is over.
     Stale,
 }
 

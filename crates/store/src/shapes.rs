@@ -1,4 +1,4 @@
-//! The shape of a store for a fault report: tables, numbers of rows, the last cycles. It contains no text of a person.
+//! The shape of a store for a fault report: tables, numbers of rows, the last cycles. It contains no person's text.
 
 use chrono::{DateTime, Utc};
 

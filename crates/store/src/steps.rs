@@ -1,4 +1,4 @@
-//! People's own steps, taken without a wake, on the line that undo goes back along.
+//! People's own steps, taken without a wake, on the undo line.
 
 use std::collections::BTreeMap;
 
@@ -48,14 +48,14 @@ pub(crate) enum SettingBefore {
     Local {
         /// The chat.
         chat: ChatRef,
-        /// Whether it was kept on this machine.
+        /// The earlier state.
         was_kept: bool,
     },
     /// A chosen setting.
     Chosen {
         /// The setting's name.
         name: String,
-        /// The earlier choice and the configured value at that time; `None` if there was no choice.
+        /// The earlier choice and the configured value then; `None` if there was no choice.
         was: Option<(String, String)>,
     },
     /// The fresh start of a chat, or of a topic in it.
@@ -71,7 +71,7 @@ pub(crate) enum SettingBefore {
     Queued {
         /// The message's row.
         message: i64,
-        /// The earlier outcome; `None` if it was waiting.
+        /// The earlier outcome; `None` for a queued message.
         was: Option<String>,
     },
 }
@@ -84,7 +84,7 @@ impl PersonsStep {
         format!("{PREFIX}{id}")
     }
 
-    /// The step that an undo targets; `None` for another target.
+    /// The step an undo targets; `None` for another target.
     pub fn named_by(undone: &str) -> Option<i64> {
         undone.strip_prefix(PREFIX)?.parse().ok()
     }
@@ -148,7 +148,7 @@ pub(crate) fn note(
     Ok(PersonsStep::undone_as(id))
 }
 
-/// The state that a chat's `/local` is about to change.
+/// The present state, before a chat's `/local` changes it.
 pub(crate) fn local_before(tx: &Transaction<'_>, chat: ChatRef) -> Result<SettingBefore> {
     let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
     Ok(SettingBefore::Local { chat, was_kept: tx.prepare(sql)?.query_row([chat], |row| row.get(0))? })

@@ -1,4 +1,4 @@
-//! The channel names that rows use.
+//! The names of channels in rows.
 
 use reveille_base::types::ChannelKind;
 

@@ -1,4 +1,4 @@
-//! Settings that the owner has chosen in a chat. A choice holds until the configured value changes: a later change of the settings wins.
+//! Settings the owner has chosen in a chat. A choice holds until the configured value changes: a later change of the settings wins.
 
 use chrono::{DateTime, Utc};
 

@@ -34,7 +34,7 @@ pub struct NewApproval {
     pub action: String,
     /// The policy's verdict with the reasons for asking.
     pub verdict: Verdict,
-    /// The authors of the untrusted text that the cycle has read, if any.
+    /// The authors of the untrusted text the cycle has read, if any.
     pub origin: Option<String>,
     /// The person who may decide; `None` for anyone who may speak in the chat.
     pub approver: Option<i64>,
@@ -107,7 +107,7 @@ pub struct Approval {
     pub risk: String,
     /// The reasons for asking.
     pub reasons: Vec<String>,
-    /// The authors of the untrusted text that the cycle had read.
+    /// The authors of the untrusted text the cycle had read.
     pub origin: Option<String>,
     /// The chat where the question is asked.
     #[serde(rename = "chat_id")]
@@ -185,9 +185,9 @@ pub struct Tap {
     pub chat: ChatRef,
     /// The message that carries the button.
     pub message_id: i64,
-    /// The time of that message, by the channel's clock; `None` if the press omits it.
+    /// The message's time, by the channel's clock; `None` if the press omits the time.
     pub message_date: Option<DateTime<Utc>>,
-    /// The person who pressed it.
+    /// The person who pressed the button.
     pub sender_id: i64,
 }
 
@@ -198,7 +198,7 @@ pub struct Unshown {
     pub approval: Approval,
     /// The channel's id of the message with the buttons; `None` if the message hasn't arrived.
     pub message_id: Option<i64>,
-    /// The text of that message, without formatting.
+    /// The text of the message, without formatting.
     pub text: String,
 }
 
@@ -215,7 +215,7 @@ impl Store {
         Ok(self.conn.query_row(&sql, [id], Approval::read).optional()?)
     }
 
-    /// The question that a button belongs to.
+    /// The question a button belongs to.
     pub fn approval_by_nonce(&self, nonce: &str) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE nonce = ?1", Approval::COLUMNS);
         Ok(self.conn.query_row(&sql, [nonce], Approval::read).optional()?)

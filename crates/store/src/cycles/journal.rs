@@ -29,7 +29,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
-    /// The exact bytes that the next request adds, and the queued messages in them.
+    /// The exact bytes the next request adds, and the queued messages in them.
     Said {
         /// Raw JSON of a user message.
         raw: String,
@@ -48,7 +48,7 @@ pub enum Entry {
     },
     /// A request is about to be sent.
     Asked,
-    /// A turn was cut off or refused in transit: its cost counts, but it is never sent back.
+    /// A turn was cut off or refused in transit: the cost counts, but the turn is never sent back.
     Discarded {
         /// The reason.
         why: String,
@@ -59,7 +59,7 @@ pub enum Entry {
     Turn {
         /// Raw JSON array of content blocks.
         content: String,
-        /// The reason it ended.
+        /// The reason for its end.
         stop: Stop,
         /// The turn's cost.
         usage: Usage,
@@ -69,7 +69,7 @@ pub enum Entry {
         /// Milliseconds.
         ms: u64,
     },
-    /// The policy has decided on a call. If it asks, the cycle parks on a question.
+    /// The policy has decided on a call. If the policy asks, the cycle parks on a question.
     Judged {
         /// The call's id.
         call: String,
@@ -80,7 +80,7 @@ pub enum Entry {
     Decided {
         /// The call's id.
         call: String,
-        /// Whether it may run, once.
+        /// Whether the call may run, once.
         is_approved: bool,
         /// The text for the model if the call is denied.
         why: String,
@@ -105,11 +105,11 @@ pub enum Entry {
         name: String,
         /// The text for the model.
         content: String,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
         /// The receipt in the past tense, for the episodic memory; `None` if nothing changed.
         receipt: Option<String>,
-        /// Messages that this call answered or put on hold.
+        /// Messages this call answered or put on hold.
         closed: Vec<i64>,
         /// The authors of untrusted text in `content`, for example a page or a program; `None` if all of it is the person's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -284,12 +284,12 @@ pub enum Change {
     Handled {
         /// The reason's key.
         key: String,
-        /// A value kept with it.
+        /// A value stored with the key.
         value: String,
     },
 }
 
-/// The content that a cycle wants a memory file to have.
+/// The content a cycle wants a memory file to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedFile {
     /// Path in the repository.
@@ -315,7 +315,7 @@ impl Store {
             .collect()
     }
 
-    /// The files that a cycle has staged.
+    /// The files a cycle has staged.
     pub fn staged(&self, cycle_id: &str) -> Result<Vec<StagedFile>> {
         let mut statement =
             self.conn.prepare("SELECT path, base, content FROM cycle_files WHERE cycle_id = ?1 ORDER BY path")?;

@@ -18,7 +18,7 @@ pub struct ParkedCycle {
     pub started_at: Option<DateTime<Utc>>,
     /// The last question; `None` if the question is gone.
     pub question: Option<Approval>,
-    /// Whether the message that asks has arrived. On the terminal it is shown at the wake's end.
+    /// Whether the message that asks has arrived. The terminal shows it at the wake's end.
     pub is_delivered: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Changes of its own orders that the assistant has proposed. A row holds exactly the texts its question shows; an approval applies
+//! Changes of its own orders the assistant has proposed. A row holds exactly the texts its question shows; an approval applies
 //! exactly these texts. A week later the effect is reported, once.
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -46,7 +46,7 @@ pub struct Proposal {
     pub cycle_id: String,
     /// The proposal's content.
     pub new: NewProposal,
-    /// The time of applying it; `None` before that.
+    /// The time of the change; `None` before the approval.
     pub agreed_at: Option<DateTime<Utc>>,
 }
 
@@ -59,7 +59,7 @@ impl Proposal {
         format!("{UNDONE_AS}{id}")
     }
 
-    /// The proposal that an undo targets; `None` if the target is a wake.
+    /// The proposal an undo targets; `None` if the target is a wake.
     pub fn named_by(undone: &str) -> Option<i64> {
         undone.strip_prefix(UNDONE_AS)?.parse().ok()
     }

@@ -72,7 +72,7 @@ pub struct NewCycle {
     pub trigger: String,
     /// The reasons for people.
     pub reasons: Vec<String>,
-    /// The chat whose messages it answers, if any.
+    /// The chat whose messages the cycle answers, if any.
     pub chat: Option<ChatRef>,
     /// The forum topic of its messages.
     pub thread_id: Option<i64>,
@@ -82,7 +82,7 @@ pub struct NewCycle {
     pub system: String,
     /// See `system`.
     pub tools: String,
-    /// The background job it works on; `None` for a request, or for several things.
+    /// The background job; `None` for a request, or for several things.
     pub work: Option<OwnWork>,
 }
 
@@ -107,7 +107,7 @@ pub struct CycleRow {
     /// Whether its last run was cut off and isn't counted among the tries yet. A run that ended in order, by any error, leaves this
     /// `false`.
     pub was_cut_off: bool,
-    /// The earliest time to resume it.
+    /// The earliest time to resume.
     pub not_before: Option<DateTime<Utc>>,
     /// The end time.
     pub ended_at: Option<DateTime<Utc>>,
@@ -115,7 +115,7 @@ pub struct CycleRow {
     pub commit_id: Option<String>,
     /// The error.
     pub error: Option<String>,
-    /// The deadline of its open question; `None` if it has none.
+    /// The deadline of its open question, if any.
     pub asks_until: Option<DateTime<Utc>>,
 }
 
@@ -190,7 +190,7 @@ impl Store {
         Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The given-up cycles that had claimed one of these messages, oldest first, even if later cycles claimed it too.
+    /// The given-up cycles that had claimed one of these messages, oldest first, including messages claimed again later.
     pub fn given_up_with(&self, messages: &[i64]) -> Result<Vec<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE state = 'abandoned' AND id IN (
@@ -321,9 +321,9 @@ pub struct CycleEnd<'a> {
     pub repairs: &'a [i64],
     /// Whether copies exist of the files it changed in a person's folders.
     pub has_copies: bool,
-    /// The messages it failed on.
+    /// The messages of a failed cycle.
     pub failed_messages: &'a [i64],
-    /// The messages it failed on that need a retry by a person.
+    /// The messages that only a person can retry.
     pub dead_messages: &'a [i64],
     /// An extra text for its person, besides the cycle's own replies.
     pub notice: Option<&'a NewOutgoing>,

@@ -1,4 +1,4 @@
-//! Rules that people make from questions: offered, shown, answered, and written to `policy.toml`.
+//! Rules people make from questions: offered, shown, answered, and written to `policy.toml`.
 //!
 //! A press orders the rule in the transaction that stores the press. The file is written next; then one transaction marks the row and
 //! approves the question, so a kill in between leads to the same rule, once. Removing a rule works the same way.
@@ -18,15 +18,15 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleState {
-    /// The question has a button for it.
+    /// The question has a button for a rule.
     Offered,
     /// The person has seen the rule.
     Shown,
-    /// The person declined it for now.
+    /// The person declined for now.
     Declined,
-    /// The person wants it; the file is still to be written.
+    /// The person accepted; the file is still to be written.
     Ordered,
-    /// `policy.toml` contains it.
+    /// `policy.toml` contains the rule.
     Added,
 }
 
@@ -50,7 +50,7 @@ impl RuleState {
     }
 }
 
-/// One of our rules that a person removes.
+/// A rule of ours to be removed by order of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleRemoval {
     /// The row id.
@@ -77,7 +77,7 @@ impl RuleRemoval {
     }
 }
 
-/// SQL condition for a question that the person who pressed a button in its chat can still decide.
+/// SQL condition for a question still open to the person who pressed a button in its chat.
 const DECIDABLE: &str =
     "nonce = ?1 AND state = 'pending' AND expires_at > ?2 AND chat_id = ?3 AND (approver IS NULL OR approver = ?4)";
 

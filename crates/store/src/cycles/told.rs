@@ -41,7 +41,7 @@ pub struct PaidRequest {
     pub is_reserved: bool,
 }
 
-/// A text that a cycle wrote to a chat.
+/// A text a cycle wrote to a chat.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct WrittenText {
     /// The row id.
@@ -55,11 +55,11 @@ pub struct WrittenText {
     pub kind: String,
     /// The time of writing.
     pub created_at: Option<DateTime<Utc>>,
-    /// The time at which all of it was sent; `None` while it waits.
+    /// The time at which all of it was sent; `None` before that.
     pub sent_at: Option<DateTime<Utc>>,
     /// Whether an undo withdrew it.
     pub is_taken_back: bool,
-    /// The authors of untrusted text it may contain.
+    /// The authors of untrusted text in it.
     pub taint: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl Store {
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
     }
 
-    /// Returns whether a cycle's journal still exists. It is deleted some time after the cycle's end.
+    /// Returns whether a cycle's journal still exists. Journals are deleted some time after the cycle's end.
     pub fn has_journal(&self, cycle_id: &str) -> Result<bool> {
         let sql = "SELECT has_journal FROM cycles WHERE id = ?1";
         Ok(self.conn.query_row(sql, [cycle_id], |row| row.get(0)).optional()?.unwrap_or(false))
@@ -181,7 +181,7 @@ impl Store {
         Ok(ids)
     }
 
-    /// The last cycle that claimed a message: outer `None` if the message doesn't exist, inner `None` if it is unclaimed.
+    /// The last cycle that claimed a message: outer `None` if there is no such message, inner `None` if unclaimed.
     pub fn cycle_of_message(&self, id: i64) -> Result<Option<Option<String>>> {
         let sql = format!("SELECT cycle_id FROM incoming_messages WHERE id = ?1 AND {READABLE}");
         Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)

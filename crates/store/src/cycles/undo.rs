@@ -20,7 +20,7 @@ use crate::{
 
 /// The shortest prefix of a wake's or a commit's id that is looked up.
 const MIN_PREFIX: usize = 4;
-/// SQL condition for an undoable cycle: it ended in a commit that a model worked for, and no undo of it was ordered yet.
+/// SQL condition for an undoable cycle: it ended in a commit by a model, and no undo of it was ordered yet.
 const UNDOABLE: &str = "cycles.state = 'done' AND cycles.commit_id IS NOT NULL AND cycles.model <> 'none'
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycles.id)";
 

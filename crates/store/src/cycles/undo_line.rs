@@ -80,7 +80,7 @@ pub(crate) fn note_wake(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>
     Ok(())
 }
 
-/// Restores what a person's own step changed; returns a sentence about it.
+/// Restores what a person's own step changed; returns a sentence for people.
 pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<Option<String>> {
     let Some(id) = PersonsStep::named_by(wake) else { return Ok(None) };
     let before: Option<Option<String>> =

@@ -1,4 +1,4 @@
-//! The fleet's queue: the one table that a fleet's workers and its receiver share. It tells which assistant is due.
+//! The fleet's queue: the table of due assistants, shared by a fleet's workers and its receiver.
 //!
 //! The table holds names and times, but no messages: each assistant's messages are in its own store. A claim here only decides which
 //! assistant runs next. If two workers ever hold one assistant, its own lock and fence decide which of them writes.
@@ -52,7 +52,7 @@ pub struct FleetRegistry {
 pub struct FleetMember {
     /// The assistant's name.
     pub name: String,
-    /// The time of adding it.
+    /// The time of registration.
     pub added_at: DateTime<Utc>,
     /// The next due time.
     pub due_at: DateTime<Utc>,
@@ -60,7 +60,7 @@ pub struct FleetMember {
     pub taken_at: Option<DateTime<Utc>>,
     /// Whether its turn is under way.
     pub is_at_work: bool,
-    /// Whether the receiver accepts Telegram's updates for it.
+    /// Whether the receiver accepts its Telegram updates.
     pub receives: bool,
     /// The number of consecutive failed turns.
     pub failures: u32,
@@ -68,7 +68,7 @@ pub struct FleetMember {
     pub trouble: Option<String>,
 }
 
-/// A turn of an assistant, until a worker ends it or it expires.
+/// A turn of an assistant, until its end or expiry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnClaim {
     /// The assistant.
@@ -131,7 +131,7 @@ impl FleetRegistry {
         Ok(added > 0)
     }
 
-    /// Removes an assistant. `false` if it wasn't listed.
+    /// Removes an assistant. `false` if there was no such name.
     pub fn remove(&mut self, name: &AssistantName) -> Result<bool> {
         Ok(self.write(|tx| Ok(tx.execute("DELETE FROM assistants WHERE name = ?1", [name.as_str()])?))? > 0)
     }
@@ -188,7 +188,7 @@ impl FleetRegistry {
 
     /// Claims the turn of the due assistant that has waited longest since its last turn; `None` if no assistant is due.
     pub fn claim(&mut self, worker: &str, now: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<TurnClaim>> {
-        // Several workers claim at once: each skips a row that another is claiming. SQLite has one writer at a time anyway.
+        // Several workers claim at once: each skips a row another is claiming. SQLite has one writer at a time anyway.
         let free = self.conn.either("", "FOR UPDATE SKIP LOCKED");
         let sql = format!(
             "UPDATE assistants SET claimed_by = ?1, claimed_until = ?3, taken_at = ?2 WHERE name = (
@@ -208,7 +208,7 @@ impl FleetRegistry {
         })
     }
 
-    /// Extends a worker's turns. Turns that another worker has taken over stay with that worker.
+    /// Extends a worker's turns. Turns another worker has taken over stay with that worker.
     pub fn renew(&mut self, worker: &str, held: &BTreeSet<AssistantName>, until: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
             let mut keep =

@@ -10,7 +10,7 @@ use crate::{Result, StoreError, sql::SqlConnection};
 
 /// The schema of the registry.
 const REGISTRY: &str = "reveille_fleet";
-/// The channel on which workers hear that an assistant is due. All roles may notify, since a notification only makes workers look.
+/// The channel on which workers hear of due assistants. All roles may notify, since a notification only makes workers look.
 const CHANNEL: &str = "reveille_due";
 /// The prefix of each assistant's role and schema.
 const PREFIX: &str = "reveille_a_";

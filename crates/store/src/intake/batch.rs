@@ -75,7 +75,7 @@ pub struct Accepted {
     pub restarts: bool,
     /// The person who has paired.
     pub paired: Option<i64>,
-    /// The presses, each with whether it decided its question.
+    /// The presses, each with `true` if it decided its question.
     pub taps: Vec<(Tap, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! Orders that a person gives by a command, without a model. The transaction that stores an order's answer also carries the order out.
+//! Orders a person gives by a command, without a model. The transaction that stores an order's answer also carries the order out.
 //! The answer is keyed by its update, so a command that arrives twice happens once.
 
 use chrono::{DateTime, Utc};
@@ -20,21 +20,21 @@ use crate::{
 /// The maximum number of answers that wait for one chat; further answers are left out, so that a flood of commands doesn't keep the chat
 /// busy long after. The orders are carried out all the same.
 const MAX_ANSWERS_WAITING: i64 = 20;
-/// The text in place of the answers left out, planned once for as long as it waits itself.
+/// The text in place of the answers left out, planned only if no such text is waiting.
 const TOO_MANY: &str = "That is more than I can answer at once, so I leave out some answers. Whatever you order is done all the \
                         same, /stop too; ask again in a minute for what you miss.";
 
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// Stops all wakes until [`Order::Resume`]; only for the chat, if a guest orders it.
+    /// Stops all wakes until [`Order::Resume`]; only for the chat, by a guest's order.
     Stop {
-        /// Whether the owner orders it.
+        /// Whether this is the owner's order.
         is_owners: bool,
     },
-    /// Lets wakes work again: for the chat, and for all if the owner orders it.
+    /// Lets wakes work again: for the chat, and for all by the owner's order.
     Resume {
-        /// Whether the owner orders it.
+        /// Whether this is the owner's order.
         is_owners: bool,
     },
     /// Makes the next wake undo this wake.
@@ -53,12 +53,12 @@ pub enum Order {
     EndReminder {
         /// Its number.
         id: i64,
-        /// The reminder that replaces it.
+        /// The new reminder.
         to: Option<NewReminder>,
     },
-    /// Ends the back-offs; only the chat's, if a guest orders it.
+    /// Ends the back-offs; only the chat's, by a guest's order.
     Wake {
-        /// Whether the owner orders it.
+        /// Whether this is the owner's order.
         is_owners: bool,
     },
     /// Removes one of our rules from `policy.toml`, by its text there. The answer follows once that is done.

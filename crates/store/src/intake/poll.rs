@@ -1,4 +1,4 @@
-//! The state of polling: the last completed poll, and the gaps so long that the channel has dropped messages.
+//! The state of polling: the last completed poll, and the gaps too long for the channel to keep all messages.
 
 use std::collections::BTreeSet;
 

@@ -54,10 +54,10 @@ impl TerminalSession {
     }
 }
 
-/// The state of a message that a terminal waits for.
+/// The state of a message a terminal waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Awaited {
-    /// A wake has still to answer it.
+    /// Still to be answered by a wake.
     Open,
     /// Answered or held: nothing more will come for now.
     Settled,

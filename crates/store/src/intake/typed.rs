@@ -30,11 +30,11 @@ const WHICH_QUESTION: &str = "Several questions are open, so nothing was decided
 pub(crate) struct TypedAnswer {
     /// The row of the reply; `None` if the reply was planned before.
     pub(crate) said: Option<i64>,
-    /// Whether it decided the question.
+    /// Whether the answer decided the question.
     pub(crate) has_decided: bool,
 }
 
-/// A question that a typed answer can mean.
+/// A question a typed answer can mean.
 struct OpenQuestion {
     nonce: String,
     is_risky: bool,

@@ -27,9 +27,9 @@ const MAX_HISTORY: u32 = 10_000;
 pub struct JobRow {
     /// The job's name, as in its file name.
     pub name: String,
-    /// The part of its file that the plan was made from.
+    /// The part of its file behind the plan.
     pub read_from: String,
-    /// The gate it checks, as in its file.
+    /// The gate, as in its file.
     pub gate: String,
     /// The recurrence; `None` for a single run.
     pub rule: Option<Rule>,
@@ -88,7 +88,7 @@ impl JobRow {
         self.is_asked || self.is_new_watch() || self.next.is_some_and(|slot| slot.at <= now)
     }
 
-    /// Returns whether it watches an address that no look has seen yet. Its first look comes at once, so that its person hears of a wrong
+    /// Returns whether the job watches an address that no look has seen yet. Its first look comes at once, so that its person hears of a wrong
     /// address while still thinking of it.
     pub fn is_new_watch(&self) -> bool {
         self.next.is_some() && self.seen.is_none() && self.failures == 0 && self.gate.starts_with("watch: ")

@@ -26,13 +26,13 @@ pub enum JobState {
     Open,
     /// Its time passed without a run.
     Missed,
-    /// The gate was shut, or it found nothing new.
+    /// The gate was shut, or found nothing new.
     Nothing,
-    /// It found something, reported by rule.
+    /// The gate found something, reported by rule.
     Told,
-    /// The model has worked on it.
+    /// The model has done the work.
     Worked,
-    /// It failed.
+    /// The run failed.
     Failed,
 }
 
@@ -68,7 +68,7 @@ pub struct JobRun {
     pub started_at: Option<DateTime<Utc>>,
     /// The run's state.
     pub state: JobState,
-    /// The cycle that works on it.
+    /// The cycle with the work.
     pub cycle_id: Option<String>,
     /// The gate's findings, which are untrusted text.
     pub found: Option<String>,

@@ -33,7 +33,7 @@ pub struct NewAttachment {
     pub kind: String,
     /// The channel's handle for fetching it.
     pub file_id: String,
-    /// An id that stays the same for the same file, regardless of the sender.
+    /// An id shared by all copies of the file, regardless of the sender.
     pub unique_id: Option<String>,
     /// The sender's name for it: never a path.
     pub name: Option<String>,
@@ -47,7 +47,7 @@ pub struct NewAttachment {
     pub size: Option<(i64, i64)>,
 }
 
-/// A file that was here before its message: a person at a terminal named it.
+/// A file already on the disk before its message: a person at a terminal named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LandedFile {
     /// The file.
@@ -124,7 +124,7 @@ pub struct Attachment {
 /// The kinds to transcribe, for SQL; `media::is_sound` is the same for the rest of the program.
 const SOUND: &str = "('voice', 'video_note', 'audio')";
 
-/// SQL condition for a file still to be fetched or transcribed. It must equal that of the index `attachments_awaited` to the letter.
+/// SQL condition for a file still to be fetched or transcribed. Must equal the condition of the index `attachments_awaited` to the letter.
 pub(crate) const AWAITED: &str = "(state = 'wanted' OR state = 'kept' AND kind IN ('voice', 'video_note', 'audio'))";
 
 /// SQL condition: message `incoming_messages.id` has such a file.

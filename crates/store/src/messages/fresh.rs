@@ -16,9 +16,9 @@ use crate::{
 /// The point where a chat was started afresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreshStart {
-    /// The last message before it; 0 if there is none.
+    /// The last earlier message; 0 if there is none.
     pub incoming_id: i64,
-    /// The last text of ours before it.
+    /// The last earlier text of ours.
     pub outgoing_id: i64,
     /// The time; `None` if unreadable.
     pub at: Option<DateTime<Utc>>,

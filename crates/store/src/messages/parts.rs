@@ -35,7 +35,7 @@ const MAX_CUT_GAP: TimeDelta = TimeDelta::seconds(1);
 const MAX_JOINED_UNITS: usize = 32_000;
 /// The maximum number of parts in one row; the channel's albums have ten.
 const MAX_PARTS: usize = 20;
-/// The number of characters that a correction quotes from the earlier text.
+/// The number of characters a correction quotes from the earlier text.
 const MAX_EARLIER_CHARS: usize = 300;
 
 /// The kind of a row made of an album's messages.
@@ -45,10 +45,10 @@ const CONTINUATION: &str = "continuation";
 /// The kind of a row with the new version of an earlier message.
 const CORRECTION: &str = "correction";
 
-/// The larger whole that a message may be part of.
+/// The larger whole a message may be part of.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum PartOf {
-    /// An album, by the channel's id of it.
+    /// An album, by the channel's id.
     Album(String),
     /// A text too long for one message, as judged by the text before it.
     Text,
@@ -67,10 +67,10 @@ pub(crate) enum Taken {
     Nothing,
 }
 
-/// A row that an update may belong to.
+/// A row an update may belong to.
 struct Holder {
     row: i64,
-    /// Whether it may still change: no conversation contains it.
+    /// Whether the row may still change, because it is in no conversation.
     is_open: bool,
     /// The present words of the message, or of the row's last part.
     words: String,
@@ -230,7 +230,7 @@ fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &st
     Ok(tx.prepare(&sql)?.query_row((message.chat, album, bot_id), holder).optional()?)
 }
 
-/// The row that a text continues: its sender's last message, if it was sent just before and both together exceed one message.
+/// The row a text continues: its sender's last message, if it was sent just before and both together exceed one message.
 fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<Option<Holder>> {
     let sql = format!(
         "SELECT id, {},
@@ -301,7 +301,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
     Ok(tx.prepare(&sql)?.query_row(key, holder).optional()?)
 }
 
-/// SQL condition: row `m` may still change, because it is queued and in no open conversation. A row that a model has seen stays as it is.
+/// SQL condition: row `m` may still change, because it is queued and in no open conversation. A row a model has seen stays as it is.
 pub(crate) fn may_change() -> String {
     // fault: message-conversation-edited
     format!("(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id AND c.state IN {OPEN}))")
@@ -327,7 +327,7 @@ fn has_room(tx: &Transaction<'_>, row: i64, message: &NewIncoming) -> Result<boo
     Ok(parts < MAX_PARTS && units(&text) + units(&message.text) <= MAX_JOINED_UNITS)
 }
 
-/// The files that an edit adds, compared with the newest row that has files of this message.
+/// The files an edit adds, compared with the newest row that has files of this message.
 fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachment>> {
     let mut is_known = tx.prepare(
         "SELECT EXISTS (SELECT 1 FROM attachments WHERE COALESCE(unique_id, file_id) = ?3 AND replaced_at IS NULL AND message_id = (
@@ -391,7 +391,7 @@ fn in_one(parts: &[String], is_album: bool) -> String {
     text
 }
 
-/// The words, before the correction, of the message that a row corrects.
+/// The words, before the correction, of the message a row corrects.
 fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
     let words = tx
         .prepare(

@@ -67,12 +67,12 @@ pub struct NewIncoming {
     pub attachments: Vec<NewAttachment>,
     /// The time of sending, by the channel.
     pub sent_at: Option<DateTime<Utc>>,
-    /// The larger whole it may be part of: all parts become one row.
+    /// The larger whole, if it may be a part: all parts become one row.
     pub part_of: Option<PartOf>,
     /// Whether the message was said to others. It is then kept only as a part or a new version of a message to the assistant, or for a
     /// few moments while it may become a part.
     pub is_only_part: bool,
-    /// The channel's id of the message it replies to, if `quoted` only describes that message: our own record of it is quoted instead.
+    /// The channel's id of the answered message, if `quoted` only describes it: our own record is quoted instead.
     pub answers: Option<i64>,
 }
 
@@ -103,13 +103,13 @@ pub struct Incoming {
     pub quotes_own: bool,
     /// The author, if forwarded.
     pub forwarded_from: Option<String>,
-    /// The number of cycles that failed on it.
+    /// The number of failed cycles.
     pub attempts: i64,
-    /// The model that couldn't answer it.
+    /// The model that couldn't answer.
     pub held_for: Option<String>,
     /// The earliest time of the next attempt.
     pub not_before: Option<DateTime<Utc>>,
-    /// The last cycle that claimed it.
+    /// The last cycle to claim it.
     pub cycle_id: Option<String>,
     /// Whether one of its files is still to be fetched or transcribed.
     #[serde(default)]
@@ -133,7 +133,7 @@ pub struct Exchange {
     pub from: Option<String>,
     /// The words.
     pub text: String,
-    /// The other authors of untrusted text in it; `None` if there are none.
+    /// The other authors of untrusted text in it, if any.
     pub taint: Option<String>,
 }
 

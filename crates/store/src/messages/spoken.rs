@@ -38,9 +38,9 @@ pub struct Spoken {
     pub text: String,
     /// The other authors of untrusted text in it.
     pub taint: Option<String>,
-    /// The wake that wrote it, or that claimed it.
+    /// The wake that wrote or claimed it.
     pub wake: Option<String>,
-    /// Whether it is final: a message that has left the queue, an answer that was sent.
+    /// Whether the message is final: a message that has left the queue, an answer that was sent.
     pub is_settled: bool,
     /// Whether search may find it. Excludes queued, withdrawn and undone messages, and texts that only quote things kept elsewhere.
     pub is_findable: bool,
@@ -108,7 +108,7 @@ impl Store {
         })
     }
 
-    /// The facts that undone wakes had remembered, in lower case, each with the time of its undo.
+    /// The facts remembered by undone wakes, in lower case, each with the time of its undo.
     fn undone_facts(&self) -> Result<Vec<(String, Option<DateTime<Utc>>)>> {
         let sql = "SELECT j.body, u.asked_at FROM undos u JOIN cycle_journal j ON j.cycle_id = u.wake
              WHERE u.taken_back IS NOT NULL AND j.body LIKE ?1";

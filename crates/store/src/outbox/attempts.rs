@@ -24,7 +24,7 @@ use crate::{
 /// sender that has reported nothing by then couldn't record the outcome, and never will.
 pub(crate) const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
 
-/// A part that this process has claimed for sending.
+/// A part this process has claimed for sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     /// The message's row.
@@ -35,7 +35,7 @@ pub struct Claimed {
     pub chat: ChatRef,
     /// The forum topic.
     pub thread_id: Option<i64>,
-    /// The channel's id of the message it replies to; only on the first part.
+    /// The channel's id of the message to reply to; only on the first part.
     pub reply_to: Option<i64>,
     /// The formatted text.
     pub html: String,
@@ -45,7 +45,7 @@ pub struct Claimed {
     pub is_repeat: bool,
     /// The number of attempts, including this one.
     pub attempts: u32,
-    /// The file to send with it.
+    /// The accompanying file.
     pub file: Option<TextFile>,
     /// The question's buttons, if this is the last part of a question or a reminder.
     pub question: Option<Question>,
@@ -145,7 +145,7 @@ pub(crate) const DELIVERABLE: &str =
 // fault end: reply-leaves-cycle-committed
 
 /// SQL condition: earlier parts in the chat hold part `p` of message `o` back. These are waiting parts, parts under way, and parts with
-/// an unknown outcome that the next wake repeats. Texts of a waiting cycle don't hold others back: they leave after its commit, and the
+/// an unknown outcome the next wake repeats. Texts of a waiting cycle don't hold others back: they leave after its commit, and the
 /// question or notice about the wait, or other cycles' texts, would have to wait for that commit in turn. A bound `?2` (a choice of
 /// messages) lifts the order between messages, but keeps the order of their parts.
 // fault: notice-waits-behind-cycle

@@ -2,7 +2,7 @@
 
 use reveille_base::types::ChatRef;
 
-/// The occasion of a message. It determines the time of sending and the daily count.
+/// The occasion of a message, which determines the time of sending and the daily count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutgoingKind {
@@ -51,7 +51,7 @@ pub struct NewOutgoing {
     /// The forum topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
-    /// The channel's id of the message it replies to.
+    /// The channel's id of the message to reply to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<i64>,
     /// The cycle that must commit before delivery.
@@ -64,7 +64,7 @@ pub struct NewOutgoing {
     /// The authors of untrusted text in it, besides those in its cycle's journal. A text from outside a cycle must state them here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taint: Option<String>,
-    /// The buttons under it, if it is said unasked.
+    /// The buttons under an unasked message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nudge: Option<NewNudge>,
 }
@@ -72,7 +72,7 @@ pub struct NewOutgoing {
 /// The data for the buttons under an unasked message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewNudge {
-    /// The title of the task it is about.
+    /// The title of its task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// The IANA zone of its person.
@@ -80,7 +80,7 @@ pub struct NewNudge {
     /// Whether a button can stop messages of its kind.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_stop: bool,
-    /// The change of the assistant's own orders it reports on: a button undoes that change.
+    /// The change of the assistant's own orders reported here: a button undoes the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<i64>,
 }

@@ -41,7 +41,7 @@ pub(crate) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result
     Ok((!origins.is_empty()).then(|| origins.join(", ")))
 }
 
-/// The chat that a cycle works for, if a message of the cycle goes to another chat, where that chat's words are no orders. The terminal's
+/// The chat a cycle works for, if a message of the cycle goes to another chat, where that chat's words are no orders. The terminal's
 /// words are the owner's.
 fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Result<Option<String>> {
     let chat: Option<ChatRef> = tx
@@ -51,7 +51,7 @@ fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Resul
     Ok(chat.map(|chat| format!("what chat {chat} said")))
 }
 
-/// The authors of untrusted text that a cycle has read so far, by its journal.
+/// The authors of untrusted text a cycle has read so far, by its journal.
 fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>> {
     let taints: Option<String> = conn
         .prepare(
@@ -66,7 +66,7 @@ fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>>
 }
 
 impl Store {
-    /// The authors of untrusted text that a cycle has read, by its journal; `None` if it has read none.
+    /// The authors of untrusted text a cycle has read, by its journal; `None` if it has read none.
     pub fn taints_of(&self, cycle_id: &str) -> Result<Option<String>> {
         of_cycle(&self.conn, cycle_id)
     }

@@ -103,7 +103,7 @@ pub(crate) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudg
     Ok(())
 }
 
-/// Withdraws a question that its channel refuses for good: a question that was never shown is denied at once.
+/// Withdraws a question its channel refuses for good: a question that was never shown is denied at once.
 pub(crate) fn is_refused(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
     tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE outgoing_id = ?1 AND state = 'pending'", [outgoing_id])?;
     Ok(())

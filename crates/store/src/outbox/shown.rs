@@ -12,7 +12,7 @@ use crate::{
 /// A task in a shown list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownTask {
-    /// The document that contained it.
+    /// The task's document.
     pub path: String,
     /// The task's heading.
     pub title: String,

@@ -26,7 +26,7 @@ pub struct Undelivered {
     pub chat: ChatRef,
     /// The part's state; never [`PartState::Sent`].
     pub state: PartState,
-    /// Whether it was sent once more after an unknown outcome; a further repeat is too risky.
+    /// Whether this is a repeat after an unknown outcome; a further repeat is too risky.
     #[serde(skip)]
     pub is_repeat: bool,
     /// The time of writing.
@@ -42,11 +42,11 @@ pub struct Undelivered {
 /// The outlook of a message that isn't fully delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prospect {
-    /// It will be tried, or tried again.
+    /// The sender will try, or try again.
     Tried,
-    /// Two attempts had unknown outcomes: it may have arrived, and there is no further attempt.
+    /// Two attempts had unknown outcomes: the message may have arrived, and there is no further attempt.
     InDoubt,
-    /// The channel refuses it for good.
+    /// The channel refuses the message for good.
     Refused,
 }
 
@@ -70,13 +70,13 @@ impl Undelivered {
 /// The numbers of messages that aren't fully delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outstanding {
-    /// Those that will be tried, or tried again.
+    /// Messages still to be tried.
     pub tried: usize,
-    /// Those with two unknown outcomes.
+    /// Messages with two unknown outcomes.
     pub in_doubt: usize,
-    /// Those refused for good.
+    /// Messages refused for good.
     pub refused: usize,
-    /// Those that the next wake shows on the terminal.
+    /// Messages for the terminal, shown by the next wake.
     pub console: usize,
 }
 

@@ -1,6 +1,6 @@
 //! People who paired with the bot, and the one-time codes for pairing.
 //!
-//! A code is stored as a hash. It stays open until it is used, expires, or too many wrong codes arrive. The bot and `bot pair` are
+//! A code is stored as a hash. A code is open until used, expired, or voided by too many wrong codes. The bot and `bot pair` are
 //! separate processes that share only these rows.
 
 use chrono::{DateTime, Utc};
@@ -48,7 +48,7 @@ pub struct NewPaired {
 pub enum CodeState {
     /// Unused and valid.
     Open,
-    /// This person paired with it.
+    /// Used by this person to pair.
     Used(i64),
     /// Expired, or void because of too many wrong codes.
     Void,

@@ -35,7 +35,7 @@ pub struct RecordedCall {
 pub struct NewRecording {
     /// The cycle.
     pub cycle_id: String,
-    /// The chat; `None` if no chat asked, so that it is the owner's.
+    /// The chat; `None` if no chat asked, which means the owner's.
     pub chat: Option<ChatRef>,
     /// The person's words, or the reason for the cycle.
     pub request: String,
@@ -45,7 +45,7 @@ pub struct NewRecording {
     pub calls: Vec<RecordedCall>,
     /// The receipts as a text.
     pub narrative: String,
-    /// The authors of untrusted text that the cycle had read.
+    /// The authors of untrusted text the cycle had read.
     pub taint: Option<String>,
     /// The number of model turns.
     pub rounds: u32,
@@ -147,7 +147,7 @@ impl Store {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Deletes a recording. `false` if it doesn't exist.
+    /// Deletes a recording. `false` if there was no such recording.
     pub fn drop_recording(&mut self, id: i64) -> Result<bool> {
         self.write(|tx| Ok(tx.execute("DELETE FROM recordings WHERE id = ?1", [id])? == 1))
     }

@@ -17,7 +17,7 @@ use crate::{
     sql::{self, Transaction},
 };
 
-/// An answer that a wake has still to act on.
+/// An answer a wake has still to act on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenNudge {
     /// The message's row.
@@ -26,14 +26,14 @@ pub struct OpenNudge {
     pub chat: ChatRef,
     /// Forum topic.
     pub thread_id: Option<i64>,
-    /// The title of the task it is about.
+    /// The title of its task.
     pub task: Option<String>,
     /// The answer.
     pub answer: NudgeAnswer,
 }
 
 impl Store {
-    /// The answers that a wake has still to act on, in the order of their messages.
+    /// The answers a wake has still to act on, in the order of their messages.
     pub fn open_nudges(&self) -> Result<Vec<OpenNudge>> {
         let mut statement = self.conn.prepare(
             "SELECT n.outgoing_id, o.chat_id, o.thread_id, n.task, n.answer
@@ -89,7 +89,7 @@ fn is_a_wakes(answer: NudgeAnswer) -> bool {
     matches!(answer, NudgeAnswer::Done | NudgeAnswer::NoMore)
 }
 
-/// The proposal that a message reports on, and the destination for the answer.
+/// The proposal a message reports on, and the destination for the answer.
 pub(crate) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, NewOutgoing)> {
     let sql = "SELECT n.proposal, o.chat_id, o.thread_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                WHERE n.outgoing_id = ?1";

@@ -37,7 +37,7 @@ pub struct NewReminder {
     pub text: String,
     /// The recurrence; `None` for a single firing.
     pub rule: Option<Rule>,
-    /// The IANA zone of its civil times, from when it was set. It stays when the person's zone changes.
+    /// The IANA zone of its civil times, from when it was set. A change of the person's zone leaves it as it is.
     pub zone: String,
     /// The next civil slot, local wall time.
     pub slot: NaiveDateTime,
@@ -54,7 +54,7 @@ pub struct Reminder {
     pub id: i64,
     /// The text and the schedule.
     pub what: NewReminder,
-    /// The time of setting it; `None` if unreadable.
+    /// The time of creation; `None` if unreadable.
     pub created_at: Option<DateTime<Utc>>,
     /// The time at which the next slot was written; `None` in a row older than this column.
     pub written_at: Option<DateTime<Utc>>,
@@ -104,7 +104,7 @@ impl Reminder {
         self.what.zone.parse().unwrap_or(tz)
     }
 
-    /// Returns whether it follows the clock of a zone other than `tz`. An interval in minutes follows no zone.
+    /// Returns whether the reminder follows the clock of a zone other than `tz`. An interval in minutes follows no zone.
     pub fn keeps_another_zone(&self, tz: Tz) -> bool {
         self.zone(tz) != tz && !matches!(self.what.rule, Some(Rule::Interval { .. }))
     }

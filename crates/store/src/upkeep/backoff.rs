@@ -148,7 +148,7 @@ impl Store {
         Ok(at.as_deref().and_then(parse_time))
     }
 
-    /// The value stored for a one-time reason, if it was handled.
+    /// The value stored for a one-time reason, if handled.
     pub fn handled(&self, key: &str) -> Result<Option<String>> {
         let mut statement = self.conn.prepare("SELECT value FROM handled WHERE key = ?1")?;
         Ok(statement.query_row([key], |row| row.get(0)).optional()?)
@@ -218,7 +218,7 @@ impl FencedStore<'_> {
         if self.upkeep(kind)?.failures == 0 { Ok(()) } else { self.upkeep_ok(kind) }
     }
 
-    /// Records a failure: the wait grows each time. `at_least` is the wait that the other side asked for.
+    /// Records a failure: the wait grows each time. `at_least` is the wait the other side asked for.
     pub fn upkeep_failed(&mut self, kind: UpkeepKind, error: &str, at_least: Option<TimeDelta>) -> Result<Upkeep> {
         let now = self.now();
         let mut upkeep = self.upkeep(kind)?;

@@ -106,7 +106,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Records a model's failure: the wait grows each time. `at_least` is the wait that its server asked for.
+    /// Records a model's failure: the wait grows each time. `at_least` is the wait its server asked for.
     pub fn model_failed(
         &mut self,
         model: &str,

@@ -5,11 +5,11 @@ use chrono::{DateTime, Utc};
 use super::backoff::set_handled;
 use crate::{Result, Store};
 
-/// The key of the embedder that a person has allowed to get all texts.
+/// The key of the embedder a person has allowed to get all texts.
 const ALLOWED: &str = "embedder/allowed";
 
 impl Store {
-    /// The id of the embedder that a person has allowed.
+    /// The id of the embedder a person has allowed.
     pub fn allowed_embedder(&self) -> Result<Option<String>> {
         self.handled(ALLOWED)
     }

@@ -85,7 +85,7 @@ pub struct HeldInRows {
     pub open: Vec<String>,
     /// Messages on hold whose cycle's journal, with the record of work done for them, would be deleted; they block.
     pub on_hold: Vec<i64>,
-    /// Texts of ours with a pressed button that a wake has still to act on; they block.
+    /// Texts of ours with a pressed button still to be handled by a wake; they block.
     pub pressed: Vec<i64>,
 }
 

@@ -46,7 +46,7 @@ const MAX_LINE_BYTES: u64 = 4096;
 #[derive(Debug)]
 pub struct WakeLock {
     inside: Arc<Inside>,
-    /// The line found in the file on taking it, from a holder that was killed.
+    /// The line of a killed holder, found in the file.
     left: Option<Holder>,
     heart: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
@@ -56,7 +56,7 @@ pub struct WakeLock {
 struct Inside {
     file: File,
     path: PathBuf,
-    /// `None` until the holder has written its line, and after it has left.
+    /// `None` before the holder writes its line, and after the holder has left.
     line: Mutex<Option<Holder>>,
 }
 
@@ -66,7 +66,7 @@ pub enum LockError {
     /// Another wake runs, which is normal.
     #[error("another wake is running{}", .0.as_ref().map(|holder| format!(" (pid {})", holder.pid)).unwrap_or_default())]
     Held(Option<Box<Holder>>),
-    /// Another wake holds it without a sign of life, but can't be replaced: a person has to end it.
+    /// Another wake holds the lock without a sign of life, but can't be replaced: a person has to end that wake.
     #[error(
         "another wake (pid {}) has stopped and can't be replaced: {why}. Nothing was changed; end it by hand: kill -9 {}",
         holder.pid, holder.pid
@@ -119,7 +119,7 @@ pub struct Holder {
     /// The last sign of life, in seconds of [`clock::awake`].
     #[serde(default)]
     pub alive_at_s: Option<u64>,
-    /// The chat that the cycle answers, for its typing indicator.
+    /// The chat the cycle answers, for its typing indicator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "chat_id")]
     pub chat: Option<ChatRef>,
@@ -136,7 +136,7 @@ pub struct Holder {
 pub struct LockedWork<'a> {
     /// The cycle, if any.
     pub cycle_id: Option<&'a str>,
-    /// The chat that it answers.
+    /// The chat it answers.
     pub chat: Option<ChatRef>,
     /// Forum topic.
     pub thread_id: Option<i64>,
@@ -150,12 +150,12 @@ impl Holder {
         Identity { pid: self.pid, boot_id: self.boot_id.clone(), started: self.process_started.clone() }
     }
 
-    /// The time since its last sign of life, at `awake` of the same boot. `None` if it never gave one.
+    /// The time since its last sign of life, at `awake` of the same boot. `None` for a holder that gives no signs.
     pub fn silent_for(&self, awake: Duration) -> Option<Duration> {
         self.alive_at_s.map(|at| awake.saturating_sub(Duration::from_secs(at)))
     }
 
-    /// Returns whether it is alive, and has either shown so within `lease` or gives no signs of life at all.
+    /// Returns whether the holder is alive, and has either shown so within `lease` or gives no signs of life at all.
     pub fn is_at_work(&self, lease: Duration) -> bool {
         self.identity().is_alive() && self.silent_for(clock::awake()).is_none_or(|silent| silent <= lease)
     }

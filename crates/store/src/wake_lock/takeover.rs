@@ -1,8 +1,8 @@
 //! Takes the wake lock, if necessary from a stopped holder.
 //!
 //! A stopped wake (SIGSTOP, a hung disk, a debugger) holds the flock for ever. Its fence blocks its writes once another fence is taken,
-//! but the wake could still send, commit or push a moment after it continues. So a replacement first ends it, with all its descendants,
-//! then waits for the flock, and only then takes the next fence. A wake stopped before it wrote its line is identified by the flock
+//! but the wake could still send, commit or push a moment after continuing. So a replacement first ends the wake and all its descendants,
+//! then waits for the flock, and only then takes the next fence. A wake stopped before writing its line is identified by the flock
 //! alone.
 
 use std::{
@@ -19,7 +19,7 @@ use reveille_base::{
 use crate::wake_lock::{self, Holder, LockError, WakeLock};
 
 /// The last watch over a silent holder: if the whole machine was stopped, the next beat is about to come. On Linux an elapsed
-/// pause ends at once; elsewhere it may start anew.
+/// pause ends at once; elsewhere the pause may start anew.
 const LAST_LOOK: Duration = if cfg!(target_os = "linux") {
     Duration::from_secs(1)
 } else {
@@ -32,7 +32,7 @@ const FREE_BOUND: Duration = Duration::from_secs(5);
 /// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The lock, and a note on how it was obtained.
+/// The lock, and a note for people.
 pub struct TakenLock {
     /// The lock.
     pub lock: WakeLock,
@@ -121,7 +121,7 @@ fn replace(path: &Path, holder: Holder) -> Result<TakenLock, LockError> {
     take_freed(path, note)
 }
 
-/// Takes the lock of an ended holder, as soon as the system has released it.
+/// Takes the lock of an ended holder, as soon as the system has released the flock.
 fn take_freed(path: &Path, note: String) -> Result<TakenLock, LockError> {
     let begun = Instant::now();
     loop {

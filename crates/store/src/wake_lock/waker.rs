@@ -27,7 +27,7 @@ const RECENT: TimeDelta = TimeDelta::minutes(30);
 const BY_ITSELF: [&str; 4] = ["cron", "launchd", "systemd", "timer"];
 /// Programs that run others by the clock: a wake they start without a trigger is scheduled, too.
 const SCHEDULERS: [&str; 5] = ["cron", "crond", "anacron", "fcron", "supercronic"];
-/// The trigger of a wake that was given none.
+/// The default trigger.
 const UNNAMED: &str = "cli";
 
 /// The state of the schedulers that start wakes without a person.
@@ -40,7 +40,7 @@ pub struct Waker {
     now: DateTime<Utc>,
 }
 
-/// A program that starts wakes while it runs.
+/// A running program that starts wakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Starting {
     /// The bot.
@@ -66,7 +66,7 @@ impl Starting {
         }
     }
 
-    /// Returns whether it runs unattended: a program opened by a person ends when the person leaves.
+    /// Returns whether the program runs unattended: a program opened by a person ends when the person leaves.
     pub fn is_lasting(self) -> bool {
         matches!(self, Self::Bot | Self::Stay)
     }

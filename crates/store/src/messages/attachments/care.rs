@@ -51,7 +51,7 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Records that a file is missing. It is fetched again if its message still waits; otherwise it counts as gone.
+    /// Records that a file is missing. The file is fetched again if its message still waits; otherwise it counts as gone.
     pub fn file_missing(&mut self, id: i64) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| {

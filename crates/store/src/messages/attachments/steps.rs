@@ -251,7 +251,7 @@ fn fail(
     Ok(())
 }
 
-/// Gives up a file. `false` if it was no longer in the state `from`.
+/// Gives up a file. `false` if the state was no longer `from`.
 fn give_up(tx: &Transaction<'_>, file: &Attachment, from: &str, why: &str, now: DateTime<Utc>) -> Result<bool> {
     let changed = tx.execute(
         "UPDATE attachments SET state = 'failed', not_before = NULL, error = ?2, listener = NULL, changed_at = ?3

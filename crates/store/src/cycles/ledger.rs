@@ -198,8 +198,8 @@ impl FencedStore<'_> {
         if discarded {
             return self.fenced(book);
         }
-        // The next step journals the turn again, synced, before acting on it. A power cut before that is as if the answer
-        // had been lost a moment earlier in transit; its maximum cost stays counted.
+        // The next step journals the turn again, synced, before acting on it. A power cut before that is as if the answer had been lost a
+        // moment earlier in transit; its maximum cost stays counted.
         self.fenced_relaxed(book)
     }
 }

@@ -1,4 +1,5 @@
-//! The latest bot's report, including whether the bot has reached its channel. An upgrade waits for the report before removing the old programs.
+//! The latest bot's report, including whether the bot has reached its channel. An upgrade waits for the report before removing the old
+//! programs.
 
 use reveille_base::process::Identity;
 

@@ -88,8 +88,8 @@ impl JobRow {
         self.is_asked || self.is_new_watch() || self.next.is_some_and(|slot| slot.at <= now)
     }
 
-    /// Returns whether the job watches an address that no look has seen yet. Its first look comes at once, so that its person hears of a wrong
-    /// address while still thinking of it.
+    /// Returns whether the job watches an address that no look has seen yet. Its first look comes at once, so that its person hears of a
+    /// wrong address while still thinking of it.
     pub fn is_new_watch(&self) -> bool {
         self.next.is_some() && self.seen.is_none() && self.failures == 0 && self.gate.starts_with("watch: ")
     }

@@ -1,5 +1,5 @@
-//! The buttons under an unasked message: a message is answered once. "In the morning" becomes a reminder at once; other answers need a wake,
-//! since they change the memory.
+//! The buttons under an unasked message: a message is answered once. "In the morning" becomes a reminder at once; other answers need a
+//! wake, since they change the memory.
 
 use chrono::{DateTime, Utc};
 

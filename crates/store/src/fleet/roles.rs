@@ -15,7 +15,7 @@ const CHANNEL: &str = "reveille_due";
 /// The prefix of each assistant's role and schema.
 const PREFIX: &str = "reveille_a_";
 
-/// Connects to the registry's schema.
+/// Creates the registry's schema if necessary, and connects to it.
 pub(super) fn registry(address: &DatabaseAddress) -> Result<SqlConnection> {
     let plain = connect(address);
     plain.execute_batch(&format!("CREATE SCHEMA IF NOT EXISTS {REGISTRY}"))?;

@@ -10,7 +10,7 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// The counter of changes to earlier messages: forgotten, undone or rewritten.
+/// The counter of changes to earlier messages: rewritten or forgotten.
 const CHANGED: &str = "said_changed";
 
 /// Counts a change of a message's words, if an index may hold the old words because the message was settled once.

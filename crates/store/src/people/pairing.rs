@@ -123,9 +123,9 @@ impl Store {
         Ok(hashes.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Unpairs a person: ends their reminders and withdraws unsent texts to them. Their unanswered messages are taken out of the queue,
-    /// where they stay visible and can be restored by hand. With `is_listed` the settings list the person too, who is then still
-    /// answered. Returns the number of dropped messages; `None` if the person wasn't paired.
+    /// Unpairs a person and ends their reminders. Unless the settings list the person too (`is_listed`), unsent texts to them are
+    /// withdrawn, and their unanswered messages leave the queue; these stay visible and can be restored by hand. Returns the number of
+    /// dropped messages; `None` if the person wasn't paired.
     pub fn unpair(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
         self.write(|tx| {
             let gone = tx.execute("DELETE FROM paired WHERE user_id = ?1", [user_id])?;

@@ -28,10 +28,10 @@ impl fmt::Debug for DatabaseAddress {
 }
 
 impl DatabaseAddress {
-    /// Reads a `postgres://` address. The password comes separately, from a file: one within the address is refused.
+    /// Parses a `postgres://` address. The password comes separately, from a file: an address with a password is refused.
     ///
     /// # Errors
-    /// A description of the fault, without the address itself: that may hold a password.
+    /// A description of the fault, without the address itself, which may hold a password.
     pub fn parse(url: &str, password: Option<&str>) -> Result<Self, String> {
         let (url, authorities) = split_authorities(url);
         let mut config: Config =
@@ -67,7 +67,7 @@ impl DatabaseAddress {
         Ok(Self { config, tls: Tls::new(authorities.as_deref().map(Path::new))?, name })
     }
 
-    /// The same database with another schema in place of its own.
+    /// The same database with another schema.
     #[must_use]
     pub fn in_schema(&self, schema: &str) -> Self {
         let mut config = self.config.clone();
@@ -83,18 +83,18 @@ impl DatabaseAddress {
         })
     }
 
-    /// Host and database, for people; it holds no secret.
+    /// Host and database, for people, without secrets.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// Tells if traffic to this host stays on this machine.
+/// Returns whether traffic to this host stays on this machine.
 fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Splits `sslrootcert`, which the client library doesn't know, from an address; returns the rest and the path that it names.
+/// Splits `sslrootcert`, unknown to the client library, from an address; returns the rest and the path in it.
 fn split_authorities(url: &str) -> (String, Option<String>) {
     let Some((address, query)) = url.split_once('?') else { return (url.to_owned(), None) };
     let (own, others): (Vec<&str>, Vec<&str>) = query.split('&').partition(|part| part.starts_with("sslrootcert="));

@@ -26,13 +26,13 @@ use super::{
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two tries to reach a server that is away.
 const RECONNECT_EVERY: Duration = Duration::from_millis(250);
-/// First number of the writers' lock; the second is the schema's hash. Any number will do that nobody else uses in the database.
+/// First number of the writers' lock; the second is the schema's hash. Any number unused elsewhere in the database will do.
 const WRITERS_LOCK: i32 = 0x7265_7665;
-/// Settings of each connection. A machine that falls asleep within a transaction must not keep the others from writing.
+/// Settings of each connection. A machine that falls asleep within a transaction must not block the other writers.
 const SETTINGS: &str = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; SET jit = off;
     SET TIME ZONE 'UTC'; SET client_min_messages = warning";
 
-/// A channel of `NOTIFY`. A notice is a hint to look, which may get lost; one that waits stands for all.
+/// A channel of `NOTIFY`. A notice is a hint to look, and may get lost; a waiting notice stands for all.
 struct NoticeChannel {
     name: &'static str,
     sender: SyncSender<()>,
@@ -43,11 +43,11 @@ struct NoticeChannel {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TransactionState {
     Sound,
-    /// One of its statements failed, so that it can't be committed.
+    /// One of its statements failed, so a commit is impossible.
     Failed,
 }
 
-/// One connection. It connects when it is first used, and again after it was lost.
+/// A connection, opened by its first use and again after a loss.
 pub struct Postgres {
     config: Config,
     tls: Tls,
@@ -76,12 +76,12 @@ impl Postgres {
         Self { channel: Some(NoticeChannel { name, sender, notices }), ..self }
     }
 
-    /// Waits for a server that goes away, such as one that restarts, for up to this long. Otherwise the work at hand would be lost.
+    /// Waits for a server that goes away, for example to restart, for up to this long. Otherwise the work at hand would be lost.
     pub fn wait_for_server(&self, patience: Duration) {
         self.patience.set(patience);
     }
 
-    /// Waits for a notification; returns if one came in this time. A lost connection brings none.
+    /// Waits for a notification; returns whether one came in time. A lost connection brings none.
     pub fn wait_for_notice(&self, at_most: Duration) -> bool {
         match &self.channel {
             Some(channel) => channel.notices.recv_timeout(at_most).is_ok(),
@@ -129,8 +129,8 @@ impl Postgres {
         self.send_batch(&dialect::translate_statement(sql))
     }
 
-    /// Makes or changes tables, written as SQLite reads them. `ordered` names those that get a column `rowid`, which every SQLite
-    /// table has: their rows are read in the order of their writing.
+    /// Creates or changes tables, written as SQLite reads them. The tables in `ordered` get a column `rowid`, as every SQLite table has,
+    /// because their rows are read in the order of writing.
     ///
     /// # Errors
     /// The server's.
@@ -138,7 +138,7 @@ impl Postgres {
         self.send_batch(&dialect::translate_schema(sql, ordered))
     }
 
-    /// Makes the functions of SQLite that PostgreSQL lacks, once for each schema.
+    /// Creates the functions of SQLite that PostgreSQL lacks, once per schema.
     ///
     /// # Errors
     /// The server's.
@@ -146,7 +146,7 @@ impl Postgres {
         self.send_batch(dialect::FUNCTIONS)
     }
 
-    /// Begins a transaction whose statements all read the same moment.
+    /// Begins a transaction whose statements all read the same snapshot.
     ///
     /// # Errors
     /// A transaction is under way, or the server's.
@@ -154,7 +154,7 @@ impl Postgres {
         self.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
 
-    /// Waits for the writers' lock and begins a transaction: nobody else writes until its end.
+    /// Waits for the writers' lock and begins a transaction that excludes all other writers.
     ///
     /// # Errors
     /// A transaction is under way, the lock stayed busy, or the server's.
@@ -162,7 +162,7 @@ impl Postgres {
         self.begin(&format!("BEGIN; SELECT pg_advisory_xact_lock({WRITERS_LOCK}, hashtext(current_schema()))"))
     }
 
-    /// Begins a transaction that locks only the rows that it writes.
+    /// Begins a transaction that locks only the rows it writes.
     ///
     /// # Errors
     /// A transaction is under way, or the server's.
@@ -175,7 +175,7 @@ impl Postgres {
             return Err(PostgresError::with_code("25001", "a transaction is under way already"));
         }
         self.send_batch(sql).inspect_err(|_| {
-            // It may have begun without getting the lock.
+            // The transaction may have begun without the lock.
             self.send_batch("ROLLBACK").ok();
         })?;
         self.transaction.set(Some(TransactionState::Sound));
@@ -197,7 +197,7 @@ impl Postgres {
         done
     }
 
-    /// Rolls back the transaction under way, if there is one.
+    /// Rolls back the transaction under way, if any.
     pub fn roll_back(&self) {
         if self.transaction.take().is_some() && self.link.borrow().is_some() {
             self.send_batch("ROLLBACK").ok();
@@ -208,14 +208,14 @@ impl Postgres {
         self.send(|| ServerCall::Batch(sql.to_owned())).map(drop)
     }
 
-    /// Sends a call to the server; reconnects where the connection was lost and nothing else is lost with it.
+    /// Sends a call to the server; reconnects if only the connection was lost.
     fn send(&self, call: impl Fn() -> ServerCall) -> Result<StatementAnswer, PostgresError> {
-        // The wait is the same for a connection that an earlier call lost and for one that is lost now.
+        // A connection lost by an earlier call and one lost now get the same wait.
         let is_waited_for = self.link.borrow().is_some() || !self.patience.get().is_zero();
         let may_repeat = self.transaction.get().is_none() && is_waited_for;
         let mut done = self.send_once(call());
         let begun = Instant::now();
-        // Calls outside a transaction only read or begin one, so they can be repeated.
+        // Calls outside a transaction only read or begin one, so a repeat is safe.
         // fault: lost-connection-shared-database
         while may_repeat && done.as_ref().is_err_and(PostgresError::is_lost) {
             done = self.send_once(call());

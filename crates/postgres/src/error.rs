@@ -24,28 +24,28 @@ impl PostgresError {
         Self { code: None, text: text.to_owned() }
     }
 
-    /// An error that this side found, with the code that the server would give it.
+    /// An error found on this side, with the server's code for such an error.
     pub(crate) fn with_code(code: &str, text: &str) -> Self {
         Self { code: Some(code.to_owned()), text: text.to_owned() }
     }
 
-    /// Tells if another transaction was in the way: the caller may try again.
+    /// Returns whether another transaction was in the way: the caller may try again.
     pub fn is_busy(&self) -> bool {
         // lock_not_available, serialization_failure, deadlock_detected
         self.has_code(&["55P03", "40001", "40P01"])
     }
 
-    /// Tells if the server's disk is full.
+    /// Returns whether the server's disk is full.
     pub fn is_full(&self) -> bool {
         self.has_code(&["53100"])
     }
 
-    /// Tells if the server found its own files damaged.
+    /// Returns whether the server found its own files damaged.
     pub fn is_damaged(&self) -> bool {
         self.has_code(&["XX001", "XX002"])
     }
 
-    /// Tells if the connection is gone: the server sent no code, or ended the session with this one.
+    /// Returns whether the connection is gone: the server sent no code, or a code that ends the session.
     pub(crate) fn is_lost(&self) -> bool {
         self.code.as_ref().is_none_or(|code| code.starts_with("08") || code.starts_with("57P") || code == "25P03")
     }

@@ -21,9 +21,9 @@ use super::{
     values::{ColumnValue, Parameter},
 };
 
-/// Time limit for an answer: far above what any statement takes. A network that is away answers nothing.
+/// Time limit for an answer, far above any statement's duration, for a network that is down.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
-/// Number of statements that the server keeps prepared for one connection. Callers have fewer than that.
+/// The maximum number of prepared statements per connection. Callers have fewer.
 const MAX_PREPARED: usize = 1_000;
 
 /// Answer to a statement.
@@ -31,7 +31,7 @@ const MAX_PREPARED: usize = 1_000;
 pub struct StatementAnswer {
     /// The rows, each with the values of its columns; empty for a statement that returns none.
     pub rows: Vec<Vec<Value>>,
-    /// Number of rows that were changed; 0 for a statement that returns rows.
+    /// The number of changed rows; 0 for a statement that returns rows.
     pub changed: u64,
 }
 
@@ -48,7 +48,7 @@ struct Request {
     reply: SyncSender<Result<StatementAnswer, PostgresError>>,
 }
 
-/// One open connection. Its thread ends once the link is dropped.
+/// An open connection. Its thread ends once the link is dropped.
 pub(crate) struct Link {
     requests: UnboundedSender<Request>,
 }
@@ -85,7 +85,7 @@ impl Link {
     }
 }
 
-/// Connects, reports it to `ready`, and answers requests until the link is dropped.
+/// Connects, reports to `ready`, and answers requests until the link is dropped.
 async fn serve(
     config: &Config,
     tls: Tls,
@@ -124,7 +124,7 @@ async fn serve(
 async fn drive<T: TlsStream + Unpin>(mut connection: Connection<Socket, T>, notices: Option<SyncSender<()>>) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let (AsyncMessage::Notification(_), Some(notices)) = (message, &notices) {
-            // A notice that already waits stands for this one, too.
+            // A waiting notice stands for this one, too.
             notices.try_send(()).ok();
         }
     }
@@ -148,12 +148,12 @@ async fn run(
             statement
         }
     };
-    // SQLite takes values that the statement doesn't name; PostgreSQL refuses them.
+    // SQLite ignores values without a place in the statement; PostgreSQL refuses them.
     let named: Vec<Parameter<'_>> = values.iter().take(statement.params().len()).map(Parameter).collect();
     let named: Vec<&(dyn ToSql + Sync)> = named.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
     let answer = gather(client, &statement, &named).await;
     if answer.is_err() {
-        // Its tables may have changed since it was prepared.
+        // Its tables may have changed since the preparation.
         prepared.remove(sql);
     }
     answer

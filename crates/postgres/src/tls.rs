@@ -1,5 +1,5 @@
-//! TLS to a PostgreSQL, by the library that the whole program uses. The server has to show a certificate for its name, from a known
-//! authority or from one in the file that `sslrootcert` names.
+//! TLS to a PostgreSQL server, by the library of the whole program. The server has to show a certificate for its name, from a known
+//! authority or from the file in `sslrootcert`.
 
 use std::{
     future::Future,
@@ -21,7 +21,7 @@ use tokio_postgres::{
 };
 use tokio_rustls::TlsConnector;
 
-/// The authorities that a server's certificate has to come from.
+/// The authorities trusted to certify a server.
 #[derive(Clone)]
 pub(crate) struct Tls(Arc<ClientConfig>);
 
@@ -59,7 +59,7 @@ impl MakeTlsConnect<Socket> for Tls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<TlsDial> {
-        // A socket in the file system comes here too: it has no name and is never encrypted.
+        // A socket in the file system comes here too, without a name, and is never encrypted.
         let name = ServerName::try_from(domain).ok().map(|name| name.to_owned());
         Ok(TlsDial { connector: Arc::clone(&self.0).into(), name })
     }
@@ -100,7 +100,7 @@ fn describe_certificate_error(error: io::Error) -> io::Error {
         Wrong::Expired | Wrong::ExpiredContext { .. } | Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
             "the server's certificate has expired, or isn't valid yet; or this machine's clock is wrong"
         }
-        // The library has no variant for it.
+        // The library has no variant for this case.
         wrong if wrong.to_string().contains("CaUsedAsEndEntity") => {
             "the server shows an authority's own certificate: it needs one that the authority made for it"
         }

@@ -6,7 +6,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 type Refusal = Box<dyn std::error::Error + Sync + Send>;
 
-/// A value, converted to the type that its place in the statement has: SQLite needs no types there, so callers name none.
+/// A value, converted to the type of its place in the statement: SQLite needs no types there, so callers name none.
 #[derive(Debug)]
 pub(crate) struct Parameter<'a>(pub(crate) &'a Value);
 impl Parameter<'_> {
@@ -43,7 +43,7 @@ impl ToSql for Parameter<'_> {
                 Value::Text(text) => text.as_bytes().to_sql(kind, out),
                 _ => Err("a number where bytes belong".into()),
             },
-            // All other types are text, or are read from it.
+            // All other types are text, or are parsed from text.
             _ => match self.0 {
                 // PostgreSQL's texts can't hold this character.
                 Value::Text(text) if text.contains('\0') => text.replace('\0', "\u{fffd}").to_sql(&Type::TEXT, out),
@@ -90,8 +90,7 @@ impl<'a> FromSql<'a> for ColumnValue {
     }
 }
 
-/// Reads the server's decimal form, in which sums of whole numbers come: groups of four digits, the first of which counts
-/// `10000^weight`.
+/// Parses the server's decimal form, used for sums of whole numbers: groups of four digits, of which the first counts `10000^weight`.
 fn parse_numeric(raw: &[u8]) -> Option<Value> {
     let (fields, _) = raw.as_chunks::<2>();
     let mut fields = fields.iter().map(|field| i16::from_be_bytes(*field));

@@ -1,5 +1,5 @@
-//! Whether the database is still the file that stands at its path. A file that was removed, moved or emptied under a running program goes on
-//! to take what is written into it, and nobody else will ever read that.
+//! Detects a database whose file is no longer the one at its path. A file that was removed, moved or emptied under a running program
+//! still accepts writes, which are then lost.
 
 use std::{fmt, fs, os::unix::fs::MetadataExt as _, path::Path, path::PathBuf};
 
@@ -9,10 +9,10 @@ use reveille_base::file;
 
 use super::{Result, Store, StoreError, create_private};
 
-/// A database has at least its first page, in bytes.
+/// The minimum size of a database, its first page, in bytes.
 const PAGE_BYTES_MIN: u64 = 512;
 
-/// Device and inode of the database's files, as they were when it was opened.
+/// Device and inode of the database's files at the time of opening.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Opened([Option<(u64, u64)>; 3]);
 
@@ -22,10 +22,10 @@ impl Opened {
     }
 }
 
-/// What became of a file of the database that is open.
+/// The fate of an open database file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Displaced {
-    /// Its name.
+    /// The file's name.
     name: String,
     how: How,
 }
@@ -49,7 +49,7 @@ impl fmt::Display for Displaced {
 }
 
 impl Store {
-    /// Whether what is written here goes where nobody reads it.
+    /// The file whose writes are lost because it was removed, replaced or emptied; `None` if all files are in place.
     pub fn displaced(&self) -> Option<Displaced> {
         let files = self.files();
         let [main, ..] = &files;
@@ -58,7 +58,7 @@ impl Store {
             Ok(found) if path == main && found.len() < PAGE_BYTES_MIN => Some(How::Emptied),
             Ok(_) => None,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(How::Removed),
-            // Writing itself will tell.
+            // The writing itself reports such an error.
             Err(_) => None,
         };
         files.iter().zip(self.opened.0).find_map(|(path, opened)| {
@@ -67,8 +67,8 @@ impl Store {
         })
     }
 
-    /// Takes away the log of a database that was removed or replaced, once all of it is saved: whatever is put in its place would be read
-    /// together with it.
+    /// Removes the log of a database that was removed or replaced, once all of its data is saved: SQLite would apply the log to a new
+    /// file at this path.
     pub fn drop_log(&self) {
         let [main, log, index] = self.files();
         let now = Opened::look(&[main, log.clone(), index.clone()]);
@@ -80,7 +80,7 @@ impl Store {
         }
     }
 
-    /// Writes all that this connection sees into a new database, synced and for its owner alone.
+    /// Writes everything this connection sees into a new database, synced and readable by its owner alone.
     pub fn save_to(&self, path: &Path) -> Result<()> {
         #[cfg(feature = "postgres")]
         if self.is_shared() {
@@ -88,7 +88,7 @@ impl Store {
         }
         create_private(path);
         self.conn.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
-        // What was emptied in place reads as an empty database: a copy of that saves nothing.
+        // A file emptied in place reads as an empty database, and its copy saves nothing.
         let copy = rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         if copy.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
             return Err(StoreError::Damaged("nothing of it could be read any more".to_owned()));
@@ -101,7 +101,7 @@ impl Store {
 }
 
 impl Drop for Store {
-    /// SQLite takes the log away with the last connection, by its path: by now that may be another database's, or all that is left.
+    /// SQLite deletes the log with the last connection, by its path: by now that log may be another database's, or the only data left.
     fn drop(&mut self) {
         if self.displaced().is_some() {
             let conn = self.conn.sqlite();

@@ -1,4 +1,4 @@
-//! Where a store is: a file of its own, or a database that several machines share.
+//! The location of a store: a file of its own, or a database that several machines share.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use super::DatabaseAddress;
 use super::{Result, Store};
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Debug, Clone)]
 pub enum StorePlace {
-    /// A file of SQLite's.
+    /// An SQLite file.
     File(PathBuf),
-    /// A PostgreSQL.
+    /// A PostgreSQL database.
     #[cfg(feature = "postgres")]
     Shared(Box<DatabaseAddress>),
 }
@@ -29,7 +29,7 @@ impl From<PathBuf> for StorePlace {
 }
 
 impl StorePlace {
-    /// What people call it by: its path, or its host and database; nothing secret.
+    /// The name for people: the path, or the host and database; it contains no secret.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -38,7 +38,7 @@ impl StorePlace {
         }
     }
 
-    /// The folder of the socket by which it is reached; none: by a network, or it is a file.
+    /// The folder of the database's socket; `None` for a network address or a file.
     pub fn socket_dir(&self) -> Option<PathBuf> {
         match self {
             Self::File(_) => None,
@@ -47,7 +47,7 @@ impl StorePlace {
         }
     }
 
-    /// Opens it, making it if need be.
+    /// Opens the store; creates it if necessary.
     ///
     /// # Errors
     /// The store's.
@@ -59,7 +59,7 @@ impl StorePlace {
         }
     }
 
-    /// Opens it for looking only; none where there is none.
+    /// Opens an existing store read-only; `None` if there is no store.
     ///
     /// # Errors
     /// The store's.
@@ -71,7 +71,7 @@ impl StorePlace {
         }
     }
 
-    /// Opens it where there is one; none is made.
+    /// Opens an existing store; `None` if there is no store.
     ///
     /// # Errors
     /// The store's.

@@ -1,8 +1,8 @@
-//! The one schema, and the converter that brings a database from before to it.
+//! The schema, and the converter that upgrades an older database.
 //!
-//! `schema.sql` says what a database is made of: a new one is made from it. One from before is compared with it and gets the tables, the
-//! columns and the indices that it lacks; nothing that is there is changed. What the rows that were there are given, [`FILLS`] says. All of
-//! it is one transaction: a crash leaves the database as it was.
+//! `schema.sql` defines a database: a new one is created from it. An older database is compared with it and gets the missing tables,
+//! columns and indices; everything that exists stays unchanged. [`FILLS`] fills in the existing rows. All of it is one transaction, so a
+//! crash leaves the database as it was.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::{
     sql::{self, SqlConnection, Transaction},
 };
 
-/// What a database is made of. Both engines read it (`crates/postgres/src/dialect.rs`).
+/// The definition of a database. Both engines read it (`crates/postgres/src/dialect.rs`).
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// The version of [`SCHEMA`], which each database carries: one more with each change.
+/// The version of [`SCHEMA`], stored in each database: one more with each change.
 pub(super) const VERSION: i64 = 44;
 
-/// What is written besides into a database below that version, in this order, once it has the tables and columns of now.
+/// The statements for a database below each version, run in this order once the tables and columns are complete.
 ///
-/// A change that isn't only an addition belongs here too, and sets `readable_from`: then programs from before refuse the database.
+/// A change that is more than an addition belongs here too, and sets `readable_from`: older programs then refuse the database.
 const FILLS: [(i64, &str); 5] = [
-    // Which cycles took a message up: the last, and those that the journals tell of, as far as they can be read.
+    // The cycles that claimed a message: the last, and those in readable journals.
     (
         5,
         "INSERT OR IGNORE INTO taken_up (cycle_id, message_id)
@@ -36,8 +36,7 @@ const FILLS: [(i64, &str); 5] = [
              WHERE j.kind = 'said' AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped'));
          DROP INDEX IF EXISTS incoming_unfinished",
     ),
-    // Of what cycles and commands wrote before it was noted nobody knows whose words are in it; nor of what was shown to a cycle that
-    // goes on.
+    // Older texts of cycles and commands have unknown authors, and so does the content shown to an open cycle.
     (
         18,
         "UPDATE outgoing_messages SET taint = 'what was read before this was noted' WHERE cycle_id IS NOT NULL OR kind = 'command';
@@ -46,7 +45,7 @@ const FILLS: [(i64, &str); 5] = [
                  AND cycle_id IN (SELECT id FROM cycles WHERE state IN ('running', 'waiting', 'parked'))
                  AND CASE WHEN json_valid(body) THEN json_extract(body, '$.taint') IS NULL ELSE 0 END",
     ),
-    // What a cycle for one chat wrote to another holds words that there are nobody's own; at the terminal (0) its owner sits.
+    // A text from one chat's cycle to another chat holds words that are nobody's own there; the terminal (0) belongs to the owner.
     (
         21,
         "UPDATE outgoing_messages SET taint = (
@@ -55,9 +54,9 @@ const FILLS: [(i64, &str); 5] = [
                  SELECT 1 FROM cycles c
                  WHERE c.id = outgoing_messages.cycle_id AND c.chat_id NOT IN (outgoing_messages.chat_id, 0))",
     ),
-    // A program that knows version 35 can use all that has come since.
+    // A program that knows version 35 can use all later additions.
     (35, "INSERT INTO readable_from (version) VALUES (35)"),
-    // Undo goes back over what wakes had done before its line began.
+    // Undo also covers the work of wakes from before the undo line.
     (
         44,
         "INSERT INTO undo_line (chat_id, at, cycle_id)
@@ -69,25 +68,25 @@ const FILLS: [(i64, &str); 5] = [
     ),
 ];
 
-/// Which schema a database has.
+/// The schema of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schema {
-    /// Its version; 0 for a database without tables of ours.
+    /// The database's version; 0 if it has no tables of ours.
     pub found: i64,
-    /// The version that this program brings it to.
+    /// The version to which this program upgrades.
     pub known: i64,
-    /// The oldest version that a program has to know to use it; none where that isn't said.
+    /// The oldest version of a program that can use the database; `None` if unstated.
     pub readable_from: Option<i64>,
 }
 
 impl Schema {
-    /// Whether a newer program has changed what this one knows: more than tables and columns were added.
+    /// Returns whether a newer program has made changes beyond added tables and columns.
     pub fn is_too_new(self) -> bool {
         self.found > self.known && self.readable_from.is_none_or(|from| from > self.known)
     }
 }
 
-/// A statement of the schema, and what it makes.
+/// A statement of the schema, and the object it creates.
 struct Declared {
     sql: String,
     makes: Makes,
@@ -97,17 +96,17 @@ enum Makes {
     /// A table, with the name and the definition of each column.
     Table(String, Vec<(String, String)>),
     Index(String),
-    /// A row that a new database begins with.
+    /// A row of a new database.
     Row,
 }
 
-/// What is written into databases below this version.
+/// The statements for databases below this version.
 #[cfg(test)]
 pub(super) fn fill(version: i64) -> &'static str {
     FILLS.iter().find(|(below, _)| *below == version).unwrap().1
 }
 
-/// The names of all tables, those first that others refer to.
+/// The names of all tables, in the order of their references.
 #[cfg(feature = "postgres")]
 pub(super) fn tables() -> Vec<String> {
     let tables = statements().into_iter().filter_map(|statement| match statement.makes {
@@ -118,11 +117,11 @@ pub(super) fn tables() -> Vec<String> {
 }
 
 impl Store {
-    /// Which schema the database has, and which one this program knows.
+    /// The database's schema version and this program's.
     pub fn schema(&self) -> Result<Schema> {
         let found = version(&self.conn)?;
         let known = VERSION;
-        // Only of a newer one there is something to ask.
+        // Only a newer database has a value to read.
         let readable_from = match found > known {
             true => self.conn.query_row("SELECT max(version) FROM readable_from", [], |row| row.get(0)).ok().flatten(),
             false => None,
@@ -131,12 +130,12 @@ impl Store {
     }
 }
 
-/// The version of a database's schema; 0: it has none of our tables.
+/// The version of a database's schema; 0 if it has no tables of ours.
 fn version(conn: &SqlConnection) -> Result<i64> {
     if let Some(conn) = conn.sqlite() {
         return Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?);
     }
-    // The table of tables is read: `to_regclass` asks a cache that doesn't hear, while a lock is waited for, what another has made.
+    // Reads the catalogue itself: `to_regclass` uses a cache that misses a table made by another process during a wait for a lock.
     let sql =
         "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                WHERE n.nspname = current_schema() AND c.relname = 'schema_version')";
@@ -144,9 +143,9 @@ fn version(conn: &SqlConnection) -> Result<i64> {
     if is_made { Ok(conn.query_row("SELECT version FROM schema_version", [], |row| row.get(0))?) } else { Ok(0) }
 }
 
-/// Brings a database to [`VERSION`], whichever it has.
+/// Upgrades a database of any version to [`VERSION`].
 pub(super) fn bring_up_to_date(tx: &Transaction<'_>) -> Result<()> {
-    // Another process may have done so since it was looked at.
+    // Another process may have upgraded it since the check.
     match version(tx)? {
         VERSION.. => return Ok(()),
         0 => make(tx)?,
@@ -211,7 +210,7 @@ fn pairs(tx: &Transaction<'_>, sql: &str) -> Result<BTreeSet<(String, String)>> 
     Ok(pairs.collect::<sql::QueryResult<_>>()?)
 }
 
-/// The statements of [`SCHEMA`], in its order. No text within them holds `--` or `;`.
+/// The statements of [`SCHEMA`], in order. No text in them contains `--` or `;`.
 fn statements() -> Vec<Declared> {
     let lines: Vec<&str> = SCHEMA.lines().map(|line| line.split_once("--").map_or(line, |(sql, _)| sql)).collect();
     let bare = lines.join("\n");
@@ -228,7 +227,7 @@ fn read(sql: &str) -> Makes {
     }
 }
 
-/// The columns between a table's parentheses; what stands there without a name of its own constrains the table.
+/// The columns between a table's parentheses; parts without a column name are constraints.
 fn columns(sql: &str) -> Vec<(String, String)> {
     let body = sql.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map_or("", |(body, _)| body);
     let mut depth = 0_usize;

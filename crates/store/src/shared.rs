@@ -7,7 +7,7 @@ use reveille_postgres::{DatabaseAddress, Postgres};
 use super::{Result, Store, StoreError, in_place, sql::SqlConnection};
 
 impl Store {
-    /// Opens a shared database; makes its tables or brings them up to date if need be.
+    /// Opens a shared database; creates or upgrades its tables if necessary.
     pub fn open_shared(address: &DatabaseAddress) -> Result<Self> {
         let store = Self::connect(address, false);
         store.bring_up_to_date()?;

@@ -1,7 +1,8 @@
-//! The database as the store's verbs see it: the few calls that they make of rusqlite, over either of two engines.
+//! The database as the store's methods see it: the few rusqlite calls they make, over either of two engines.
 //!
-//! Each verb stands once, in the SQL that both engines read. SQLite gets it as it is, and this layer adds a comparison to a call.
-//! PostgreSQL gets it by the few rules of its crate (`crates/postgres/src/dialect.rs`). Values are rusqlite's on both sides, so that the verbs' types convert in one way.
+//! Each statement is written once, in SQL that both engines read. SQLite gets the statement unchanged; this layer costs one comparison
+//! per call. PostgreSQL gets it through the few rules of its crate (`crates/postgres/src/dialect.rs`). Values are rusqlite's on both
+//! sides, so each type needs only one conversion.
 
 mod params;
 mod row;
@@ -16,41 +17,41 @@ pub(crate) use params::Params;
 pub(crate) use row::{MappedRows, Row, Rows};
 pub(crate) use rusqlite::params;
 
-/// Tables whose rows are read in the order of their writing, by the `rowid` that every SQLite table has.
+/// Tables whose rows are read in the order of writing, by the `rowid` of every SQLite table.
 #[cfg(feature = "postgres")]
 const ORDERED_TABLES: [&str; 2] = ["cycles", "outgoing_parts"];
 
-/// Why a statement wasn't done.
+/// The error of a statement.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// As SQLite says it. Values that aren't of the kind that was asked for are told so by both engines.
+    /// SQLite's error. Both engines report values of the wrong type this way.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// As PostgreSQL says it, or the connection to it.
+    /// The error of PostgreSQL, or of the connection to it.
     #[cfg(feature = "postgres")]
     #[error(transparent)]
     Postgres(#[from] PostgresError),
 }
 
 impl Error {
-    /// A text in a column that can't be what it should be.
+    /// An error for a column whose text is invalid.
     pub(crate) fn unreadable(column: usize, why: &str) -> Self {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, why.into()).into()
     }
 
-    /// Whether a value isn't what it should be: that is its row's fault alone.
+    /// Returns whether a value is invalid, which is the fault of its row alone.
     pub(crate) fn is_of_value(&self) -> bool {
         use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType};
         matches!(self, Self::Sqlite(FromSqlConversionFailure(..) | InvalidColumnType(..)))
     }
 }
 
-/// What statements return.
+/// The result of a statement.
 pub(crate) type QueryResult<T> = std::result::Result<T, Error>;
 
-/// That there is no row is often an answer.
+/// Treats a missing row as an answer.
 pub(crate) trait OptionalExtension<T> {
-    /// `None` in place of the error that says that there is no row.
+    /// Turns the error for a missing row into `None`.
     fn optional(self) -> QueryResult<Option<T>>;
 }
 
@@ -64,7 +65,7 @@ impl<T> OptionalExtension<T> for QueryResult<T> {
     }
 }
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Begin {
     Read,
@@ -97,7 +98,7 @@ impl From<Postgres> for SqlConnection {
 }
 
 impl SqlConnection {
-    /// The connection itself, for what is SQLite's alone: pragmas, the write-ahead log, copies. None: it is another engine's.
+    /// The connection for SQLite's own features (pragmas, the write-ahead log, copies); `None` on another engine.
     pub(crate) fn sqlite(&self) -> Option<&rusqlite::Connection> {
         match &self.engine {
             Engine::Sqlite(conn) => Some(conn),
@@ -106,12 +107,12 @@ impl SqlConnection {
         }
     }
 
-    /// Which of two statements this engine reads, where one can't be both's.
+    /// Picks the statement for this engine, if one statement can't serve both.
     pub(crate) fn either<'s>(&self, sqlite: &'s str, postgres: &'s str) -> &'s str {
         if self.sqlite().is_some() { sqlite } else { postgres }
     }
 
-    /// From now on a server that goes away is waited for so long. A file is there or it isn't.
+    /// Sets how long to wait for a server that has gone away. A file needs no wait.
     #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file is never waited for"))]
     pub(crate) fn wait_for_server(&self, patience: Duration) {
         match &self.engine {
@@ -121,7 +122,7 @@ impl SqlConnection {
         }
     }
 
-    /// Tells connections of other processes that there is something new, once the transaction under way is committed.
+    /// Notifies the connections of other processes, once the transaction under way is committed.
     pub(crate) fn notify(&self) -> QueryResult<()> {
         match &self.engine {
             Engine::Sqlite(_) => Ok(()),
@@ -130,8 +131,8 @@ impl SqlConnection {
         }
     }
 
-    /// Waits until another connection has told that there is something new, at most for so long. Says whether it did; none: this
-    /// engine can't tell, so that one has to look.
+    /// Waits, at most `at_most`, for another connection's notification. Returns whether one came; `None` if this engine has no
+    /// notifications, so that the caller must poll.
     pub(crate) fn hears(&self, at_most: Duration) -> Option<bool> {
         match &self.engine {
             Engine::Sqlite(_) => {
@@ -143,7 +144,7 @@ impl SqlConnection {
         }
     }
 
-    /// A statement, which is kept for the next time.
+    /// Prepares a statement and keeps it for reuse.
     pub(crate) fn prepare(&self, sql: &str) -> QueryResult<Statement<'_>> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(Statement::Sqlite(conn.prepare_cached(sql)?)),
@@ -152,7 +153,7 @@ impl SqlConnection {
         }
     }
 
-    /// Runs a statement that gives no rows; says how many it changed.
+    /// Runs a statement without result rows; returns the number of changed rows.
     pub(crate) fn execute(&self, sql: &str, values: impl Params) -> QueryResult<usize> {
         self.prepare(sql)?.execute(values)
     }
@@ -166,7 +167,7 @@ impl SqlConnection {
         }
     }
 
-    /// Makes or changes tables.
+    /// Creates or changes tables.
     pub(crate) fn change_schema(&self, sql: &str) -> QueryResult<()> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
@@ -175,7 +176,7 @@ impl SqlConnection {
         }
     }
 
-    /// Makes the functions that the verbs' statements call, where the engine doesn't have them.
+    /// Creates the functions that our statements call and the engine lacks.
     #[cfg(feature = "postgres")]
     pub(crate) fn make_functions(&self) -> QueryResult<()> {
         match &self.engine {
@@ -184,7 +185,7 @@ impl SqlConnection {
         }
     }
 
-    /// The first row of an answer.
+    /// Reads the first row of an answer.
     pub(crate) fn query_row<T>(
         &self,
         sql: &str,
@@ -194,17 +195,17 @@ impl SqlConnection {
         self.prepare(sql)?.query_row(values, read)
     }
 
-    /// Begins a transaction in which nobody else writes until its end.
+    /// Starts a transaction that excludes all other writers until its end.
     pub(crate) fn begin_write(&self) -> QueryResult<Transaction<'_>> {
         self.begin(Begin::Write)
     }
 
-    /// Begins a transaction that locks only the rows that it writes, where the engine can. Others write other rows beside it.
+    /// Starts a transaction that locks only the rows it writes, if the engine can, so that others may write other rows.
     pub(crate) fn begin_rows(&self) -> QueryResult<Transaction<'_>> {
         self.begin(Begin::Rows)
     }
 
-    /// Begins a transaction whose statements all read the same moment.
+    /// Starts a transaction whose statements all read the same snapshot.
     pub(crate) fn begin_read(&self) -> QueryResult<Transaction<'_>> {
         self.begin(Begin::Read)
     }
@@ -232,7 +233,7 @@ impl SqlConnection {
     }
 }
 
-/// A transaction: dropped, it never was.
+/// A transaction, rolled back on drop unless committed.
 pub(crate) struct Transaction<'c> {
     conn: &'c SqlConnection,
     under_way: UnderWay<'c>,
@@ -244,7 +245,7 @@ enum UnderWay<'c> {
     Postgres(RolledBack<'c>),
 }
 
-/// Rolls back what wasn't committed.
+/// Rolls back unless committed.
 #[cfg(feature = "postgres")]
 struct RolledBack<'c>(&'c Postgres);
 
@@ -256,7 +257,7 @@ impl Drop for RolledBack<'_> {
 }
 
 impl Transaction<'_> {
-    /// Makes it so.
+    /// Commits the transaction.
     pub(crate) fn commit(self) -> QueryResult<()> {
         match self.under_way {
             UnderWay::Sqlite(tx) => Ok(tx.commit()?),
@@ -274,17 +275,17 @@ impl Deref for Transaction<'_> {
     }
 }
 
-/// A statement that can be run with other values again.
+/// A statement that can run again with other values.
 pub(crate) enum Statement<'c> {
-    /// SQLite's, given back to be kept.
+    /// SQLite's, returned to the cache on drop.
     Sqlite(rusqlite::CachedStatement<'c>),
-    /// PostgreSQL's: its text, under which the connection keeps it.
+    /// PostgreSQL's text, the key of the prepared statement on the connection.
     #[cfg(feature = "postgres")]
     Postgres(&'c Postgres, std::sync::Arc<str>),
 }
 
 impl Statement<'_> {
-    /// Runs it; says how many rows it changed.
+    /// Runs the statement; returns the number of changed rows.
     pub(crate) fn execute(&mut self, values: impl Params) -> QueryResult<usize> {
         match self {
             Self::Sqlite(statement) => Ok(statement.execute(values)?),
@@ -295,7 +296,7 @@ impl Statement<'_> {
         }
     }
 
-    /// Runs it for its rows, which are asked for one by one.
+    /// Runs the statement and returns its rows one by one.
     pub(crate) fn query(&mut self, values: impl Params) -> QueryResult<Rows<'_>> {
         match self {
             Self::Sqlite(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
@@ -304,7 +305,7 @@ impl Statement<'_> {
         }
     }
 
-    /// Runs it for its rows, each read as `read` does.
+    /// Runs the statement and maps each row with `read`.
     pub(crate) fn query_map<T, F>(&mut self, values: impl Params, read: F) -> QueryResult<MappedRows<'_, F>>
     where
         F: FnMut(&Row<'_>) -> QueryResult<T>,
@@ -312,7 +313,7 @@ impl Statement<'_> {
         Ok(MappedRows::new(self.query(values)?, read))
     }
 
-    /// The first row.
+    /// Reads the first row.
     pub(crate) fn query_row<T>(
         &mut self,
         values: impl Params,

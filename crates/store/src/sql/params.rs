@@ -1,4 +1,4 @@
-//! Values for a statement, as the verbs write them: tuples, arrays, `params!`. SQLite is given them as rusqlite takes them, without a copy.
+//! Values for a statement in the forms that callers use: tuples, arrays, `params!`. SQLite gets them through rusqlite without a copy.
 
 use rusqlite::ToSql;
 #[cfg(feature = "postgres")]
@@ -9,7 +9,7 @@ use super::QueryResult;
 
 /// Values for a statement.
 pub(crate) trait Params: rusqlite::Params {
-    /// A copy of them, for an engine that works elsewhere.
+    /// Copies the values for an engine that runs elsewhere.
     #[cfg(feature = "postgres")]
     fn values(&self) -> QueryResult<Vec<Value>>;
 }
@@ -21,7 +21,7 @@ fn copy<T: ToSql + ?Sized>(value: &T) -> QueryResult<Value> {
         ToSqlOutput::Borrowed(value) => {
             value.try_into().map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?
         }
-        // Streams and pointers, of which we have none.
+        // Streams and pointers, which are never used here.
         _ => Value::Null,
     })
 }

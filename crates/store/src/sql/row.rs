@@ -6,11 +6,11 @@ use rusqlite::types::{FromSqlError, Value};
 
 use super::QueryResult;
 
-/// One row, for as long as it is looked at.
+/// One row while it is being read.
 pub(crate) enum Row<'a> {
-    /// As SQLite has it.
+    /// SQLite's row.
     Sqlite(&'a rusqlite::Row<'a>),
-    /// As PostgreSQL sent it.
+    /// PostgreSQL's row.
     #[cfg(feature = "postgres")]
     Postgres(&'a [Value]),
 }
@@ -36,7 +36,7 @@ impl Row<'_> {
         }
     }
 
-    /// The same as it is kept.
+    /// The stored value without conversion.
     pub(crate) fn get_ref(&self, column: usize) -> QueryResult<ValueRef<'_>> {
         match self {
             Self::Sqlite(row) => Ok(row.get_ref(column)?),
@@ -48,7 +48,7 @@ impl Row<'_> {
         }
     }
 
-    /// How many columns there are.
+    /// The number of columns.
     pub(crate) fn column_count(&self) -> usize {
         match self {
             Self::Sqlite(row) => row.as_ref().column_count(),
@@ -58,9 +58,9 @@ impl Row<'_> {
     }
 }
 
-/// A column by its number. It is a type of its own so that `get` is written as rusqlite's is.
+/// A column by its number. The trait gives `get` the same form as rusqlite's.
 pub(crate) trait ColumnIndex {
-    /// From 0.
+    /// The column's number from 0.
     fn number(self) -> usize;
 }
 
@@ -70,11 +70,12 @@ impl ColumnIndex for usize {
     }
 }
 
-/// Rows that are asked for one by one.
+/// Rows fetched one by one.
 pub(crate) enum Rows<'s> {
-    /// As SQLite finds them.
+    /// SQLite's rows, fetched on demand.
     Sqlite(rusqlite::Rows<'s>),
-    /// As PostgreSQL sent them, all at once: another statement may be run before the last is read. Then the one that is looked at.
+    /// PostgreSQL's rows, all received at once, since another statement may run before the last row is read. The second field is the
+    /// present row.
     #[cfg(feature = "postgres")]
     Postgres(std::vec::IntoIter<Vec<Value>>, Vec<Value>),
 }
@@ -85,7 +86,7 @@ impl Rows<'_> {
         Self::Postgres(rows.into_iter(), Vec::new())
     }
 
-    /// The next one.
+    /// The next row.
     pub(crate) fn next(&mut self) -> QueryResult<Option<Row<'_>>> {
         match self {
             Self::Sqlite(rows) => Ok(rows.next()?.map(Row::Sqlite)),
@@ -98,7 +99,7 @@ impl Rows<'_> {
     }
 }
 
-/// Rows that are read as they come.
+/// Rows mapped while they are fetched.
 pub(crate) struct MappedRows<'s, F> {
     rows: Rows<'s>,
     read: F,

@@ -1,4 +1,5 @@
-//! The SQLite store: inbox, outbox, journal, lease, reminders, ledger. This module holds all of the program's SQL.
+//! The store, in SQLite or a shared PostgreSQL: inbox, outbox, journal, lease, reminders, ledger. This crate holds all SQL on the
+//! store's database; the search index has a database of its own.
 //!
 //! The bot writes the inbox. A wake writes under its lock, and each such write carries the wake's [`Fence`]: a holder that was replaced
 //! while it slept can't write any more (except to record how its own sending ended: [`Store::settle_part`]). No transaction stays open

@@ -360,8 +360,8 @@ impl Store {
         if bytes < self.restart_at_bytes {
             return;
         }
-        // Another process's checkpoint foils the restart, and so does a reader that stays. Retrying at each write would hold up every
-        // second one, so the next attempt waits until the log has grown by an eighth.
+        // Another process's checkpoint foils the restart, and so does a reader that stays. Retrying at each write would hold up all other
+        // writers, so the next attempt waits until the log has grown by an eighth.
         self.restart_at_bytes = match self.restart_log() {
             Ok(true) => WAL_RESTART_BYTES,
             Ok(false) | Err(_) => bytes.saturating_add(bytes / 8),

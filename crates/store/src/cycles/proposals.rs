@@ -1,4 +1,4 @@
-//! Changes of its own orders the assistant has proposed. A row holds exactly the texts its question shows; an approval applies
+//! The assistant's proposed changes of its own orders. A row holds exactly the texts its question shows; an approval applies
 //! exactly these texts. A week later the effect is reported, once.
 
 use chrono::{DateTime, TimeDelta, Utc};

@@ -1,7 +1,7 @@
 //! A typed yes or no of the owner: it answers the only open question, unless another message of ours came in between. A risky action
 //! needs the button.
 //!
-//! Order comes from the channel: the growing message ids of a private chat, and the channel's dates of both messages, since two machines'
+//! The channel gives the order: the growing message ids of a private chat, and the channel's dates of both messages, since two machines'
 //! clocks differ. A question with an unknown date needs the button.
 
 use chrono::{DateTime, Utc};

@@ -50,8 +50,8 @@ pub(crate) fn parts_before(tx: &Transaction<'_>, bot_id: i64, message: &NewIncom
     Ok(parts)
 }
 
-/// Deletes overheard messages that are old enough, and those dated in the future by a clock that was set back since. The hold's length of
-/// tolerance covers a caller that read the clock before the message was stored.
+/// Deletes overheard messages that are old enough, and those dated in the future by a clock that was set back since. The tolerance of one
+/// hold covers a caller that read the clock before the message was stored.
 pub(crate) fn forget(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     // fault: said-others-stays
     tx.prepare("DELETE FROM overheard WHERE heard_at <= ?1 OR heard_at > ?2")?

@@ -1,4 +1,4 @@
-//! The buttons under a fired reminder: a message is answered once, regardless of how many presses. Also the answers to reminders and
+//! The buttons under a fired reminder: a message is answered once, even after several presses. Also the answers to reminders and
 //! nudges, for their messages to show.
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Timelike as _, Utc};

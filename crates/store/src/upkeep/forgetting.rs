@@ -163,8 +163,9 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Forgets the rows found by [`Store::holding`], and only those, in one transaction. Then rewrites the file, because its free pages
-    /// still hold the old content. `false` if other readers prevented the rewriting.
+    /// Forgets the rows found by [`Store::holding`], with names, undo answers, keys and task lists that hold the words, in one
+    /// transaction. Then rewrites the file, because its free pages still hold the old content. `false` if other readers prevented the
+    /// rewriting.
     pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
         self.fenced(|tx| forget(tx, held, holds))?;
         let vacuum = self.conn.either("VACUUM", VACUUM_FULL);

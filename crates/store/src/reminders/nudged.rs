@@ -33,7 +33,8 @@ pub struct OpenNudge {
 }
 
 impl Store {
-    /// The answers a wake has still to act on, in the order of their messages.
+    /// The answers a wake has still to act on, in the order of their messages. An answer of an unknown kind, by a newer version, waits
+    /// for that version.
     pub fn open_nudges(&self) -> Result<Vec<OpenNudge>> {
         let mut statement = self.conn.prepare(
             "SELECT n.outgoing_id, o.chat_id, o.thread_id, n.task, n.answer
@@ -41,15 +42,12 @@ impl Store {
              WHERE n.is_open = 1 ORDER BY n.outgoing_id",
         )?;
         let read = |row: &sql::Row<'_>| {
-            Ok(OpenNudge {
-                outgoing_id: row.get(0)?,
-                chat: row.get(1)?,
-                thread_id: row.get(2)?,
-                task: row.get(3)?,
-                answer: NudgeAnswer::read(&text_of(row, 4)?).unwrap_or(NudgeAnswer::Done),
-            })
+            let Some(answer) = NudgeAnswer::read(&text_of(row, 4)?) else { return Ok(None) };
+            let (outgoing_id, chat, thread_id, task) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok(Some(OpenNudge { outgoing_id, chat, thread_id, task, answer }))
         };
-        Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
+        let nudges = statement.query_map([], read)?.collect::<sql::QueryResult<Vec<Option<OpenNudge>>>>()?;
+        Ok(nudges.into_iter().flatten().collect())
     }
 }
 

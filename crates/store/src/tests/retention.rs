@@ -291,3 +291,17 @@ fn answers_to_reminders_and_nudges_go_once_they_are_shown_and_nothing_waits_for_
     world.forget_all(ROWS);
     assert_eq!(world.value::<String>("SELECT string_agg(CAST(outgoing_id AS TEXT), ',') FROM reminder_answers"), "3");
 }
+
+#[test]
+fn a_nudge_answer_of_a_newer_version_waits_and_finishes_no_task() {
+    let mut world = World::new();
+    for n in 1..=2 {
+        world.plan(ChatRef::telegram(7), &format!("text {n}"));
+    }
+    world.by_hand(
+        "INSERT INTO nudges (outgoing_id, zone, answer, answered_at, is_shown, is_open) VALUES
+             (1, 'UTC', 'delegate', '2026-11-20T09:00:00Z', 0, 1), (2, 'UTC', 'done', '2026-11-20T09:00:00Z', 0, 1)",
+    );
+    let open = world.store.open_nudges().unwrap();
+    assert_eq!(open.iter().map(|nudge| nudge.outgoing_id).collect::<Vec<_>>(), [2]);
+}

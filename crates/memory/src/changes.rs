@@ -1,4 +1,4 @@
-//! What changed between two versions of a document, line by line and by section, for people.
+//! The differences between two versions of a document, by line and by section, for people.
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
@@ -7,20 +7,20 @@ use super::{
     text::{is_blank, lines, split_comment},
 };
 
-/// A line that one version has and the other lacks.
+/// A line present in only one of the two versions.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ChangedLine {
-    /// The heading that it stands under; empty above the first.
+    /// The heading above the line; empty above the first heading.
     pub section: String,
-    /// Whether it came; else it went.
+    /// Whether the line was added rather than removed.
     pub is_added: bool,
-    /// Its line in the version that has it, counted from 1.
+    /// The line number in the version that has the line, counted from 1.
     pub line: usize,
-    /// Its text without the comment at its end, which says where it came from.
+    /// The text without the origin comment at its end.
     pub text: String,
 }
 
-/// The lines of any two texts that aren't the same, as they stand: whether it came, and its text. Blank lines don't count.
+/// Returns the differing lines of two texts, verbatim: whether each was added, and its text. Ignores blank lines.
 pub fn lines_changed<'a>(old: &'a str, new: &'a str) -> Vec<(bool, &'a str)> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
@@ -37,18 +37,18 @@ pub fn lines_changed<'a>(old: &'a str, new: &'a str) -> Vec<(bool, &'a str)> {
     found
 }
 
-/// Where a text is changed, and what stands around it: so that who reads a change knows its place.
+/// The place of a change with its surroundings, for orientation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangePlace<'a> {
-    /// The first line that is changed, counted from 1 in the old text.
+    /// The first changed line, counted from 1 in the old text.
     pub line: usize,
-    /// The last line before it that isn't blank.
+    /// The last non-blank line before the change.
     pub above: Option<&'a str>,
-    /// The first line behind it that isn't blank.
+    /// The first non-blank line after the change.
     pub below: Option<&'a str>,
 }
 
-/// The places where two texts differ, in their order.
+/// Returns the places where two texts differ, in order.
 pub fn places<'a>(old: &'a str, new: &'a str) -> Vec<ChangePlace<'a>> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
@@ -67,7 +67,7 @@ pub fn places<'a>(old: &'a str, new: &'a str) -> Vec<ChangePlace<'a>> {
         .collect()
 }
 
-/// The lines that aren't the same, in the order in which they stand: what went before what came in its place. Blank lines don't count.
+/// Returns the differing lines in order, each removal before its replacement. Ignores blank lines.
 pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
@@ -90,7 +90,7 @@ pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
     found
 }
 
-/// Where each section begins, and how it is called.
+/// The first line and the title of each section.
 struct Sections(Vec<(usize, String)>);
 
 impl Sections {

@@ -1,33 +1,33 @@
-//! Whether two facts say different things of the same: a guess by their words, good enough to ask about and never to act on.
+//! Finds facts that contradict each other, by their words. The guess is good enough to ask about and never to act on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{quoting::meant_words, text::words};
 
-/// Between what is spoken of and what is said of it.
+/// Verbs between the subject of a fact and its value.
 const COPULAS: &[&str] = &["is", "are", "was"];
-/// Verbs of which one thing is true at a time, with what goes before the value.
+/// Verbs with a single value at a time, with the word before the value.
 const SINGLE: &[&[&str]] =
     &[&["live", "in"], &["live", "at"], &["moved", "to"], &["work", "at"], &["work", "for"], &["prefer"]];
-/// What says the contrary.
+/// Words that negate a sentence.
 const NEGATIONS: &[&str] = &["not", "dont", "doesnt", "isnt", "arent", "never", "no", "longer", "cant", "wont"];
-/// Words before what is spoken of that make no other thing of it: "the boiler", "our boiler".
+/// Words before a subject that don't change it: "the boiler", "our boiler".
 const OWN: &[&str] = &["the", "my", "our"];
-/// Words of the longest name that is taken for one.
+/// The most words that a value may have and still count as a name.
 const MAX_NAME_WORDS: usize = 3;
 /// Words that name nothing by themselves.
 const BARE: &[&str] = &["the", "a", "an", "my", "our", "your", "his", "her", "their", "i", "we", "do", "does", "doe"];
 
-/// Words that turn a sentence that holds a fact into one that doesn't say it.
+/// Words that cast doubt on a fact in their sentence.
 const DOUBTS: &[&str] = &[
     "if", "unless", "whether", "maybe", "perhaps", "suppose", "forget", "wrong", "false", "lie", "would", "could",
     "might", "should",
 ];
-/// Words for the person who speaks, as they call themselves and as a model calls them.
+/// Words for the speaker, as used by themselves and by a model.
 const SPEAKER: &[&str] = &["owner", "person", "user", "they", "he", "she"];
 
-/// Whether a person's text says this fact in so many words: in one stretch, in their order, in a statement that denies and doubts
-/// none of them. Pronouns and articles don't count.
+/// Returns whether a person's text states this fact literally: in one stretch, in order, in a statement without denial or doubt. Ignores
+/// pronouns and articles.
 pub fn says(text: &str, fact: &str) -> bool {
     let (said, fact) = (spoken(text), spoken(fact));
     let fact = fact.strip_suffix(&[".".to_owned()]).unwrap_or(&fact);
@@ -46,7 +46,7 @@ fn is_end(word: &str) -> bool {
     matches!(word, "." | "!" | "?")
 }
 
-/// A text's words as [`says`] compares them, with its marks and the ends of its lines.
+/// Returns a text's words as [`says`] compares them, with punctuation and a stop at each line's end.
 fn spoken(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -70,7 +70,7 @@ fn spoken(text: &str) -> Vec<String> {
     all
 }
 
-/// Whether both can't be so, by their words: "the wifi code is 1234" and "the wifi code is 5678".
+/// Returns whether two facts contradict each other by their words: "the wifi code is 1234" and "the wifi code is 5678".
 pub fn differs(one: &str, other: &str) -> bool {
     match (claim(one), claim(other)) {
         (Some((of, is)), Some((of_other, is_other))) if of == of_other => is != is_other,
@@ -78,7 +78,7 @@ pub fn differs(one: &str, other: &str) -> bool {
     }
 }
 
-/// Pairs of these facts that differ, each fact in one pair at most. Linear in their number, but for many of one subject.
+/// Returns pairs of contradicting facts, each fact in at most one pair. Linear in their number, except for many facts on one subject.
 pub(super) fn contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
     let mut groups: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
     for (at, fact) in facts.iter().enumerate() {
@@ -109,19 +109,19 @@ pub(super) fn contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// What a fact is about, and what it says of that. `None` where much can be so at a time: "Anna is vegan".
+/// Splits a fact into its subject and its value. `None` if the subject can have several values at once: "Anna is vegan".
 fn claim(fact: &str) -> Option<(Vec<String>, Vec<String>)> {
     let all = meant_words(fact);
     let name = |word: &String| word == "name";
     if let Some(at) = all.iter().position(|word| COPULAS.contains(&word.as_str())) {
         let (of, is) = (all.get(..at)?, all.get(at + 1..)?);
-        // "My dog is called Rex" is of the dog's name.
+        // "My dog is called Rex" is about the dog's name.
         let (mut of, is) = match is.split_first() {
             Some((first, rest)) if name(first) => (of.iter().cloned().chain([first.clone()]).collect(), rest),
             _ => (of.to_vec(), is),
         };
         let told = of.iter().filter(|word| !BARE.contains(&word.as_str())).count();
-        // Of one word alone much can be so, but it is one make, one number, one person.
+        // A single-word subject can have many values, but only one make, one number and one name.
         let kind = if told == 1 { value_kind(fact)? } else { "" };
         let own = of.iter().take_while(|word| OWN.contains(&word.as_str())).count();
         of.drain(..own);
@@ -137,8 +137,8 @@ fn claim(fact: &str) -> Option<(Vec<String>, Vec<String>)> {
     })
 }
 
-/// The kind of value that a fact gives a thing of one word, if a thing has one such value at a time: "a Vaillant", "5678", and of "the
-/// plumber" a name.
+/// Returns the kind of value a fact gives to a single-word subject, if the subject has only one such value at a time: a make ("a
+/// Vaillant"), a number ("5678"), or for "the plumber" a name.
 fn value_kind(fact: &str) -> Option<&'static str> {
     let raw: Vec<&str> = fact.split_whitespace().map(|word| word.trim_matches(['.', ',', '!', ';'])).collect();
     let at = raw.iter().position(|word| COPULAS.contains(&word.to_lowercase().as_str()))?;
@@ -157,7 +157,7 @@ fn value_kind(fact: &str) -> Option<&'static str> {
     }
 }
 
-/// The same words but for a "not": "I like tea", "I don't like tea".
+/// Returns whether two facts differ only in a negation: "I like tea", "I don't like tea".
 fn is_contrary(one: &str, other: &str) -> bool {
     let split = |text: &str| -> (Vec<String>, bool) {
         let (negations, rest): (Vec<_>, Vec<_>) =

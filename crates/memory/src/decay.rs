@@ -1,22 +1,22 @@
-//! Decay: which tasks have gone quiet, and what is said about it. A task that nobody touches for a week is named, then
-//! questioned, then put to a decision, so that `active.md` stays what is really active.
+//! Decay of quiet tasks. A task untouched for a week is mentioned, then questioned, then put to a decision, to keep `active.md` truly
+//! active.
 
 use chrono::NaiveDate;
 
 use super::tasks::Task;
 
-/// Days without a touch after which a task is mentioned.
+/// Days without a touch before a task is mentioned.
 pub const NUDGE_DAYS: i64 = 7;
-/// Days without a touch after which a task is questioned.
+/// Days without a touch before a task is questioned.
 pub const CHALLENGE_DAYS: i64 = 10;
-/// Days without a touch after which a task must be continued or archived.
+/// Days without a touch before a task must be continued or archived.
 pub const DECIDE_DAYS: i64 = 14;
 
-/// Statuses of tasks that may rest: finished, or set aside on purpose. Waiting isn't among them: what waits for
-/// somebody else for two weeks is what a nudge is for.
+/// Statuses of tasks that may rest: finished, or set aside on purpose. Waiting tasks still decay: after two weeks of waiting for somebody
+/// else, a nudge helps.
 const RESTING: [&str; 6] = ["done", "paused", "on hold", "someday", "cancelled", "archived"];
 
-/// How long a task has been quiet, in the steps that something is said at.
+/// How long a task has been quiet, in stages of reminders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// From [`NUDGE_DAYS`] on.
@@ -28,7 +28,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// A short name, fit for a key.
+    /// Returns a short name, fit for a key.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nudge => "nudge",
@@ -37,7 +37,7 @@ impl Stage {
         }
     }
 
-    /// What to say about a task that has been quiet for so many days.
+    /// Returns the reminder for a task that has been quiet for this many days.
     pub fn wording(self, title: &str, days: i64) -> String {
         match self {
             Self::Nudge => format!("“{title}” has been quiet for {days} days. Is there a small next step?"),
@@ -51,7 +51,7 @@ impl Stage {
     }
 }
 
-/// The stage of something last touched on a day. Without a day, or with one in the future, there is none.
+/// Returns the stage for a last touch. `None` if there is no date or it lies in the future.
 pub fn stage(touched: Option<NaiveDate>, today: NaiveDate) -> Option<Stage> {
     match quiet_days(touched?, today) {
         days if days >= DECIDE_DAYS => Some(Stage::Decide),
@@ -61,18 +61,18 @@ pub fn stage(touched: Option<NaiveDate>, today: NaiveDate) -> Option<Stage> {
     }
 }
 
-/// The stage of a task. One that is done or set aside doesn't decay.
+/// Returns the stage of a task. `None` for tasks that are done or set aside.
 pub fn stage_of(task: &Task, today: NaiveDate) -> Option<Stage> {
     if rests(task) { None } else { stage(task.touched, today) }
 }
 
-/// Whether a task is done or set aside on purpose.
+/// Returns whether a task is done or set aside on purpose.
 pub fn rests(task: &Task) -> bool {
     let status = task.status().unwrap_or_default().to_lowercase();
     RESTING.contains(&status.as_str())
 }
 
-/// Whole days from a touch to today; negative when it lies ahead.
+/// Returns the whole days from a touch to today; negative for a future touch.
 pub fn quiet_days(touched: NaiveDate, today: NaiveDate) -> i64 {
     today.signed_duration_since(touched).num_days()
 }

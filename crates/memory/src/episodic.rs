@@ -1,8 +1,8 @@
-//! Episodic memory: the append-only log, `## 2026-11-21` days of `- 14:03 …` entries, each with its wake in an HTML
-//! comment at the end of its first line.
+//! Episodic memory: the append-only log of `## 2026-11-21` days with `- 14:03 …` entries. An HTML comment at the end of an entry's first
+//! line names its wake.
 //!
-//! Appending works on a damaged log too: what happened is always written. A log that grows too long gives its oldest
-//! days to a file a month under [`super::ARCHIVE_DIR`], byte for byte.
+//! Appending also works on a damaged log, to lose no event. A log that grows too long moves its oldest days to monthly files under
+//! [`super::ARCHIVE_DIR`], byte for byte.
 
 use chrono::{Datelike as _, NaiveDate, NaiveTime};
 
@@ -12,21 +12,21 @@ use super::{
     text::{comment, ends_line, eol, escape_start, is_blank, lines, one_line, slice, split_comment},
 };
 
-/// Past this many lines the oldest days are archived.
+/// Above this many lines, the oldest days are archived.
 pub const MAX_LOG_LINES: usize = 2_000;
-/// The length of one line of an entry, in characters.
+/// The maximum length of one line of an entry, in characters.
 pub const MAX_ENTRY_LINE_CHARS: usize = 1_000;
-/// How many lines an entry has at most; a last one says that more were left out.
+/// The maximum number of lines of an entry; the last one then counts the lines left out.
 pub const MAX_ENTRY_LINES: usize = 40;
-/// How the receipt of an undo begins: `Undid the wake …`, or what a person had done.
+/// The beginning of an undo receipt: `Undid the wake …`, or a person's action.
 pub const UNDID: &str = "Undid ";
-/// The length of a wake's id, in characters.
+/// The maximum length of a wake's id, in characters.
 const MAX_WAKE_CHARS: usize = 80;
 
 /// The days of a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
-    /// The days in the document's order.
+    /// The days in document order.
     pub days: Vec<Day>,
 }
 
@@ -37,26 +37,26 @@ pub struct Day {
     pub date: NaiveDate,
     /// The heading's line, counted from 1.
     pub line: usize,
-    /// Its entries in order.
+    /// The entries in order.
     pub entries: Vec<EpisodicEntry>,
 }
 
 /// One `- 14:03 …` entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpisodicEntry {
-    /// The time of day, local as written; a person's own line may have none.
+    /// The local time of day; a person's own line may lack one.
     pub time: Option<NaiveTime>,
-    /// What happened: the lines of the entry without indent, time and comment.
+    /// The entry's lines without indent, time and comment.
     pub text: String,
     /// The inside of the comment, such as `wake 20261121T140302Z-812`.
     pub wake: Option<String>,
-    /// Its line, counted from 1.
+    /// The entry's line, counted from 1.
     pub line: usize,
 }
 
-/// A log without what was undone, for whoever looks words up in it: entries of undone wakes and of the undoing are blank lines, and so
-/// is what quotes an answer, which is found where it was said. All lines keep their numbers. Entries are lines that begin with `- `, as
-/// wakes write them: a Markdown parser would take them for text or code behind a line of a person's that is damaged.
+/// Returns a log for word search, with undone parts blanked: entries of undone wakes, of undoing, and quotations of answers, which are
+/// found at their source. All lines keep their numbers. Entries are lines beginning with `- `, as wakes write them: after a damaged line of
+/// a person, a Markdown parser would take them for text or code.
 pub fn without_undone(text: &str) -> String {
     let of_wake = |line: &str| {
         let (_, rest) = line.strip_prefix("- ")?.split_once("<!-- wake ")?;
@@ -78,7 +78,7 @@ pub fn without_undone(text: &str) -> String {
             is_hidden = false;
         }
         let item = line.trim_start();
-        // An entry may begin with it, behind its time.
+        // An entry may begin with the quotation, after its time.
         let item = item.strip_prefix("- ").and_then(|entry| entry.split_once(' ')).map_or(item, |(_, what)| what);
         let is_quote = item.strip_prefix("Answered ").is_some_and(|rest| rest.contains(": "));
         if is_hidden || is_quote { "\n" } else { line }
@@ -87,7 +87,7 @@ pub fn without_undone(text: &str) -> String {
 }
 
 impl Log {
-    /// Reads a log. Sections that are no days are kept in the text and reported.
+    /// Parses a log. Sections that aren't days stay in the text and are reported.
     pub fn parse(text: &str) -> (Self, Vec<Problem>) {
         let document = Document::split(text);
         let mut problems = document.problems();
@@ -105,7 +105,7 @@ impl Log {
     }
 }
 
-/// The day of a section, if its title begins with one.
+/// Returns the day of a section, if its title begins with one.
 pub(super) fn part_date(part: &Part) -> Option<NaiveDate> {
     if part.level != 2 {
         return None;
@@ -125,7 +125,7 @@ fn read_entry(document: &Document<'_>, item: std::ops::Range<usize>) -> Episodic
     EpisodicEntry { time, text: text.trim().to_owned(), wake, line: document.line_of(item.start) }
 }
 
-/// The time at the start of an entry's raw bytes.
+/// Parses the time at the start of an entry's raw bytes.
 pub(super) fn entry_time(raw: &str) -> Option<NaiveTime> {
     let first = raw.trim_start().trim_start_matches(['-', '*', '+']).trim_start();
     let stamp = first.get(0..5)?;
@@ -133,12 +133,12 @@ pub(super) fn entry_time(raw: &str) -> Option<NaiveTime> {
     NaiveTime::parse_from_str(stamp, "%H:%M").ok().filter(|_| apart)
 }
 
-/// Writes what happened: an entry of one or more lines at the end of its day, which is made if it isn't there.
+/// Appends an entry of one or more lines to its day, creating the day if needed.
 pub fn append(text: &str, date: NaiveDate, time: NaiveTime, entry: &[&str], wake_id: &str) -> String {
     appended(text, date, Some(time), entry, wake_id)
 }
 
-/// The same for what is said of a whole day.
+/// Appends an entry about a whole day, without a time.
 pub(super) fn append_untimed(text: &str, date: NaiveDate, entry: &[&str], wake_id: &str) -> String {
     appended(text, date, None, entry, wake_id)
 }
@@ -181,9 +181,8 @@ fn entry_block(time: Option<NaiveTime>, entry: &[&str], wake_id: &str, eol: &str
     block
 }
 
-/// Moves the oldest days out of a log of more than `max_lines` lines until it fits or only the newest day is left:
-/// the new text, and for each archive file (a path in the repository) the text to add to it with [`join`]. `None` when
-/// there is nothing to move.
+/// Moves the oldest days out of a log of more than `max_lines` lines, until the log fits or only the newest day is left. Returns the new
+/// text, and per archive file (a path in the repository) the text to append with [`join`]. `None` if there is nothing to move.
 pub fn archive(text: &str, max_lines: usize) -> Option<(String, Vec<(String, String)>)> {
     let mut left = lines(text).count();
     if left <= max_lines {
@@ -216,13 +215,12 @@ pub fn archive(text: &str, max_lines: usize) -> Option<(String, Vec<(String, Str
     (!files.is_empty()).then_some((new, files))
 }
 
-/// An archive file's text with more days at its end.
+/// Appends days to an archive file's text.
 pub fn join(existing: &str, days: &str) -> String {
     Document::split(existing).append(days)
 }
 
-/// The last `max_lines` lines of a log, blank ones at its end left out; where that cuts into a day, the day's heading
-/// comes first.
+/// Returns the last `max_lines` lines of a log, without trailing blank lines. If the cut falls within a day, the day's heading comes first.
 pub fn recent(text: &str, max_lines: usize) -> String {
     let document = Document::split(text);
     let all: Vec<&str> = lines(text).collect();

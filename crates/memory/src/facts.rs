@@ -1,7 +1,7 @@
 //! Semantic memory: `## Topic` sections of `- ` facts, each with its origin in a trailing HTML comment.
 //!
-//! A fact comes from a model or a person's message. Before it is written it is made one line, which can neither leave its
-//! comment nor open a block of its own.
+//! A fact comes from a model or a person's message. Writing reduces the fact to one line that can neither leave its comment nor open a
+//! block of its own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,35 +15,35 @@ use super::{
     unsettled,
 };
 
-/// The topic of a fact that came without one.
+/// The topic of a fact given without one.
 pub const DEFAULT_TOPIC: &str = "Notes";
-/// A fact's length, in characters.
+/// The maximum length of a fact, in characters.
 pub const MAX_FACT_CHARS: usize = 1_000;
-/// A topic's length, in characters.
+/// The maximum length of a topic, in characters.
 pub const MAX_TOPIC_CHARS: usize = 80;
-/// The length of an origin, in characters.
+/// The maximum length of an origin, in characters.
 pub const MAX_ORIGIN_CHARS: usize = 200;
 
-/// Why an edit wasn't made, by what the asker should do.
+/// The reason an edit wasn't made, by the asker's next step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactError {
-    /// There is nothing to remember: say the fact.
+    /// No fact was given: state one.
     #[error("there is no fact to remember in that")]
     Empty,
-    /// Nothing matches: look at the similar ones.
+    /// Nothing matches: look at the similar facts.
     #[error("no fact matches “{query}”{}", if similar.is_empty() { String::new() } else { format!("; near it: {}", similar.join(" · ")) })]
     NotFound {
-        /// What was asked for.
+        /// The words asked for.
         query: String,
-        /// Facts that share a word with it, the nearest first.
+        /// Facts sharing a word with the query, nearest first.
         similar: Vec<String>,
     },
-    /// More than one fact matches: ask with more of its words.
+    /// More than one fact matches: ask with more words.
     #[error("“{query}” matches more than one fact: {}", candidates.join(" · "))]
     Ambiguous {
-        /// What was asked for.
+        /// The words asked for.
         query: String,
-        /// The facts that match.
+        /// The matching facts.
         candidates: Vec<String>,
     },
 }
@@ -51,7 +51,7 @@ pub enum FactError {
 /// The facts of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The topics in order. Facts above the first topic are in one without a title.
+    /// The topics in order. Facts above the first heading form a topic without a title.
     pub topics: Vec<Topic>,
 }
 
@@ -62,64 +62,64 @@ pub struct Topic {
     pub title: String,
     /// The heading's line, counted from 1.
     pub line: usize,
-    /// Its facts in order.
+    /// The facts in order.
     pub facts: Vec<Fact>,
 }
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// What is known, on one line, without its origin.
+    /// The fact on one line, without its origin.
     pub text: String,
-    /// Where it came from, such as `wake 20261121T140302Z-812 message 41`; a person's own line has none.
+    /// The origin, such as `wake 20261121T140302Z-812 message 41`; a person's own line has none.
     pub origin: Option<String>,
-    /// Its line, counted from 1.
+    /// The fact's line, counted from 1.
     pub line: usize,
 }
 
 impl Fact {
-    /// The day on which it was learnt, by the wake in its origin.
+    /// Returns the day the fact was learnt, from the wake in its origin.
     pub fn date(&self) -> Option<NaiveDate> {
         self.origin.as_deref().and_then(origin_date)
     }
 }
 
-/// The day in an origin's wake id (`20261121T140302Z-812`).
+/// Parses the day of an origin's wake id (`20261121T140302Z-812`).
 pub(super) fn origin_date(origin: &str) -> Option<NaiveDate> {
     let stamps = origin.split_whitespace().filter_map(|word| word.split_once('T'));
     stamps.filter(|(day, _)| day.len() == 8).find_map(|(day, _)| NaiveDate::parse_from_str(day, "%Y%m%d").ok())
 }
 
-/// What [`add`] did.
+/// The result of [`add`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Added {
-    /// The fact is new: the document's new text, and the topic as it is written there.
+    /// The fact is new.
     New {
-        /// The new text.
+        /// The document's new text.
         text: String,
-        /// The topic that the fact stands under.
+        /// The fact's topic as the document writes it.
         topic: String,
     },
-    /// The same fact is known already, and nothing was changed.
+    /// The fact is known already, and nothing changed.
     Known {
-        /// The topic that it stands under.
+        /// The known fact's topic.
         topic: String,
-        /// Its line, counted from 1.
+        /// The known fact's line, counted from 1.
         line: usize,
     },
 }
 
-/// A fact taken out by [`forget`].
+/// A fact removed by [`forget`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forgotten {
     /// The document's new text.
     pub text: String,
-    /// The fact that is gone from it.
+    /// The removed fact.
     pub fact: Fact,
 }
 
 impl Facts {
-    /// Reads a document. Whatever isn't a fact stays as it is.
+    /// Parses a document. Everything that isn't a fact stays unchanged.
     pub fn parse(text: &str) -> (Self, Vec<Problem>) {
         let document = Document::split(text);
         let mut problems = document.problems();
@@ -142,17 +142,16 @@ impl Facts {
         (Self { topics }, problems)
     }
 
-    /// All facts with their topics' titles, in order.
+    /// Returns all facts with their topics' titles, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
         self.topics.iter().flat_map(|topic| topic.facts.iter().map(|fact| (topic.title.as_str(), fact)))
     }
 }
 
-/// Adds a fact under a topic ([`DEFAULT_TOPIC`] if none is given), which is made if it isn't there. A fact that is
-/// known already, under any topic, isn't added twice.
+/// Adds a fact under a topic ([`DEFAULT_TOPIC`] if `None`), creating the topic if needed. A fact known under any topic isn't added again.
 ///
 /// # Errors
-/// [`FactError::Empty`].
+/// [`FactError::Empty`] if the fact has no letter or digit.
 pub fn add(text: &str, topic: Option<&str>, fact: &str, origin: &str) -> Result<Added, FactError> {
     let fact = one_line(fact, MAX_FACT_CHARS);
     if !fact.chars().any(char::is_alphanumeric) {
@@ -173,17 +172,17 @@ pub fn add(text: &str, topic: Option<&str>, fact: &str, origin: &str) -> Result<
     })
 }
 
-/// A fact that is to be added.
+/// A fact to be added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFact {
-    /// What is known.
+    /// The text.
     pub text: String,
-    /// Where it comes from.
+    /// The origin.
     pub origin: String,
 }
 
-/// Adds many facts under one topic, in one reading of the document; how many of them were known already, under whatever topic.
-/// What says nothing is left out, too.
+/// Adds many facts under one topic in one pass over the document. Returns the new text and the number of facts known already, under any
+/// topic. Skips facts without a letter or digit.
 pub(super) fn add_all(text: &str, topic: &str, new: &[NewFact]) -> (String, usize) {
     let mut known: HashSet<String> = Facts::parse(text).0.iter().map(|(_, fact)| folded(&fact.text)).collect();
     let (document, eol) = (Document::split(text), eol(text));
@@ -210,7 +209,7 @@ pub(super) fn add_all(text: &str, topic: &str, new: &[NewFact]) -> (String, usiz
     (text, skipped)
 }
 
-/// Whether two facts say the same, but for case and blanks.
+/// Returns whether two facts say the same, ignoring case and blanks.
 pub fn is_same(one: &str, other: &str) -> bool {
     folded(one) == folded(other)
 }
@@ -230,8 +229,7 @@ fn safe_topic(topic: &str) -> String {
     if read.chars().any(char::is_alphanumeric) { read } else { DEFAULT_TOPIC.to_owned() }
 }
 
-/// Removes exactly one fact: the one with the query's text, else the only one that starts with it, else the only one
-/// with all its words.
+/// Removes exactly one fact: the exact match, else the only fact starting with the query, else the only fact with all its words.
 ///
 /// # Errors
 /// [`FactError::NotFound`] and [`FactError::Ambiguous`], with facts to choose from.
@@ -250,7 +248,7 @@ pub fn forget(text: &str, query: &str) -> Result<Forgotten, FactError> {
     Ok(Forgotten { text: document.splice(range, ""), fact })
 }
 
-/// The one fact that these words mean, as [`forget`] finds it.
+/// Finds the single fact meant by these words, with the same rules as [`forget`].
 ///
 /// # Errors
 /// As for [`forget`].
@@ -258,7 +256,7 @@ pub fn find(text: &str, query: &str) -> Result<Fact, FactError> {
     forget(text, query).map(|forgotten| forgotten.fact)
 }
 
-/// The document with single facts' items as `edit` makes them; `None` leaves one as it is.
+/// Returns the document with facts' items replaced by the result of `edit`; `None` keeps an item.
 pub(super) fn edited(text: &str, mut edit: impl FnMut(&Fact, &str) -> Option<String>) -> String {
     let document = Document::split(text);
     let mut edited = String::with_capacity(text.len());
@@ -275,8 +273,8 @@ pub(super) fn edited(text: &str, mut edit: impl FnMut(&Fact, &str) -> Option<Str
     edited
 }
 
-/// Reads a bullet item as a fact: its lines as one, with the comment at the end of its last or its first line as the
-/// origin. An item without text is none.
+/// Reads a bullet item as a fact: joins its lines, with the comment at the end of the last or the first line as the origin. `None` for an
+/// item without text.
 fn read_fact(document: &Document<'_>, item: std::ops::Range<usize>) -> Option<Fact> {
     let raw = unsettled::without(document.slice(&item));
     let marked = raw.trim_start();
@@ -299,7 +297,7 @@ fn read_fact(document: &Document<'_>, item: std::ops::Range<usize>) -> Option<Fa
     (!text.is_empty()).then(|| Fact { text, origin, line: document.line_of(item.start) })
 }
 
-/// Undoes [`escape_start`].
+/// Reverses [`escape_start`].
 fn unescaped(text: &str) -> String {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits).unwrap_or((text, ""));

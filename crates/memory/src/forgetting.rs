@@ -1,8 +1,8 @@
-//! Taking some words out of a document: what holds them goes, and nothing else changes.
+//! Removes given words from a document: every passage with them goes, and nothing else changes.
 //!
-//! A list item goes whole, with its further lines, and so does a task that is called so. Of other text the lines go that hold the words,
-//! or the paragraph where they run over a line's end. A heading that holds them keeps its place with [`FORGOTTEN`] for its title: what
-//! stands below it is still its own.
+//! A list item is removed whole, with its further lines, and so is a task with the words in its title. Of other text, the lines with the
+//! words go, or the whole paragraph if the words span a line break. A heading with the words keeps its place with [`FORGOTTEN`] as its
+//! title, because the text below still belongs there.
 
 use std::ops::Range;
 
@@ -15,33 +15,33 @@ use super::{
     text::{is_blank, lines, slice},
 };
 
-/// What stands where forgotten words stood.
+/// The mask that replaces forgotten words.
 pub const FORGOTTEN: &str = "[forgotten]";
-/// The fewest characters that can be asked for, without white space: less is in everything.
+/// The minimum number of characters to search for, without white space: fewer match everywhere.
 pub const MIN_CHARS: usize = 3;
 
-/// Words that are looked for wherever they stand: case and the kind of white space don't matter.
+/// Words to search for, ignoring case and the kind of white space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SoughtWords(String);
 
 impl SoughtWords {
-    /// None if that is too little to look for.
+    /// Folds the words for searching. `None` if they are too short to search for.
     pub fn new(words: &str) -> Option<Self> {
         let folded = folded(words);
         (folded.chars().filter(|c| !c.is_whitespace()).count() >= MIN_CHARS).then_some(Self(folded))
     }
 
-    /// Whether a text holds them.
+    /// Returns whether a text contains the words.
     pub fn are_in(&self, text: &str) -> bool {
         folded(text).contains(&self.0)
     }
 
-    /// The text with [`FORGOTTEN`] in their place, wherever they stand; none if it doesn't hold them.
+    /// Returns the text with every occurrence replaced by [`FORGOTTEN`]. `None` if there is no occurrence.
     pub fn masked(&self, text: &str) -> Option<String> {
         if !self.are_in(text) {
             return None;
         }
-        // What each character of the folded text was: a run of white space is one.
+        // The source bytes of each character of the folded text; a run of white space is one character.
         let mut letters: Vec<(char, Range<usize>)> = Vec::with_capacity(text.len());
         for (at, c) in text.char_indices() {
             let end = at + c.len_utf8();
@@ -68,8 +68,8 @@ impl SoughtWords {
         Some(masked)
     }
 
-    /// Whether a JSON text holds them, in any of its strings, be they JSON or escaped for an element themselves. What is no JSON is read
-    /// as text.
+    /// Returns whether a JSON text contains the words in any of its strings, including nested JSON and HTML-escaped strings. Invalid JSON
+    /// is searched as plain text.
     pub fn are_in_json(&self, json: &str) -> bool {
         match serde_json::from_str::<serde_json::Value>(json) {
             Ok(value) => self.are_in_value(&value),
@@ -100,16 +100,16 @@ fn folded(text: &str) -> String {
     words::one_line(text).to_lowercase()
 }
 
-/// A document without the words.
+/// A document after the words were removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithoutWords {
-    /// Its new text.
+    /// The new text.
     pub text: String,
-    /// The lines that are gone or changed, by their numbers in the old text, counted from 1.
+    /// The removed or changed lines with their numbers in the old text, counted from 1.
     pub lines: Vec<(usize, String)>,
 }
 
-/// Takes the words out; none if the document doesn't hold them.
+/// Removes the words. `None` if the document doesn't contain them.
 pub fn without(kind: DocKind, text: &str, sought: &SoughtWords) -> Option<WithoutWords> {
     if !sought.are_in(text) {
         return None;
@@ -145,7 +145,7 @@ pub fn without(kind: DocKind, text: &str, sought: &SoughtWords) -> Option<Withou
     Some(WithoutWords { text: new, lines: taken })
 }
 
-/// Of what stands in a part outside its items: lines that hold the words, and paragraphs in which they run over a line's end.
+/// Returns the passages of a part outside its items: lines with the words, and paragraphs with the words across a line break.
 fn passages(document: &Document<'_>, part: &Part, sought: &SoughtWords) -> Vec<Range<usize>> {
     let (mut found, mut paragraph) = (Vec::new(), Vec::<Range<usize>>::new());
     let mut settle = |paragraph: &mut Vec<Range<usize>>| {

@@ -1,31 +1,31 @@
-//! What stands between two lines `---` at the beginning of a document, as skills and jobs have it.
+//! The front matter between two lines `---` at the beginning of a skill or a job.
 //!
-//! It is read as the flat subset of YAML that they need: plain, quoted and block strings at the top level. People write
-//! `description: Look back: what went well`, which YAML forbids and this reader takes. What it can't be sure of is told, not guessed.
+//! The reader takes the flat subset of YAML needed here: plain, quoted and block strings at the top level. It also accepts `description:
+//! Look back: what went well`, which people write although YAML forbids it. Unclear values are reported and never guessed.
 
 use super::{
     Problem,
     text::{is_blank, lines},
 };
 
-/// A name's length, in characters.
+/// The maximum length of a name, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
 /// A key at the top level.
 pub(super) struct Field {
     pub(super) key: String,
-    /// As a string.
+    /// The value as a string.
     pub(super) value: String,
-    /// What is wrong, if it isn't one.
+    /// The fault of a value that isn't a string.
     pub(super) wrong: Option<String>,
-    /// Whether lines stand under it.
+    /// Whether the key has lines under it.
     pub(super) is_nested: bool,
-    /// These lines.
+    /// The lines under the key.
     pub(super) under: String,
     pub(super) line: usize,
 }
 
-/// Whether a text can be the name of a skill or a job: lower-case letters, digits and single hyphens between them.
+/// Checks the name of a skill or a job: lower-case letters, digits and single hyphens between them.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let length = name.chars().count();
     if length > MAX_NAME_CHARS {
@@ -40,7 +40,8 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The lines between the first `---` and the next, and the text after them; `beginning` says what a file without them lacks.
+/// Splits a text into the lines between the first `---` and the next, and the text after them. `beginning` is the message for a file
+/// without them.
 pub(super) fn front_matter<'a>(text: &'a str, beginning: &str) -> Result<(Vec<&'a str>, &'a str), Problem> {
     let mut all = lines(text);
     if all.next().map(str::trim_end) != Some("---") {
@@ -58,8 +59,8 @@ pub(super) fn front_matter<'a>(text: &'a str, beginning: &str) -> Result<(Vec<&'
     Err(Problem::new(1, "the front matter isn't closed: a line `---` is missing after it"))
 }
 
-/// The top-level keys of a front matter, each with the value of its own line and the indented lines under it. Those of `strings` are
-/// read as strings, the others are left as they stand.
+/// Returns the top-level keys, each with its value and the indented lines under it. Keys in `strings` are read as strings; other values
+/// stay verbatim.
 pub(super) fn fields(front: &[&str], strings: &[&str]) -> Result<Vec<Field>, Problem> {
     let mut fields = Vec::new();
     let mut rest = front;
@@ -90,7 +91,7 @@ pub(super) fn fields(front: &[&str], strings: &[&str]) -> Result<Vec<Field>, Pro
     Ok(fields)
 }
 
-/// A string in any of YAML's ways: block (`>` or `|`), quoted, or plain over one or more lines.
+/// Reads a string in any YAML form: block (`>` or `|`), quoted, or plain over one or more lines.
 fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
     let mark = first.split_once(" #").map_or(first, |(mark, _comment)| mark.trim_end());
     if mark.starts_with(['>', '|']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-' | '0'..='9')) {

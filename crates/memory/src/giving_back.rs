@@ -1,4 +1,4 @@
-//! Lines of an older version put back into a document, each under the heading where it stood.
+//! Restores lines of an older version into a document, each under its former heading.
 
 use std::collections::HashSet;
 
@@ -11,21 +11,21 @@ use super::{
 };
 use crate::merge::persons_alone;
 
-/// A document with lines given back.
+/// A document with restored lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenLines {
-    /// Its text.
+    /// The new text.
     pub text: String,
-    /// The lines that it lacked.
+    /// The restored lines.
     pub lines: Vec<String>,
 }
 
-/// Puts back the lines of `old` that hold the words and that `now` lacks: items whole. All else of `now` stays.
+/// Restores the lines of `old` that contain the words and are missing from `now`; items are restored whole. The rest of `now` stays.
 pub fn give_back(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> GivenLines {
     let document = Document::split(old);
     let known: HashSet<&str> = lines(now).map(str::trim_end).collect();
     let has = |line: &str| known.contains(line.trim_end());
-    // A heading that is gone comes back with what stood below it.
+    // A missing heading comes back together with its content.
     let is_lost_heading = |line: &str, start: usize| {
         let part = document.parts.get(document.parts.partition_point(|part| part.range.end <= start));
         let part = part.filter(|part| part.level > 0 && part.range.start == start);
@@ -51,7 +51,7 @@ pub fn give_back(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> G
     if given.is_empty() {
         return GivenLines { text: now.to_owned(), lines: given };
     }
-    // From a version that lacks them alone they came, and so they come again.
+    // Merging against a base without only these lines adds them again.
     GivenLines { text: persons_alone(kind, &base, now, old), lines: given }
 }
 

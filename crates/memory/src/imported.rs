@@ -1,7 +1,7 @@
-//! What came in from another program, by `wake import`: it is others' words until a person confirms it.
+//! Content from another program, brought in by `wake import`. It is untrusted until a person confirms it.
 //!
-//! Documents stand in a folder of their own ([`super::IMPORTED_DIR`]), facts under [`UNCONFIRMED`], and a task says so in a line. A
-//! person confirms a document by moving it elsewhere, a fact by saying it again or moving it, and a task by taking that line away.
+//! Documents lie in a folder of their own ([`super::IMPORTED_DIR`]), facts under [`UNCONFIRMED`], and tasks carry a marking line. A person
+//! confirms a document by moving it elsewhere, a fact by repeating or moving it, and a task by deleting that line.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -12,30 +12,29 @@ use super::{
     text::one_line,
 };
 
-/// The key of a task that nobody has confirmed since it came in.
+/// The key that marks an imported task as unconfirmed.
 pub const UNCONFIRMED_KEY: &str = "unconfirmed";
-/// How its value begins: a person's own line `unconfirmed:` means something else.
+/// The beginning of the key's value: a person's own line `unconfirmed:` means something else.
 const IMPORTED: &str = "imported";
-/// What stands in a fact's origin in the place of a wake's id.
+/// The word in place of a wake's id in a fact's origin.
 pub const AS_WAKE: &str = "import";
-/// First words of comments that mean something here: whose a section is, who wrote a line, what isn't settled.
+/// First words of meaningful comments: a section's audience, a line's author, an unsettled conflict.
 const MEANT: [&str; 3] = ["for:", "wake", "unsettled"];
 
-/// Whether a line of a task says that nobody has confirmed it.
+/// Returns whether a line of a task marks the task as unconfirmed.
 pub(super) fn is_mark(line: &str) -> bool {
     let key = line.trim_start_matches(['-', '*', '+', ' ', '\t']).to_lowercase();
     let value = key.strip_prefix(UNCONFIRMED_KEY).and_then(|rest| rest.trim_start().strip_prefix(':'));
     value.is_some_and(|value| value.trim_start().starts_with(IMPORTED))
 }
 
-/// The origin of a fact that came in: no wake's id, and whose words it is.
+/// Builds the origin of an imported fact: a source in place of a wake's id.
 pub fn origin(from: &str, now: DateTime<Utc>) -> String {
     let from = one_line(&from.replace("--", "-"), MAX_ORIGIN_CHARS / 2);
     format!("wake {AS_WAKE} {} {AFTER} {from}", now.format("%Y%m%dT%H%M%SZ"))
 }
 
-/// The text with comments broken that would mean something here: nobody but a person says whose a section is, and nobody but a wake
-/// what it wrote.
+/// Breaks comments that would have a meaning here. Only a person may set a section's audience, and only a wake may mark its own lines.
 pub fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
@@ -50,12 +49,12 @@ pub fn harmless(text: &str) -> String {
     safe
 }
 
-/// The facts' document with these in quarantine, and how many were known already.
+/// Adds facts to the quarantine section. Returns the new text and the number of facts known already.
 pub fn with_facts(text: &str, new: &[NewFact]) -> (String, usize) {
     facts::add_all(text, UNCONFIRMED, new)
 }
 
-/// The list with a task that nobody has confirmed. It has no time of its own: nothing that came in wakes anybody.
+/// Adds an unconfirmed task. The task has no time of its own: imported tasks must never start a wake.
 ///
 /// # Errors
 /// As [`TaskList::add`].
@@ -66,7 +65,7 @@ pub fn with_task(
     from: &str,
     day: NaiveDate,
 ) -> Result<String, TaskError> {
-    // Whose chat's a task is, no other program says.
+    // Another program can't assign a task to a chat.
     let says_chat = |line: &&str| {
         let key = line.trim_start_matches(['-', '*', '+', ' ', '\t']).get(..5).unwrap_or_default();
         key.eq_ignore_ascii_case("chat:")

@@ -1,17 +1,17 @@
-//! What is worth doing that nobody has asked for: a written rule over tasks, projects, reminders and the person's state. Values in, values
-//! out, so that the choice can be told with what it was weighed against.
+//! Finds work worth doing unasked, by a written rule over tasks, projects, reminders and the person's state. Pure values in and out, to let
+//! the log show the choice with its alternatives.
 //!
-//! Each open task of the owner's gets points, and each project with a goal and no open task:
+//! Each open task of the owner gets points, and so does each project with a goal and no open task:
 //!
 //! - urgency, 0 to 4, times 3: overdue or due today 4, tomorrow 3, within three days 2, within a week 1. A reminder that names the task and
-//!   comes within two days makes it 2 at least;
+//!   comes within two days raises it to at least 2;
 //! - importance, 0 to 3, times 2: priority high 2, none 1, low 0, and 1 more for a reason (`why`); a project's goal 2;
-//! - fit, 0 to 2: 1 for a known next step, 1 if what it takes (`- energy:`) suits how the person is. A project's next step is to be found: 1;
+//! - fit, 0 to 2: 1 for a known next step, 1 if the needed energy (`- energy:`) suits the person. A project gets 1;
 //! - age, 0 to 2: untouched for a week 1, for two weeks 2.
 //!
-//! Below [`WORTH_POINTS`] nothing is done. What waits in the backlog counts once it is due within a week or has waited for a month. A task
-//! with a time of its own (`at`), or with steps, has wakes of its own, and one that rests is left alone. With low energy only what is due by tomorrow is worth
-//! it; with `- nudges: off` nothing is.
+//! Candidates below [`WORTH_POINTS`] are dropped. A backlog task counts once it is due within a week or has waited for a month. A task with
+//! a time of its own (`at`) or with steps has its own wakes; a resting one is left alone. With low energy only tasks due by tomorrow count,
+//! and with `- nudges: off` nothing does.
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
@@ -31,77 +31,77 @@ use super::{
     view,
 };
 
-/// So many points a candidate needs.
+/// The minimum points of a worthwhile candidate.
 pub const WORTH_POINTS: u32 = 6;
-/// Candidates that are shown and told of.
+/// The maximum number of candidates shown.
 pub const CANDIDATES_MAX: usize = 5;
-/// What each part counts.
+/// The weight of urgency in the points.
 const URGENCY_WEIGHT: u32 = 3;
-/// See [`URGENCY_WEIGHT`].
+/// The weight of importance in the points.
 const IMPORTANCE_WEIGHT: u32 = 2;
-/// With low energy it takes this much urgency: due by tomorrow.
+/// The minimum urgency with low energy: due by tomorrow.
 const URGENT: u32 = 3;
-/// What a reminder that is near makes of the urgency, at least.
+/// The minimum urgency of a task with a reminder soon.
 const REMINDED_URGENCY: u32 = 2;
-/// How near it has to be.
+/// The time before a reminder in which it counts.
 const REMINDED_WITHIN: TimeDelta = TimeDelta::hours(48);
-/// Days after which something is old, and very old.
+/// Days without a touch for age 1 and age 2.
 const OLD_DAYS: (i64, i64) = (7, 14);
-/// Days in the backlog after which a task is looked at again.
+/// Days in the backlog before a task is considered again.
 const WAITED_DAYS: i64 = 30;
-/// Days before something due in which what waits counts, too.
+/// Days before a due date in which a backlog task counts.
 const DUE_SOON_DAYS: i64 = 7;
-/// How much of a title is told, in characters.
+/// The maximum length of a title shown, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// What is looked at.
+/// The input of the rule.
 pub struct InitiativeLook<'a> {
-    /// Now.
+    /// The current time.
     pub now: DateTime<Utc>,
-    /// The person's zone.
+    /// The person's time zone.
     pub tz: Tz,
-    /// The tasks in hand, as the document says.
+    /// The text of the active tasks.
     pub active: &'a str,
-    /// Those that wait.
+    /// The text of the backlog.
     pub backlog: &'a str,
-    /// The person's state.
+    /// The text of the person's state.
     pub context: &'a str,
-    /// The projects: name and document.
+    /// The projects by name.
     pub projects: &'a [(String, Project)],
-    /// Reminders: when each comes next, and what it says.
+    /// Reminders: the next time and the text of each.
     pub reminders: &'a [(DateTime<Utc>, String)],
-    /// Whose tasks say nothing of a chat.
+    /// The chat of tasks without a chat of their own.
     pub owner_chat: ChatRef,
 }
 
-/// Something that could be done.
+/// A task or project that could be worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitiativeCandidate {
     /// A task's title, or a project's name.
     pub title: String,
-    /// Whether it is a project without an open task.
+    /// Whether this is a project without an open task.
     pub is_project: bool,
-    /// What is known to be next, or a project's goal.
+    /// The known next step, or a project's goal.
     pub next: Option<String>,
-    /// Until when it is wanted.
+    /// The due date.
     pub due: Option<NaiveDate>,
-    /// 0 to 4.
+    /// The urgency, 0 to 4.
     pub urgency: u32,
-    /// 0 to 3.
+    /// The importance, 0 to 3.
     pub importance: u32,
-    /// 0 to 2.
+    /// The fit, 0 to 2.
     pub fit: u32,
-    /// 0 to 2.
+    /// The age, 0 to 2.
     pub age: u32,
 }
 
 impl InitiativeCandidate {
-    /// Its points.
+    /// Returns the total points.
     pub fn points(&self) -> u32 {
         URGENCY_WEIGHT * self.urgency + IMPORTANCE_WEIGHT * self.importance + self.fit + self.age
     }
 
-    /// With what its points are made of.
+    /// Describes the candidate with the parts of its points.
     pub fn told(&self) -> String {
         let what = if self.is_project { "project " } else { "" };
         let due = self.due.map(|due| format!(", due {due}")).unwrap_or_default();
@@ -117,19 +117,19 @@ impl InitiativeCandidate {
     }
 }
 
-/// What the rule comes to.
+/// The result of the rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weighed {
-    /// All that was weighed, the best first.
+    /// All weighed candidates, best first.
     pub candidates: Vec<InitiativeCandidate>,
-    /// Whether the person has low energy: then only what is urgent is worth it.
+    /// Whether the person has low energy, which leaves only urgent work.
     pub has_low_energy: bool,
-    /// Whether the person wants none of it.
+    /// Whether the person wants no initiative.
     pub is_unwanted: bool,
 }
 
 impl Weighed {
-    /// Those that are worth it, at most [`CANDIDATES_MAX`].
+    /// Returns the worthwhile candidates, at most [`CANDIDATES_MAX`].
     pub fn worthy(&self) -> &[InitiativeCandidate] {
         let is_worth = |candidate: &&InitiativeCandidate| {
             !self.is_unwanted
@@ -141,7 +141,7 @@ impl Weighed {
         self.candidates.get(..worthy.min(CANDIDATES_MAX)).unwrap_or_default()
     }
 
-    /// What was weighed, for the log.
+    /// Describes the weighed candidates, for the log.
     pub fn told(&self) -> String {
         let shown: Vec<String> = self.candidates.iter().take(CANDIDATES_MAX).map(InitiativeCandidate::told).collect();
         let more = match self.candidates.len().saturating_sub(CANDIDATES_MAX) {
@@ -153,7 +153,7 @@ impl Weighed {
     }
 }
 
-/// Weighs what there is. Words that others had a hand in don't count.
+/// Weighs all candidates. Untrusted parts don't count.
 pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
     let preferences = Preferences::of(look.context);
     let list = |path: &str, text: &str| {
@@ -239,7 +239,7 @@ fn of_project(name: &str, project: &Project, today: NaiveDate) -> InitiativeCand
     }
 }
 
-/// How much a priority counts, in a person's words.
+/// Returns the importance of a priority in a person's words.
 fn priority(said: &str) -> u32 {
     match said.trim().to_lowercase().as_str() {
         "high" | "highest" | "urgent" | "important" | "1" | "a" | "p0" | "p1" => 2,
@@ -248,7 +248,7 @@ fn priority(said: &str) -> u32 {
     }
 }
 
-/// What nobody knows the last touch of isn't old.
+/// Returns the age points. An unknown last touch counts as recent.
 fn age(quiet_days: Option<i64>) -> u32 {
     match quiet_days {
         Some(days) if days >= OLD_DAYS.1 => 2,

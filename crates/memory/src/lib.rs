@@ -1,14 +1,13 @@
-//! Memory as Markdown that people edit too, as values: text in, a value and its problems or a new text out.
+//! Markdown memory that people edit too, as pure values: text in; a value and its problems, or a new text, out.
 //!
-//! Nothing here does I/O. [`markdown`] finds the blocks of a text, and [`sections`] cuts a file into parts by them; [`tasks`],
-//! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
-//! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
-//! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
-//! had a hand in, [`imported`] what came in from another program. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
-//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`initiative`] what is worth doing unasked,
-//! [`reflect`] what a look back comes to. [`project`] is the document of a project, [`steps`] that of a long task, [`job`] a standing
-//! job's. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
-//! panic.
+//! Nothing here does I/O. [`markdown`] finds the blocks of a text, and [`sections`] cuts a file into parts by them. On top, [`tasks`],
+//! [`facts`] and [`episodic`] read and edit the documents. An edit changes only its own lines, and everything else keeps every byte.
+//! [`merge`] combines a person's edits with a wake's; [`unsettled`] marks the conflicts left to the person. [`view`] limits the memory to
+//! the lines one chat may see, [`others`] finds untrusted parts, and [`imported`] handles documents from other programs. [`forgetting`]
+//! removes words, [`changes`] compares two versions, and [`typed`] accepts text from a web form. [`quoting`] answers a question with facts.
+//! [`decay`] finds quiet tasks, [`preferences`] reads the person's wishes, [`initiative`] picks work worth doing unasked, and [`reflect`]
+//! sums up past days. [`project`] is the document of a project, [`steps`] of a long task, and [`job`] of a standing job. [`skill`] reads
+//! `SKILL.md`, and [`templates`] holds the files of a new repository. Damage becomes a [`Problem`], never a panic.
 
 pub mod changes;
 pub mod claim;
@@ -47,47 +46,47 @@ pub mod view;
 
 use reveille_base::disk;
 
-/// The standing orders, as a path in the repository (like all of these).
+/// The standing orders. Like all constants here, a path in the repository.
 pub const CLAUDE: &str = "claude.md";
-/// What is going on now; rewritten each cycle.
+/// The current state of the work, rewritten each cycle.
 pub const WORKING_MEMORY: &str = "memory/agent-memory/working-memory.md";
-/// The append-only log of what happened.
+/// The append-only log of events.
 pub const EPISODIC_MEMORY: &str = "memory/agent-memory/episodic-memory.md";
-/// Facts by topic.
+/// The facts by topic.
 pub const SEMANTIC_MEMORY: &str = "memory/agent-memory/semantic-memory.md";
-/// The folder that the log's oldest days move to, a file a month.
+/// The folder for the log's oldest days, one file per month.
 pub const ARCHIVE_DIR: &str = "memory/agent-memory/archive";
-/// The folder of the summaries of each chat's days, a file a month.
+/// The folder of daily summaries per chat, one file per month.
 pub const DAYS_DIR: &str = "memory/agent-memory/days";
 /// The person's state: energy, constraints, preferences.
 pub const CONTEXT: &str = "memory/project-memory/context.md";
-/// The tasks in hand, at most [`tasks::MAX_ACTIVE_TASKS`].
+/// The active tasks, at most [`tasks::MAX_ACTIVE_TASKS`].
 pub const ACTIVE: &str = "memory/project-memory/active.md";
-/// The tasks that wait.
+/// The waiting tasks.
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
-/// The folder of the person's state and tasks, and of a document for each project.
+/// The folder of the person's state, the tasks and the project documents.
 const PROJECTS_DIR: &str = "memory/project-memory";
-/// The folder of the steps of long tasks, a file a task: see [`steps`].
+/// The folder of the steps of long tasks, one file per task: see [`steps`].
 pub const PLANS_DIR: &str = "memory/project-memory/plans";
-/// Where each chat that isn't the owner's has documents of its own.
+/// The folder with separate documents for each chat other than the owner's.
 const CHATS_DIR: &str = "memory/chats";
-/// The folder of what came in from other programs; all of it is others' words until a person moves it elsewhere.
+/// The folder of documents from other programs. All of them are untrusted until a person moves them elsewhere.
 pub const IMPORTED_DIR: &str = "memory/imported";
-/// The documents that every wake reads.
+/// The documents read by every wake.
 pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
-/// Whether a document steers the model: the standing orders, the skills and the standing jobs.
+/// Returns whether a document steers the model: the standing orders, the skills and the standing jobs.
 pub fn steers(path: &str) -> bool {
     path == CLAUDE || path.starts_with("skills/") || is_job(path)
 }
 
-/// Whether a document is in the folder of the standing jobs, which are the owner's alone.
+/// Returns whether a document is in the folder of the standing jobs, which belong to the owner alone.
 pub fn is_job(path: &str) -> bool {
     is_in(job::JOBS_DIR, path)
 }
 
-/// Whether a disk may take this path for one of the documents that are told apart by theirs, which it isn't: an empty step or a dot is
-/// none to a disk, and not every disk tells large letters from small ones ([`disk::folded`]).
+/// Returns whether a disk might resolve this path to one of the documents we recognise by path, although the path differs. Disks ignore
+/// empty and dot steps, and some ignore case ([`disk::folded`]).
 pub fn is_disguised(path: &str) -> bool {
     let folded = disk::folded(path);
     let steps: Vec<&str> = folded.split('/').filter(|step| !matches!(*step, "" | ".")).collect();
@@ -100,15 +99,15 @@ pub fn is_disguised(path: &str) -> bool {
         || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR, IMPORTED_DIR, job::JOBS_DIR, PLANS_DIR].iter().any(leads_into)
 }
 
-/// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
+/// Files of up to this many bytes may shrink freely: see [`shrinks_too_much`].
 pub const SMALL_FILE_BYTES: usize = 512;
 
-/// Something in a document that couldn't be taken as it stands. It is told, never repaired silently.
+/// A part of a document with an unclear meaning. Reveille reports problems and never repairs them silently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The line it is about, counted from 1.
+    /// The affected line, counted from 1.
     pub line: usize,
-    /// What is wrong and how it is read meanwhile, for a person.
+    /// The fault and its present reading, for a person.
     pub what: String,
 }
 
@@ -138,7 +137,7 @@ pub enum DocKind {
 }
 
 impl DocKind {
-    /// The kind of the document at a path in the repository.
+    /// Returns the kind of the document at a path in the repository.
     pub fn of(path: &str) -> Self {
         match path {
             ACTIVE | BACKLOG => Self::Tasks,
@@ -151,23 +150,23 @@ impl DocKind {
     }
 }
 
-/// Whether this is the log, of which nothing is taken back: what happened, happened. Summaries of it are.
+/// Returns whether this is the log, which keeps everything. Daily summaries of the log can be undone.
 pub fn is_log(path: &str) -> bool {
     DocKind::of(path) == DocKind::Log && !is_in(DAYS_DIR, path)
 }
 
-/// Whether a document came in from another program, and nobody has moved it elsewhere since.
+/// Returns whether a document came from another program and still lies in the import folder.
 pub fn is_imported(path: &str) -> bool {
     is_in(IMPORTED_DIR, path)
 }
 
-/// Whether a path lies below a folder.
+/// Returns whether a path lies below a folder.
 pub fn is_in(folder: &str, path: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a rewrite would shrink a file by more than half, which is refused: it is more often a slip than a wish.
-/// Files of up to [`SMALL_FILE_BYTES`] bytes are exempt.
+/// Returns whether a rewrite would shrink a file by more than half. Such a rewrite is more often a slip than a wish, and is refused. Files
+/// of up to [`SMALL_FILE_BYTES`] bytes are exempt.
 pub fn shrinks_too_much(old: &str, new: &str) -> bool {
     old.len() > SMALL_FILE_BYTES && new.len() < old.len().div_ceil(2)
 }

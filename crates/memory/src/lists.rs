@@ -1,4 +1,4 @@
-//! Lists of things in the semantic memory: a section of its own for each, such as `## Shopping list`, an item a line.
+//! Lists in the semantic memory, such as `## Shopping list`: one section per list and one line per item.
 
 use super::{
     facts::{Fact, Facts, add_item, edited, is_same},
@@ -6,36 +6,36 @@ use super::{
     text::{comment, eol, escape_start, one_line, words},
 };
 
-/// An item's length, in characters.
+/// The maximum length of an item, in characters.
 const MAX_ITEM_CHARS: usize = 200;
-/// The length of an origin, in characters.
+/// The maximum length of an origin, in characters.
 const MAX_ORIGIN_CHARS: usize = 200;
 
-/// A list with more on it or less.
+/// A list after items were added or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedList {
     /// The document's new text.
     pub text: String,
-    /// The items that were put on or taken off.
+    /// The added or removed items.
     pub changed: Vec<String>,
-    /// The items that were on it already, or weren't on it.
+    /// The items that were already on the list, or weren't on it.
     pub unchanged: Vec<String>,
 }
 
-/// What is on a list; `None` where there is no such list.
+/// Returns the items of a list. `None` if there is no such list.
 pub fn items(text: &str, list: &str) -> Option<Vec<Fact>> {
     let (facts, _) = Facts::parse(text);
     let mut topics = facts.topics.into_iter().filter(|topic| is_same(&topic.title, list)).peekable();
     topics.peek().is_some().then(|| topics.flat_map(|topic| topic.facts).collect())
 }
 
-/// The names of the lists that there are.
+/// Returns the names of all lists.
 pub fn names(text: &str) -> Vec<String> {
     let (facts, _) = Facts::parse(text);
     facts.topics.into_iter().map(|topic| topic.title).filter(|title| title.ends_with(" list")).collect()
 }
 
-/// Puts things on a list, which is made if it isn't there. Nothing is put on it twice.
+/// Adds items to a list, creating the list if needed. Duplicates are skipped.
 pub fn put(text: &str, list: &str, things: &[String], origin: &str) -> ChangedList {
     let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };
     for thing in things.iter().map(|thing| one_line(thing, MAX_ITEM_CHARS)) {
@@ -57,7 +57,7 @@ pub fn put(text: &str, list: &str, things: &[String], origin: &str) -> ChangedLi
     done
 }
 
-/// Takes things off a list: each the item of that name, else the only one that has all its words.
+/// Removes items from a list: for each name the exact match, else the only item with all its words.
 pub fn take(text: &str, list: &str, things: &[String]) -> ChangedList {
     let on_it = items(text, list).unwrap_or_default();
     let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };

@@ -1,29 +1,29 @@
-//! Finding the one thing that a person or a model means by a few words, or saying why it can't be told.
+//! Finds the single thing meant by a few words of a person or a model, or reports the failure.
 
 use super::text::{folded, words};
 
-/// How many near misses are named to the one who asks.
+/// The maximum number of near misses named to the asker.
 const MAX_SIMILAR: usize = 3;
-/// How many candidates of an ambiguous query are named.
+/// The maximum number of candidates named for an ambiguous query.
 const MAX_CANDIDATES: usize = 8;
 
-/// Why a query named nothing, or more than one thing.
+/// The reason a query didn't match exactly one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Miss {
-    /// Nothing matches; these share a word with the query, the nearest first.
+    /// Nothing matches; these share a word with the query, nearest first.
     NotFound {
-        /// Their titles.
+        /// The near titles.
         similar: Vec<String>,
     },
-    /// These all match.
+    /// Several names match.
     Ambiguous {
-        /// Their titles.
+        /// The matching titles.
         candidates: Vec<String>,
     },
 }
 
-/// The index of the one name that the query means: the same text, else the only one that starts with it, else the
-/// only one with all its words. Case never matters.
+/// Returns the index of the single name meant by the query: the exact match, else the only name starting with it, else the only name with
+/// all its words. Ignores case.
 pub fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
     let wanted = folded(query);
     let wanted_words = words(query);
@@ -52,10 +52,10 @@ pub fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
     Err(Miss::NotFound { similar: similar(&wanted_words, names) })
 }
 
-/// Words before a name that are no part of it.
+/// Words before a name that aren't part of it.
 const ARTICLES: [&str; 5] = ["the", "my", "our", "a", "an"];
 
-/// The same word, or one the other's plural.
+/// Returns whether two words are equal or one is the other's plural.
 fn is_same_word(one: &str, other: &str) -> bool {
     one == other || one.strip_suffix('s') == Some(other) || other.strip_suffix('s') == Some(one)
 }

@@ -1,29 +1,29 @@
-//! Where a line says that it comes from: the comment that a wake puts at its end.
+//! The origin of a line, from the comment that a wake puts at its end.
 
 use reveille_base::types::ChatRef;
 
 use super::text::split_comment;
 
-/// What a line's comment says: `wake ID message N chat C after ORIGINS`.
+/// The content of a line's comment: `wake ID message N chat C after ORIGINS`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineOrigin {
-    /// The wake that wrote it.
+    /// The wake that wrote the line.
     pub wake: String,
-    /// The message that said it.
+    /// The message with this content.
     pub message: Option<i64>,
-    /// The chat that it is for, if it isn't the owner's.
+    /// The chat the line is for, if not the owner's.
     pub chat: Option<ChatRef>,
-    /// Whose words the wake had read by then, besides its person's and the memory's.
+    /// The untrusted sources read by the wake beforehand.
     pub after: Option<String>,
 }
 
-/// A line without its list mark and its comment.
+/// Returns a line without its list mark and its comment.
 pub fn bare(line: &str) -> &str {
     let text = split_comment(line).0.trim();
     text.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with([' ', '\t'])).map_or(text, str::trim)
 }
 
-/// What the comment at a line's end says of its origin; none if no wake put it there.
+/// Parses the origin comment at a line's end. `None` if no wake wrote the comment.
 pub fn origin_of(line: &str) -> Option<LineOrigin> {
     let comment = split_comment(line).1?;
     let (own, after) = match comment.split_once(" after ") {

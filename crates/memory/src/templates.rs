@@ -1,9 +1,8 @@
-//! What a new repository starts from: the project's own top-level `claude.md`, `memory/` and `skills/`, carried in the
-//! binary.
+//! The initial files of a new repository: the project's own top-level `claude.md`, `memory/` and `skills/`, embedded in the binary.
 
 use std::borrow::Cow;
 
-/// The files of a new repository: path in the repository and text.
+/// Returns the files of a new repository as pairs of path and text.
 pub fn templates() -> Vec<(&'static str, &'static str)> {
     vec![
         ("claude.md", include_str!("../../../claude.md")),
@@ -19,7 +18,7 @@ pub fn templates() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// A document without the comments of its template, which explain it to people. What anybody else has written stays.
+/// Removes the explanatory comments of a document's template. Text from anyone else stays.
 pub fn without_explanation<'t>(path: &str, text: &'t str) -> Cow<'t, str> {
     let mut left = Cow::Borrowed(text);
     let template = templates().into_iter().find(|(other, _)| *other == path).map_or("", |(_, template)| template);
@@ -29,14 +28,13 @@ pub fn without_explanation<'t>(path: &str, text: &'t str) -> Cow<'t, str> {
         rest = behind;
         let comment = format!("{}{comment}{}\n", COMMENT.0, COMMENT.1);
         if let Some((before, after)) = left.split_once(&*comment) {
-            // The empty line behind it goes with it.
+            // The empty line after the comment goes too.
             left = Cow::Owned(format!("{before}{}", after.strip_prefix('\n').unwrap_or(after)));
         }
     }
     left
 }
 
-/// How a comment begins and ends.
 const COMMENT: (&str, &str) = ("<!--", "-->");
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-//! Small text tools under the documents: lines and their endings, safe cutting, and making a model's words harmless
-//! before they become Markdown.
+//! Text helpers for the documents: lines and their endings, safe cutting, and neutralising a model's words before they become Markdown.
 
 use std::ops::Range;
 
 use reveille_base::words;
 
-/// The lines of a text, each with its ending (`\n`, `\r\n` or a lone `\r`): joined again they are the text.
+/// Returns the lines of a text, each with its ending (`\n`, `\r\n` or a lone `\r`). Concatenated they give the text again.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -15,7 +14,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The length in bytes of a text's first line, its ending included.
+/// Returns the length in bytes of a text's first line, including its ending.
 fn line_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     match bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -25,38 +24,38 @@ fn line_length(text: &str) -> usize {
     }
 }
 
-/// Where the line that holds the byte `at` begins.
+/// Returns the start of the line that contains byte `at`.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     slice(text, 0..at).rfind(['\n', '\r']).map_or(0, |newline| newline + 1)
 }
 
-/// Where the line that holds the byte `at` ends, its ending included.
+/// Returns the end of the line that contains byte `at`, including its ending.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     at + line_length(slice(text, at..text.len()))
 }
 
-/// The line ending that a text uses, by its first one; `\n` where there is none.
+/// Returns the line ending of a text, judged by its first line; `\n` if there is none.
 pub(super) fn eol(text: &str) -> &'static str {
     if lines(text).next().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" }
 }
 
-/// The text at a range. Ranges come from the parser and stand on character borders; any other gives nothing.
+/// Returns the text of a range. Parser ranges lie on character borders; any other range gives an empty text.
 pub(super) fn slice(text: &str, range: Range<usize>) -> &str {
     text.get(range).unwrap_or_default()
 }
 
-/// The text with one range replaced.
+/// Returns the text with one range replaced.
 pub(super) fn splice(text: &str, range: Range<usize>, with: &str) -> String {
     [slice(text, 0..range.start), with, slice(text, range.end..text.len())].concat()
 }
 
-/// Whether a text is empty (but for a byte order mark) or ends in a line ending, so that what is added begins a line. A lone
-/// `\r` at the very end doesn't count: the Markdown parser isn't sure of it either.
+/// Returns whether appended text would begin a new line: the text is empty (apart from a byte order mark) or ends in `\n`. A lone `\r` at
+/// the end doesn't count, since the Markdown parser is unsure of it.
 pub(super) fn ends_line(text: &str) -> bool {
     matches!(text, "" | "\u{feff}") || text.ends_with('\n')
 }
 
-/// Ranges of whole lines, sorted, by their first and last lines' numbers, counted from 1 as [`str::lines`] counts.
+/// Converts sorted ranges of whole lines to first and last line numbers, counted from 1 as by [`str::lines`].
 pub(super) fn line_ranges(text: &str, ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<(usize, usize)> {
     let (mut at, mut line) = (0, 1);
     let mut count_to = |to: usize| {
@@ -72,13 +71,12 @@ pub(super) fn line_ranges(text: &str, ranges: impl IntoIterator<Item = Range<usi
     lines.collect()
 }
 
-/// Whether a line holds nothing but space.
 pub(super) fn is_blank(line: &str) -> bool {
     line.trim_ascii().is_empty()
 }
 
-/// One line of at most `max` characters: every run of white space and control characters becomes one space. Comment
-/// marks are broken apart, so that a word of a model can neither open nor close an HTML comment.
+/// Converts text to one line of at most `max` characters: each run of white space and control characters becomes one space. Breaks comment
+/// marks, to keep a model's words from opening or closing an HTML comment.
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let joined = words::one_line(&spaced);
@@ -86,7 +84,7 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     words::shortened(&safe, max)
 }
 
-/// The inside of an HTML comment, as one line that can't end the comment.
+/// Builds an HTML comment from one line that can't end the comment.
 pub(super) fn comment(text: &str, max: usize) -> String {
     let mut inner = one_line(&text.replace(['<', '>'], " "), max);
     while inner.contains("--") {
@@ -95,7 +93,7 @@ pub(super) fn comment(text: &str, max: usize) -> String {
     format!("<!-- {} -->", inner.trim_matches(['-', ' ']))
 }
 
-/// A line that would open a heading, list, quote, fence, rule or HTML block, made plain by a backslash before its mark.
+/// Puts a backslash before a mark that would open a heading, list, quote, fence, rule or HTML block.
 pub(super) fn escape_start(line: &str) -> String {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = line.split_at_checked(digits).unwrap_or((line, ""));
@@ -121,7 +119,7 @@ pub(super) fn escape_start(line: &str) -> String {
     if opens { format!("{number}\\{rest}") } else { line.to_owned() }
 }
 
-/// Cuts a trailing `<!-- … -->` off a line: the text before it, trimmed at its end, and the comment's inside.
+/// Splits a trailing `<!-- … -->` off a line: the text before, without trailing space, and the comment's inside.
 pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
     let trimmed = line.trim_end();
     trimmed
@@ -131,13 +129,13 @@ pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
         .map_or((trimmed, None), |(text, inside)| (text.trim_end(), Some(inside.trim())))
 }
 
-/// A text as it is compared: lower case, single spaces, no final stop, no backslash before a first mark.
+/// Normalises a text for comparison: lower case, single spaces, no final stop, no backslash before a first mark.
 pub(super) fn folded(text: &str) -> String {
     let joined = words::one_line(text).to_lowercase();
     joined.trim_start_matches('\\').trim_end_matches(['.', '!', ' ']).to_owned()
 }
 
-/// The words of a text: runs of letters and digits in lower case, without a possessive `'s` and a plural `-s`.
+/// Returns the words of a text: runs of letters and digits in lower case, without a possessive `'s` or a plural `-s`.
 pub(super) fn words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase().replace('’', "'");
     lower
@@ -149,7 +147,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Trivial plural folding: enough that "tasks" finds "task" and "berries" finds "berry".
+/// Folds simple plurals: "tasks" finds "task" and "berries" finds "berry".
 fn singular(word: String) -> String {
     if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.chars().count() > 2) {
         return format!("{stem}y");

@@ -1,7 +1,7 @@
-//! Standing jobs: `memory/jobs/<name>.md`, whose front matter says when they run, what has to be so for that, and what they may use.
+//! Standing jobs: `memory/jobs/<name>.md`. The front matter gives a job's schedule, its gate and its allowed tools.
 //!
-//! Text in, a [`Job`] or its problems out. A file that isn't understood in full is no job: nothing of it runs. What a job's time means
-//! is asked with a clock ([`Job::planned`]); what a look at its gate comes to is `cycle/decide/watched`'s.
+//! Parsing turns text into a [`Job`] or its problems. A file with any unclear part is no job, and nothing of it runs. [`Job::planned`]
+//! reads the schedule with a clock; `cycle/decide/watched` evaluates the gate.
 
 use std::fmt;
 
@@ -20,50 +20,50 @@ use super::{
     front_matter::{Field, check_name, fields, front_matter},
 };
 
-/// The folder of the jobs, a file each.
+/// The folder of the jobs, one file per job.
 pub const JOBS_DIR: &str = "memory/jobs";
-/// Jobs that are read at most.
+/// The maximum number of jobs read.
 pub const MAX_JOBS: usize = 50;
-/// The longest file of a job, in bytes.
+/// The maximum size of a job's file, in bytes.
 pub const MAX_JOB_BYTES: usize = 32 * 1024;
-/// What a run with the model may cost when its file says nothing, in US dollars.
+/// The default budget of a run with the model, in US dollars.
 pub const RUN_BUDGET_USD: f64 = 0.5;
-/// What a file may allow a run at most, in US dollars.
+/// The maximum budget a file may allow per run, in US dollars.
 pub const MAX_RUN_BUDGET_USD: f64 = 20.0;
-/// The shortest step of a job that comes every so many minutes.
+/// The minimum interval of a recurring job, in minutes.
 pub const MIN_EVERY_MIN: u32 = 5;
 
-/// What a file without a front matter lacks.
+/// The message for a file without a front matter.
 const BEGINNING: &str = "a job begins with a line `---`, then `when:`, then `---`";
-/// Keys that a job may have.
+/// The allowed keys.
 const KEYS: [&str; 8] = ["when", "if", "watch", "tools", "budget", "notify", "missed", "status"];
 
-/// A job as its file says.
+/// A job as its file describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Its file's name, without `.md`.
+    /// The file's name, without `.md`.
     pub name: String,
-    /// When it runs, as written.
+    /// The schedule, as written.
     pub when: String,
-    /// What has to be so for a run.
+    /// The condition for a run.
     pub gate: Option<JobGate>,
-    /// What the model is to do; none: what the gate finds is told by rule.
+    /// The task for the model. `None` reports the gate's findings by rule, without a model.
     pub body: Option<String>,
-    /// The tools that a run may use, besides what only speaks; none: what the policy allows.
+    /// The tools a run may use, besides purely speaking ones. `None` leaves the choice to the policy.
     pub tools: Option<Vec<String>>,
-    /// What one run may cost, in US dollars.
+    /// The budget of one run, in US dollars.
     pub budget_usd: f64,
-    /// What is told of a run.
+    /// The reporting of a run.
     pub notify: JobNotify,
-    /// What becomes of a slot that was missed.
+    /// The handling of a missed slot.
     pub missed: Missed,
-    /// Whether it rests.
+    /// Whether the job is paused.
     pub is_paused: bool,
     /// The line of `when`.
     when_line: usize,
 }
 
-/// What opens a run.
+/// The condition that opens a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobGate {
     /// A command that ends with 0.
@@ -72,31 +72,31 @@ pub enum JobGate {
     Watch(WatchTarget),
 }
 
-/// What is watched.
+/// The target of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchTarget {
-    /// A page or a feed, by its address.
+    /// A page or a feed, by URL.
     Page(String),
-    /// A file beneath a granted folder.
+    /// A file below a granted folder.
     File(String),
-    /// What a command prints.
+    /// A command's output.
     Command(String),
 }
 
-/// What a person is told of a run.
+/// When the person is told about a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum JobNotify {
-    /// Whatever it came to.
+    /// After every run.
     Always,
-    /// What differs from the run before: what a watch or a condition finds.
+    /// When the result of a watch or a condition differs from the previous run.
     #[default]
     Changes,
-    /// Nothing: it is kept.
+    /// Never; the result is only stored.
     Never,
 }
 
 impl JobNotify {
-    /// Its one word.
+    /// Returns the keyword used in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Always => "always",
@@ -126,7 +126,7 @@ impl fmt::Display for JobGate {
 }
 
 impl JobGate {
-    /// The command that it runs.
+    /// Returns the command run by the gate.
     pub fn command(&self) -> Option<&str> {
         match self {
             Self::If(command) | Self::Watch(WatchTarget::Command(command)) => Some(command),
@@ -135,20 +135,20 @@ impl JobGate {
     }
 }
 
-/// What a job's time means.
+/// The meaning of a job's schedule at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedJob {
-    /// How it recurs; none: once.
+    /// The recurrence; `None` for a single run.
     pub rule: Option<Rule>,
-    /// The first slot from now on; none: its one time is over.
+    /// The next slot; `None` if the only run is over.
     pub next: Option<Slot>,
 }
 
 impl Job {
-    /// Reads one; `name` is its file's, without `.md`.
+    /// Parses a job; `name` is the file's name without `.md`.
     ///
     /// # Errors
-    /// All that keeps it from being run, with the lines.
+    /// All problems that keep the job from running, with their lines.
     pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Problem>> {
         if text.len() > MAX_JOB_BYTES {
             let what = format!("the file has {} bytes; at most {MAX_JOB_BYTES} are read", text.len());
@@ -174,7 +174,7 @@ impl Job {
                 "there is nothing to do: give `watch` or `if`, or write below the front matter what is to be done";
             reader.problems.push(Problem::new(1, what));
         }
-        // What a model was asked for is wanted, be it the same as the day before.
+        // A task for the model wants its answer reported, even if it equals the previous one.
         let without = if body.is_some() { JobNotify::Always } else { JobNotify::Changes };
         let job = Self {
             name: name.to_owned(),
@@ -196,10 +196,10 @@ impl Job {
         if reader.problems.is_empty() { Ok(job) } else { Err(reader.problems) }
     }
 
-    /// What its time means at this moment.
+    /// Returns the meaning of the schedule at this moment.
     ///
     /// # Errors
-    /// It isn't understood, or comes too often.
+    /// The schedule is unclear, too frequent, or never comes.
     pub fn planned(&self, now: DateTime<Tz>) -> Result<PlannedJob, Problem> {
         let problem = |what: String| Problem::new(self.when_line, what);
         let (tz, at) = (now.timezone(), now.with_timezone(&chrono::Utc));
@@ -226,7 +226,7 @@ impl Job {
         }
     }
 
-    /// What it would do by itself, for whoever is asked about it.
+    /// Describes the job's unattended behaviour, for the person asked to approve it.
     pub fn in_words(&self) -> String {
         let mut parts = vec![format!("when: {}", self.when)];
         parts.extend(self.gate.as_ref().map(ToString::to_string));
@@ -246,7 +246,7 @@ impl Job {
     }
 }
 
-/// Of the keys those that are strings: `tools` may be a list.
+/// The keys read as strings; `tools` may be a list.
 const KEYS_AS_STRINGS: [&str; 7] = ["when", "if", "watch", "budget", "notify", "missed", "status"];
 
 struct Reader<'a> {
@@ -259,7 +259,7 @@ impl Reader<'_> {
         self.problems.push(Problem::new(line, what));
     }
 
-    /// What isn't known could have been meant to narrow what is done.
+    /// Reports unknown and repeated keys. An unknown key could have been meant as a limit.
     fn check_keys(&mut self) {
         for (nth, field) in self.fields.iter().enumerate() {
             if !KEYS.contains(&field.key.as_str()) {
@@ -271,7 +271,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A key's value on one line, and its line; none: it isn't there, or a problem.
+    /// Returns a key's value on one line, and its line number. `None` if the key is missing or invalid.
     fn string(&mut self, key: &str) -> Option<(String, usize)> {
         let field = self.fields.iter().find(|field| field.key == key)?;
         let (line, value) = (field.line, field.value.trim().to_owned());
@@ -302,7 +302,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Names in any way in which people write a list.
+    /// Reads tool names in any common list notation.
     fn tools(&mut self) -> Option<Vec<String>> {
         let field = self.fields.iter().find(|field| field.key == "tools")?;
         let text = format!("{} {}", field.value, field.under);
@@ -332,12 +332,12 @@ impl Reader<'_> {
         }
     }
 
-    /// One of a few words; the default where it isn't given.
+    /// Reads one of a few words, or the default if the key is missing.
     fn word<T: Copy + Default>(&mut self, key: &str, words: &[(&str, T)]) -> T {
         self.said_word(key, words).unwrap_or_default()
     }
 
-    /// The same; none where it isn't given, or is a problem.
+    /// Reads one of a few words. `None` if the key is missing or invalid.
     fn said_word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let (text, line) = self.string(key)?;
         let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text)).map(|(_, value)| *value);
@@ -350,10 +350,10 @@ impl Reader<'_> {
 }
 
 impl WatchTarget {
-    /// Reads what is to be watched.
+    /// Parses the target of a watch.
     ///
     /// # Errors
-    /// How it is written, in a sentence's end.
+    /// An explanation of the notation, fit for the end of a sentence.
     pub fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let lower = text.to_ascii_lowercase();
@@ -375,18 +375,18 @@ impl WatchTarget {
 /// All jobs of a memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Jobs {
-    /// Those that are understood, by their names.
+    /// The valid jobs, by name.
     pub usable: Vec<Job>,
-    /// Those that aren't, and why.
+    /// The invalid jobs with their problems.
     pub damaged: Vec<DamagedJob>,
 }
 
-/// A file that can't be run.
+/// A job file that can't run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedJob {
-    /// Its path in the memory.
+    /// The path in the repository.
     pub path: String,
-    /// What is wrong with it.
+    /// The problems of the file.
     pub problems: Vec<Problem>,
 }
 
@@ -398,7 +398,7 @@ impl fmt::Display for DamagedJob {
 }
 
 impl Jobs {
-    /// Reads the jobs among some files of a memory, which `text` gives by their paths; `now` tells what their times mean.
+    /// Reads the jobs among the files of a memory. `text` returns a file's content by path, and `now` resolves the schedules.
     pub fn collect(paths: &[String], text: impl Fn(&str) -> String, now: DateTime<Tz>) -> Self {
         let mut jobs = Self::default();
         for path in paths.iter().filter(|path| super::is_job(path)) {
@@ -418,24 +418,24 @@ impl Jobs {
         jobs
     }
 
-    /// The usable one of this name.
+    /// Returns the usable job of this name.
     pub fn get(&self, name: &str) -> Option<&Job> {
         self.usable.iter().find(|job| job.name == name)
     }
 }
 
-/// The name of the job that a path is the file of.
+/// Returns the name of the job stored at a path.
 pub fn job_name(path: &str) -> Option<&str> {
     let name = path.strip_prefix(JOBS_DIR)?.strip_prefix('/')?.strip_suffix(".md")?;
     (!name.contains('/')).then_some(name)
 }
 
-/// The path of the file of the job of this name.
+/// Returns the file path of the job of this name.
 pub fn job_path(name: &str) -> String {
     format!("{JOBS_DIR}/{name}.md")
 }
 
-/// The file of a job with another status: the line changes, or comes behind the first one; all else stays.
+/// Returns a job's text with another status: changes the line, or adds one after the first line. `None` without a front matter.
 pub fn with_status(text: &str, is_paused: bool) -> Option<String> {
     let word = if is_paused { "paused" } else { "active" };
     let (front, _) = front_matter(text.trim_start_matches('\u{feff}'), BEGINNING).ok()?;

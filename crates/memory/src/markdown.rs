@@ -1,7 +1,7 @@
-//! The one reader of Markdown: headings, list items, code and HTML of a text, with their bytes, and the events that renderings share.
+//! The only reader of Markdown: the headings, list items, code and HTML of a text by byte range, and the events shared by all renderings.
 //!
-//! Where a block begins and ends is asked of the Markdown parser, never of a pattern: a heading in a code fence, a quotation or a
-//! comment is no heading. What stands on the first line of a block is then read by [`hash_heading`] and [`behind_bullet`].
+//! The Markdown parser decides where a block begins and ends, never a pattern: a heading in a code fence, a quotation or a comment doesn't
+//! count. [`hash_heading`] and [`behind_bullet`] then read the first line of a block.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -14,35 +14,35 @@ use super::text::{line_end, lines, slice};
 pub struct MarkdownBlock {
     /// The kind of block.
     pub kind: BlockKind,
-    /// Its bytes, from its mark on; the indentation before it isn't among them.
+    /// The bytes from the block's mark on, without the indentation before.
     pub range: Range<usize>,
-    /// The number of blocks around it; a list and its item count one each.
+    /// The number of enclosing blocks; a list and its item count separately.
     pub depth: usize,
-    /// Whether it stands in a quotation.
+    /// Whether the block stands in a quotation.
     pub is_quoted: bool,
 }
 
-/// The kinds of blocks that documents are read by.
+/// The kinds of blocks used to read documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
-    /// A heading with hash marks, of this level.
+    /// A heading with this many hash marks.
     Heading(u8),
-    /// A heading that is underlined, of this level.
+    /// An underlined heading of this level.
     Underlined(u8),
-    /// An item of a list, with a bullet or a number.
+    /// A list item with a bullet or a number.
     Item,
     /// Code between fences.
     Fence {
-        /// The bytes between the fences; empty without any.
+        /// The bytes between the fences; empty if there is no code.
         code: Range<usize>,
     },
-    /// Code that is indented, or stands within a line.
+    /// Indented code, or code within a line.
     Code,
     /// HTML, such as a comment.
     Html,
 }
 
-/// The blocks of a text behind its first `from` bytes, by their beginnings. Linear in the text's length.
+/// Returns the blocks of a text after the first `from` bytes, in order. Linear in the text's length.
 pub fn read_blocks(text: &str, from: usize) -> Vec<MarkdownBlock> {
     let parsed = without_lone_returns(slice(text, from..text.len()));
     let mut blocks: Vec<MarkdownBlock> = Vec::new();
@@ -86,7 +86,7 @@ pub fn read_blocks(text: &str, from: usize) -> Vec<MarkdownBlock> {
     blocks
 }
 
-/// The level and the title of a heading with hash marks, from its line; `C#` isn't closed by its mark.
+/// Parses a heading line into its number of hash marks and its title. The last mark of `C#` belongs to the title.
 pub fn hash_heading(line: &str) -> Option<(u8, &str)> {
     let line = line.trim();
     let rest = line.trim_start_matches('#');
@@ -98,7 +98,7 @@ pub fn hash_heading(line: &str) -> Option<(u8, &str)> {
         .then_some((level, if is_closed { open.trim_end() } else { title }))
 }
 
-/// The rest of a list item's first line behind its bullet or number.
+/// Returns the rest of a list item's first line after its bullet or number.
 pub fn behind_bullet(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let marks: &[char] = if rest.len() < line.len() { &['.', ')'] } else { &['-', '*', '+'] };
@@ -106,12 +106,12 @@ pub fn behind_bullet(line: &str) -> Option<&str> {
     (item.is_empty() || item.starts_with(char::is_whitespace)).then(|| item.trim_start())
 }
 
-/// Of ranges that are in order and apart, the one that holds this place.
+/// Returns the range that contains a position. The ranges must be in order and disjoint.
 pub fn range_at(ranges: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
     ranges.get(ranges.partition_point(|range| range.end <= at)).filter(|range| range.start <= at)
 }
 
-/// Hands the events of a text to a rendering, runs of text as one. All renderings read the same Markdown.
+/// Passes the events of a text to a rendering, with adjacent text merged. All renderings read the same Markdown.
 pub fn render_events(text: &str, mut take: impl FnMut(Event<'_>)) {
     let text = with_line_feeds(text);
     let options =
@@ -119,12 +119,12 @@ pub fn render_events(text: &str, mut take: impl FnMut(Event<'_>)) {
     TextMergeStream::new(Parser::new_ext(&text, options)).for_each(&mut take);
 }
 
-/// The text with line feeds alone as line ends.
+/// Returns the text with only line feeds as line ends.
 pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text.into() }
 }
 
-/// The text, byte for byte as long, without carriage returns that end a line alone: the parser isn't sure of them.
+/// Replaces carriage returns that end a line alone, keeping the text's length: the parser is unsure of them.
 fn without_lone_returns(text: &str) -> Cow<'_, str> {
     if !text.contains('\r') {
         return text.into();

@@ -1,10 +1,10 @@
-//! Three-way merge of a document that a person and a wake both changed since the same base.
+//! Three-way merge of a document changed by both a person and a wake since the same base.
 //!
-//! Section by section: what only one side changed is that side's. Where both did, tasks are merged by key, facts by
-//! fact, the log by entry (both sides' entries stay, in time order), other text by line. In a true conflict the
-//! person's side stands and the other is kept below it in a marked quote, which no parser here takes for a task, fact
-//! or entry. What one side deleted and the other left alone stays deleted. Where a person wrote both sides, nobody but them
-//! settles it: both stand, each marked ([`super::unsettled`]).
+//! The merge works section by section; a section changed by one side takes that side. If both sides changed it, tasks merge by key, facts
+//! by fact, the log by entry (both sides' entries stay, in time order), and other text by line. In a true conflict the person's side
+//! stands. The other side follows in a marked quote, which no parser here reads as a task, fact or entry. A section deleted by one side and
+//! unchanged on the other stays deleted. If the person wrote both sides, only they can settle the conflict: both versions stand, each with
+//! a mark ([`super::unsettled`]).
 
 mod day;
 mod diff;
@@ -26,66 +26,65 @@ use super::{
     unsettled::{self, Version},
 };
 
-/// The note above a quote of what didn't prevail.
+/// The note above a quote of the version that didn't prevail.
 const BOTH_CHANGED: &str = "<!-- Both of us changed this. Yours stands above, mine follows as a quote: \
                             keep what is right and delete the rest. -->";
-/// The note above a quote of something that a person deleted while a wake changed it.
+/// The note above a quote of a section that a person deleted while a wake changed it.
 const DELETED_HERE: &str = "<!-- You deleted this while I changed it. It stays deleted, my version follows as a quote: \
                             copy what you want and delete the rest. -->";
 
-/// A merged document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// Its text.
+    /// The merged text.
     pub text: String,
-    /// Where both sides changed the same thing differently; the texts below the notes say what.
+    /// The conflicting changes; the notes in the text explain them.
     pub conflicts: Vec<Conflict>,
 }
 
-/// One place where the person's side prevailed.
+/// A place where the person's side prevailed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The section's title; empty above the first section.
+    /// The section's title; empty above the first heading.
     pub section: String,
-    /// What the other side had there, as kept in the quote.
+    /// The other side's version, as kept in the quote.
     pub other: String,
 }
 
-/// What a person, too, did on the side of the wakes: lines, without white space at their ends.
+/// The person's edits on the wakes' side, as lines without trailing white space.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ByHand {
-    /// Those they wrote.
+    /// The lines the person wrote.
     pub written: BTreeSet<String>,
-    /// Those they took out.
+    /// The lines the person removed.
     pub deleted: BTreeSet<String>,
 }
 
 impl ByHand {
-    /// Whether a unit is theirs: they wrote one of its lines, and the others were there before.
+    /// Returns whether a unit is the person's: they wrote one of its lines, and the others existed before.
     fn wrote(&self, unit: &str, base: &[&str]) -> bool {
         let has = |line: &str| self.written.contains(line.trim_end());
         let was = |line: &str| base.iter().flat_map(|unit| lines(unit)).any(|other| same(other, line));
         lines(unit).any(has) && lines(unit).all(|line| is_blank(line) || has(line) || was(line))
     }
 
-    /// Whether they took out what is in `base` and not among `ours`.
+    /// Returns whether the person removed a unit of `base` that is missing from `ours`.
     fn took_out(&self, base: &[&str], ours: &[&str]) -> bool {
         let gone = base.iter().filter(|unit| !is_blank(unit) && !ours.iter().any(|other| same(unit, other)));
         gone.flat_map(|unit| lines(unit)).any(|line| self.deleted.contains(line.trim_end()))
     }
 }
 
-/// Merges what a person (`theirs_person`) and a wake (`ours`) made of the same `base`.
+/// Merges the versions of a person (`theirs_person`) and a wake (`ours`) made from the same `base`.
 pub fn merge(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> Merged {
     merge_by_hand(kind, base, theirs_person, ours, &ByHand::default())
 }
 
-/// The same where a person had a hand in our side, too.
+/// Merges like [`merge`] if a person also edited our side.
 pub fn merge_by_hand(kind: DocKind, base: &str, theirs_person: &str, ours: &str, by_hand: &ByHand) -> Merged {
     merged(kind, true, [base, theirs_person, ours], by_hand)
 }
 
-/// The same where the other side isn't worth a quote: in a conflict the person's side stands alone.
+/// Merges without quotes: in a conflict the person's side stands alone.
 pub(super) fn persons_alone(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> String {
     merged(kind, false, [base, theirs_person, ours], &ByHand::default()).text
 }
@@ -105,26 +104,26 @@ fn merged(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&str; 3
     Merged { text, conflicts: merger.conflicts }
 }
 
-/// The text with the line endings of the person's, so that a change of endings alone is no change.
+/// Returns the text with the person's line endings, to ignore changes of endings alone.
 fn with_endings(text: &str, ending: &str) -> String {
     if eol(text) == ending { text.to_owned() } else { text.replace("\r\n", "\n").replace('\n', ending) }
 }
 
-/// What came of merging one section: its text, and units of our side that didn't prevail.
+/// The result of merging one section: its text, and the units of our side that didn't prevail.
 type Outcome<'a> = (String, Vec<&'a str>);
 
 struct Merger<'h> {
     kind: DocKind,
     eol: &'static str,
-    /// Whether what didn't prevail is quoted below what did.
+    /// Whether the losing version is quoted below the winning one.
     has_quotes: bool,
     by_hand: &'h ByHand,
-    /// Of the next conflict that only a person can settle.
+    /// The number of the next conflict left to the person.
     next_number: Cell<usize>,
     conflicts: Vec<Conflict>,
 }
 
-/// A part of the outcome. A foreign one isn't the person's and needs care where it joins its neighbours.
+/// A part of the result. A foreign part comes from our side and needs care where it joins its neighbours.
 struct Placed<'p, 'a> {
     piece: &'p Piece<'a>,
     text: String,
@@ -153,8 +152,8 @@ impl Merger<'_> {
         self.join(&out)
     }
 
-    /// Where a part that only our side has goes: a day by its date, anything else after what it followed; nothing above the first
-    /// heading is nothing to follow.
+    /// Returns the position of a part that only our side has: a day by its date, any other part after its predecessor. An empty preamble
+    /// doesn't count as a predecessor.
     fn place(&self, out: &[Placed<'_, '_>], before: &[Piece<'_>], date: Option<NaiveDate>) -> usize {
         let is_later =
             |date: NaiveDate| out.iter().position(|placed| placed.piece.date.is_some_and(|other| other > date));
@@ -165,7 +164,7 @@ impl Merger<'_> {
         before.iter().rev().filter(|piece| !piece.text.is_empty()).find_map(place_of).map_or(out.len(), |at| at + 1)
     }
 
-    /// The parts one after another. Around a foreign one there are blank lines, and nothing open swallows it.
+    /// Joins the parts. Puts blank lines around a foreign part, and closes open blocks that would swallow it.
     fn join(&self, parts: &[Placed<'_, '_>]) -> String {
         let mut text = String::new();
         let mut last: Option<&Placed<'_, '_>> = None;
@@ -180,7 +179,7 @@ impl Merger<'_> {
         text
     }
 
-    /// A section that both sides have.
+    /// Merges a section present on both sides.
     fn piece(&mut self, base: Option<&Piece<'_>>, person: &Piece<'_>, ours: &Piece<'_>) -> String {
         let was = base.map(|base| content(&base.units)).unwrap_or_default();
         let (theirs, mine) = (content(&person.units), content(&ours.units));
@@ -208,7 +207,7 @@ impl Merger<'_> {
         text + &blank_end(person)
     }
 
-    /// A section that our side deleted: the person's changes to it stay.
+    /// Handles a section that our side deleted: the person's changes stay.
     fn deleted_by_us(&self, was: &Piece<'_>, person: &Piece<'_>) -> String {
         let (was, theirs) = (content(&was.units), content(&person.units));
         if all_same(was, theirs) {
@@ -227,7 +226,7 @@ impl Merger<'_> {
         if day.is_empty() { day } else { day + &blank_end(person) }
     }
 
-    /// A section without the units that it had before; nothing if only its heading would be left.
+    /// Returns a section without the units of `was`; empty if only the heading would be left.
     fn without(&self, was: &[&str], person: &Piece<'_>) -> String {
         let was: Vec<&str> = was.iter().map(|unit| unit.trim_end()).filter(|unit| !unit.is_empty()).collect();
         let (heading, rest) =
@@ -239,7 +238,7 @@ impl Merger<'_> {
         self.joined(heading) + &self.joined(&left) + &blank_end(person)
     }
 
-    /// A section that the person deleted: it stays deleted, our changes to it are kept in a quote.
+    /// Handles a section that the person deleted: it stays deleted, and our changes are kept in a quote.
     fn deleted_by_person(&mut self, was: &Piece<'_>, ours: &Piece<'_>) -> String {
         let (was, mine) = (content(&was.units), content(&ours.units));
         if all_same(was, mine) {
@@ -255,7 +254,7 @@ impl Merger<'_> {
         if self.has_quotes { self.quote(DELETED_HERE, &mine.concat()) } else { String::new() }
     }
 
-    /// A section that a person changed in one place and deleted in another.
+    /// Marks a section that a person changed in one place and deleted in another.
     fn kept_alone(&self, piece: &Piece<'_>) -> String {
         let mark = unsettled::marked(self.eol, (self.take_number(), Version::Alone));
         let text = self.ended(content(&piece.units).concat());

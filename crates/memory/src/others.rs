@@ -1,10 +1,10 @@
-//! What of the memory others may have had a hand in: written by a cycle that had read their words, and confirmed by nobody since.
+//! Finds the untrusted parts of the memory: parts written by a tainted cycle and never confirmed by a person.
 //!
-//! An order of theirs could wait there for a cycle that knows nothing of its origin. So a cycle isn't shown it at its
-//! beginning, and reading it later marks the cycle. That are facts in quarantine, under [`UNCONFIRMED`], and entries of the log
-//! that don't say that their wake had read nothing of others, and what came in from another program ([`super::imported`]). And whatever says that it was written for another chat than the
-//! reader's: its words are a guest's. Read line by line, besides by the Markdown: damage makes more of a document count as theirs,
-//! never less. What a person writes, or moves elsewhere, is the person's.
+//! Instructions from others could hide there for a later cycle unaware of their origin. A cycle therefore starts without these parts, and
+//! reading them later taints it. Untrusted are: facts in quarantine under [`UNCONFIRMED`], log entries without a note that their wake was
+//! clean, imports from other programs ([`super::imported`]), and everything written for another chat than the reader's. The reading works
+//! by lines as well as by Markdown: damage makes more of a document count as untrusted, never less. Text a person writes or moves elsewhere
+//! is trusted.
 
 use std::ops::Range;
 
@@ -17,30 +17,30 @@ use super::{
     text::{folded, is_blank, lines, slice, split_comment},
 };
 
-/// The heading of facts that a cycle has learnt that had read what others wrote.
+/// The heading of facts learnt by a tainted cycle.
 pub const UNCONFIRMED: &str = "Unconfirmed";
 
-/// How a reading of such parts is called as an origin.
+/// The name of these parts as an origin.
 pub const ORIGIN: &str = "unconfirmed parts of the memory";
 
-/// Behind a wake's id in the comment of an entry: it had read nothing of others. Entries from before this was written say neither.
+/// The mark of a clean wake, after the wake's id in an entry's comment. Entries older than these marks carry neither.
 const OWN: &str = "own";
-/// The same, of a wake that had; in the comment of a fact, the origins follow.
+/// The mark of a tainted wake; in the comment of a fact, the origins follow.
 pub(super) const AFTER: &str = "after";
 
-/// What follows a wake's id, and its chat, in the comment of its entry in the log.
+/// Returns the mark that follows a wake's id and chat in the comment of its log entry.
 pub fn mark(has_read_others: bool) -> String {
     if has_read_others { format!(" {AFTER} others") } else { format!(" {OWN}") }
 }
 
-/// The parts of a document that others may have had a hand in: whole lines by their bytes, in order, not touching each other. `reader`
-/// is the chat that reads, if it isn't the owner's.
+/// Returns the untrusted parts of a document as byte ranges of whole lines, in order and apart. `reader` is the reading chat, if not the
+/// owner's.
 pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     if let Some(below) = path.strip_prefix(CHATS_DIR).filter(|below| below.starts_with('/')) {
         let is_own = reader.is_some_and(|chat| below.starts_with(&format!("/{chat}/")));
         return if is_own || text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
     }
-    // Which document a disk takes it for isn't known, nor what of it is whose.
+    // A disk could resolve this path to any document, so the owner of each line is unknown.
     // fault: another-program-holds-persons
     if is_disguised(path) || is_imported(path) {
         return if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
@@ -56,12 +56,12 @@ pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize
     }
 }
 
-/// Whether a document of this name may have such parts.
+/// Returns whether a document at this path may have untrusted parts.
 pub fn can_be_in(path: &str) -> bool {
     path.starts_with(CHATS_DIR) || is_imported(path) || DocKind::of(path) != DocKind::Text || is_disguised(path)
 }
 
-/// The document without them, and how many facts, entries or tasks that leaves out.
+/// Returns the document without its untrusted parts, and the number of facts, entries or tasks left out.
 pub fn without(path: &str, text: &str, reader: Option<ChatRef>) -> (String, usize) {
     let mut left = String::with_capacity(text.len());
     let (mut at, mut count) = (0, 0);
@@ -78,24 +78,24 @@ pub fn without(path: &str, text: &str, reader: Option<ChatRef>) -> (String, usiz
     (left, count)
 }
 
-/// Whether some of the lines from `first` to `last`, counted from 1, are such parts.
+/// Returns whether any line from `first` to `last`, counted from 1, is untrusted.
 pub fn are_among(path: &str, text: &str, reader: Option<ChatRef>, first: usize, last: usize) -> bool {
     let lines_before = |at: usize| slice(text, 0..at).lines().count();
     parts(path, text, reader).iter().any(|part| lines_before(part.start) < last && first <= lines_before(part.end))
 }
 
-/// The same parts by their first and last lines, counted from 1. Linear in the text's length.
+/// Returns the untrusted parts as first and last line numbers, counted from 1. Linear in the text's length.
 pub fn line_ranges(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<(usize, usize)> {
     super::text::line_ranges(text, parts(path, text, reader))
 }
 
-/// Sections of that title as the Markdown has them.
+/// Returns the quarantine sections according to the Markdown.
 fn unconfirmed_sections(text: &str) -> Vec<Range<usize>> {
     let document = Document::split(text);
     document.parts.iter().filter(|part| is_quarantine(&part.title)).map(|part| part.range.clone()).collect()
 }
 
-/// What stands under such a heading by the look of the lines; and facts that a merge has put into a quote.
+/// Returns the lines below a quarantine heading, judged by lines alone, and facts that a merge moved into a quote.
 fn unconfirmed_lines(text: &str) -> Vec<Range<usize>> {
     let mut depth = None;
     let is_hidden = |line: &str| {
@@ -110,12 +110,12 @@ fn unconfirmed_lines(text: &str) -> Vec<Range<usize>> {
     those(text, is_hidden)
 }
 
-/// Entries of wakes that had read what others wrote, or don't say that they hadn't, or that were for another chat.
+/// Returns entries of tainted wakes, of wakes without a mark, and for other chats.
 fn entries(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     items_of_wakes(text, |words| !is_own(words, reader))
 }
 
-/// Facts that were learnt in another chat; with their topic where nothing else is in it: its name is the guest's word, too.
+/// Returns facts learnt in another chat. A topic with only such facts is included, since its name is the guest's word too.
 fn facts_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     let document = Document::split(text);
     let mut hidden = items_of_wakes(text, |words| is_of_another_chat(words, reader));
@@ -135,7 +135,7 @@ fn facts_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     hidden
 }
 
-/// Tasks of another chat, and those that nobody has confirmed since they came in, whole.
+/// Returns tasks of another chat, and imported tasks still unconfirmed, whole.
 fn tasks_of_others(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     let document = Document::split(text);
     let names_another = |line: &str| {
@@ -149,7 +149,7 @@ fn tasks_of_others(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     theirs.map(|part| part.range.clone()).collect()
 }
 
-/// What such wakes wrote, each up to the next item, heading or line of a person's.
+/// Returns the items of matching wakes, each up to the next item, heading or line of a person.
 fn items_of_wakes(text: &str, is_such: impl Fn(&[&str]) -> bool) -> Vec<Range<usize>> {
     let mut is_hidden = false;
     those(text, |line| {
@@ -161,7 +161,7 @@ fn items_of_wakes(text: &str, is_such: impl Fn(&[&str]) -> bool) -> Vec<Range<us
     })
 }
 
-/// The lines that are such, by their bytes.
+/// Returns the byte ranges of the matching lines.
 fn those(text: &str, mut is_such: impl FnMut(&str) -> bool) -> Vec<Range<usize>> {
     let mut at = 0;
     let ranges = lines(text).filter_map(|line| {
@@ -189,8 +189,8 @@ pub(super) fn is_quarantine(title: &str) -> bool {
     folded(title) == folded(UNCONFIRMED)
 }
 
-/// A line's level and title, if it looks like a heading. A Markdown parser would be wrong here: damage, such as a fence that is never
-/// closed, would hide the heading of what nobody has confirmed from it, and so free what stands below.
+/// Parses a line that looks like a heading into level and title. A Markdown parser would be wrong here: damage such as an unclosed fence
+/// would hide the quarantine heading and release the facts below.
 pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
     let marks = line.trim_start_matches(['\u{feff}', ' ']);
     let title = marks.trim_start_matches('#');
@@ -203,18 +203,18 @@ fn is_item(line: &str) -> bool {
     line.starts_with(['-', '*', '+'])
 }
 
-/// The words of the comment at the end of a line, if a wake wrote it.
+/// Returns the words of a line's trailing comment, if a wake wrote it.
 fn words_of_wake(line: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = split_comment(line).1?.split_whitespace().collect();
     (words.first() == Some(&"wake")).then_some(words)
 }
 
-/// `wake ID own`, or for the reader `wake ID chat N own`: nothing else says it.
+/// Returns whether the comment is exactly `wake ID own`, or `wake ID chat N own` for the reader.
 fn is_own(words: &[&str], reader: Option<ChatRef>) -> bool {
     matches!(words, [_, _, OWN] | [_, _, "chat", _, OWN]) && !is_of_another_chat(words, reader)
 }
 
-/// Whether what stands before the origins, which others may have named, says that it was for a chat that isn't the reader's.
+/// Returns whether the words before the origins, which others may have named, assign the line to a chat other than the reader's.
 fn is_of_another_chat(words: &[&str], reader: Option<ChatRef>) -> bool {
     let mut said = words.iter().take_while(|word| **word != AFTER).skip_while(|word| **word != "chat").skip(1);
     said.next().is_some_and(|chat| reader.is_none() || chat.parse().ok() != reader)

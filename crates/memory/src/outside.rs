@@ -1,10 +1,9 @@
-//! Words that somebody outside has chosen, as they come with errors: what a remote's hook prints, what a server answers, how a file
-//! is called that was pulled.
+//! Untrusted words in errors: the output of a remote's hook, a server's answer, the name of a pulled file.
 //!
-//! Wherever such an error is told its words are shown as code, of which no client makes a link, and count as others'. So that nobody
-//! can forget either, the only way to them is [`Display`](fmt::Display), which writes code and an unseen mark of their origin: the mark
-//! outlives every `format!` and `to_string` on the way. What keeps texts for later looks for it ([`origins_in`]) and takes it out
-//! ([`unmarked`]): the outbox, the entry in the log, the commit.
+//! Every message shows such words as code, which clients don't turn into links, and treats them as untrusted. The only way to the words is
+//! [`Display`](fmt::Display), which enforces both: it writes code and an invisible mark of the origin. The mark survives every `format!`
+//! and `to_string` on the way. The outbox, the log entry and the commit store texts for later; they look for marks ([`origins_in`]) and
+//! remove them ([`unmarked`]).
 
 use std::{borrow::Cow, fmt, path::Path};
 
@@ -12,26 +11,26 @@ use reveille_base::{approval_text::without_hidden, words::cut_with};
 
 use crate as memory;
 
-/// The most that is passed on, in characters.
+/// The maximum number of characters passed on.
 const MAX_CHARS: usize = 500;
 
-/// Whose words they are.
+/// The source of the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The memory's remote, or git, which quotes it.
+    /// The memory's remote, or git quoting the remote.
     Remote,
     /// Telegram.
     Telegram,
-    /// The model's server, or the command that asks it.
+    /// The model's server, or the command that queries it.
     Model,
-    /// Whoever named a file.
+    /// The author of a file's name.
     FileName,
 }
 
 const ALL: [Origin; 4] = [Origin::Remote, Origin::Telegram, Origin::Model, Origin::FileName];
 
 impl Origin {
-    /// For people.
+    /// Returns a description for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Remote => "words of the memory's remote",
@@ -41,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// Its mark: one of Unicode's invisible operators, which nothing else here writes.
+    /// Returns the mark of the origin: one of Unicode's invisible operators, written by nothing else here.
     fn mark(self) -> char {
         match self {
             Self::Remote => '\u{2061}',
@@ -56,7 +55,7 @@ fn is_mark(c: char) -> bool {
     ALL.iter().any(|origin| origin.mark() == c)
 }
 
-/// Somebody else's words, on one line and bounded. Shown, they are code.
+/// Untrusted words on one line of limited length. Displayed as code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outside {
     origin: Origin,
@@ -64,9 +63,9 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Takes them in.
+    /// Wraps untrusted words.
     pub fn new(origin: Origin, text: &str) -> Self {
-        // Our marks are among what is hidden: theirs are none.
+        // Hidden characters are removed, including forged marks.
         let seen = text.split(|c: char| c.is_whitespace() || c.is_control()).collect::<Vec<_>>().join(" ");
         let seen = without_hidden(&seen).replace('`', "'");
         let line = seen.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
@@ -74,7 +73,7 @@ impl Outside {
         Self { origin, text: cut_with(&line, MAX_CHARS, "…") }
     }
 
-    /// Whether these words are among them: to tell one error from another.
+    /// Returns whether the text contains these words, to tell errors apart.
     pub fn contains(&self, words: &str) -> bool {
         self.text.contains(words)
     }
@@ -87,21 +86,21 @@ impl fmt::Display for Outside {
     }
 }
 
-/// A file's path as it is told: whoever could have it pulled may have chosen it. Those that the memory always has are ours.
+/// Returns a file's path for display. The author of a pulled file chose its name; the memory's own documents are trusted.
 pub fn name(path: impl AsRef<Path>) -> String {
     let path = path.as_ref().to_string_lossy();
     let is_ours = memory::DOCUMENTS.iter().chain([&memory::CLAUDE]).any(|own| *own == path);
     if is_ours { path.into_owned() } else { Outside::new(Origin::FileName, &path).to_string() }
 }
 
-/// Whose words stand in a text, for people; none if there are none.
+/// Describes the sources of the untrusted words in a text. `None` if it has no mark.
 pub fn origins_in(text: &str) -> Option<String> {
     let found: Vec<&str> =
         ALL.iter().filter(|origin| text.contains(origin.mark())).map(|origin| origin.name()).collect();
     (!found.is_empty()).then(|| found.join(", "))
 }
 
-/// The text without the marks, where what they say is kept otherwise.
+/// Returns the text without the marks, for places that store the origin separately.
 pub fn unmarked(text: &str) -> Cow<'_, str> {
     if text.contains(is_mark) { Cow::Owned(text.replace(is_mark, "")) } else { Cow::Borrowed(text) }
 }

@@ -1,28 +1,28 @@
-//! The assistant's own name, in the first sentence of its standing orders: “You are Reveille, one person's assistant.”
+//! The assistant's name, from the first sentence of the standing orders: “You are Reveille, one person's assistant.”
 
 use reveille_base::words;
 
 use super::text::{lines, slice};
 
-/// How that sentence begins.
+/// The beginning of that sentence.
 const BEGINS: &str = "You are ";
-/// The longest name, in characters.
+/// The maximum length of a name, in characters.
 pub const MAX_NAME_CHARS: usize = 40;
 
-/// Why the assistant isn't called so.
+/// The reason the assistant can't be renamed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OwnNameError {
-    /// Choose another one.
+    /// The name is unfit: choose another.
     #[error(
         "a name has 1 to {MAX_NAME_CHARS} characters: letters, digits, spaces, hyphens and apostrophes, a letter first"
     )]
     Unfit,
-    /// A person has worded the orders otherwise: they change the name there.
+    /// The orders lack the sentence, because a person reworded them: change the name there.
     #[error("claude.md has no sentence that begins with “{BEGINS}NAME,”: add one, and that is the name")]
     NoPlace,
 }
 
-/// Where the name stands in the standing orders.
+/// Returns the range of the name in the standing orders.
 fn place(orders: &str) -> Option<std::ops::Range<usize>> {
     let mut at = 0;
     for line in lines(orders) {
@@ -41,15 +41,15 @@ fn is_name(name: &str) -> bool {
     name.chars().count() <= MAX_NAME_CHARS && name.starts_with(char::is_alphabetic) && name.chars().all(fits)
 }
 
-/// The name.
+/// Returns the assistant's name.
 pub fn own_name(orders: &str) -> Option<&str> {
     place(orders).map(|place| slice(orders, place))
 }
 
-/// The orders with another name.
+/// Returns the orders with another name.
 ///
 /// # Errors
-/// The name is none, or the orders have no place for it.
+/// The name is invalid, or the orders have no place for a name.
 pub fn renamed(orders: &str, name: &str) -> Result<String, OwnNameError> {
     let name = words::one_line(name);
     if !is_name(&name) {

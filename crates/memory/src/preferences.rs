@@ -1,4 +1,4 @@
-//! What of the context is read by code: how much energy the person has, and whether they want to be nudged.
+//! The parts of the context read by code: the person's energy, and whether they want nudges.
 
 use super::{
     CONTEXT,
@@ -6,18 +6,18 @@ use super::{
     text::{lines, split_comment},
 };
 
-/// What a person's context says that code acts on.
+/// The person's preferences that code acts on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Preferences {
-    /// `- energy: low`.
+    /// Set by `- energy: low`.
     pub has_low_energy: bool,
-    /// `- nudges: off`.
+    /// Set by `- nudges: off`.
     pub wants_no_nudges: bool,
 }
 
 impl Preferences {
-    /// Reads `- key: value` lines, whatever the case. Of a key that stands there twice the last counts; other values mean nothing. A
-    /// line counts wherever it stands: behind damage, a Markdown parser would no longer find that nudges are off.
+    /// Reads `- key: value` lines, ignoring case. The last of duplicate keys counts, and unknown values are ignored. A line counts wherever
+    /// it stands: after damage, a Markdown parser would miss that nudges are off.
     pub fn of(context: &str) -> Self {
         let mut read = Self::default();
         for line in lines(&without_explanation(CONTEXT, context)) {
@@ -35,13 +35,13 @@ impl Preferences {
         read
     }
 
-    /// Whether nudges wait: reminders, and what the person asked for, never do.
+    /// Returns whether nudges are held back. Reminders and requested messages always go out.
     pub fn holds_nudges(self) -> bool {
         self.has_low_energy || self.wants_no_nudges
     }
 }
 
-/// The context with nudges turned off; none: they are off already. A line that says otherwise is changed, else one is added.
+/// Returns the context with nudges turned off, by changing a line or adding one. `None` if they are off already.
 pub fn without_nudges(context: &str) -> Option<String> {
     if Preferences::of(context).wants_no_nudges {
         return None;
@@ -61,7 +61,6 @@ pub fn without_nudges(context: &str) -> Option<String> {
     Some(format!("{context}{end}{OFF}\n"))
 }
 
-/// The line that turns nudges off.
 const OFF: &str = "- nudges: off";
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Projects: `memory/project-memory/<name>.md` holds one's goal, context and log. Its tasks stand in the lists of tasks alone, with
-//! `- project: <name>`, so that none has two places.
+//! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks stand only in the task lists, with `-
+//! project: <name>`, to keep each task in a single place.
 //!
-//! An edit changes its own section's lines; what isn't understood keeps every byte. Whether words speak of a project is told here, too:
-//! by its name or the title of one of its tasks, as whole words.
+//! An edit changes only the lines of its own section. [`spoken_of`] finds the projects named in a text, by their name or a task's title, as
+//! whole words.
 
 use chrono::NaiveDate;
 use icu_normalizer::ComposingNormalizerBorrowed;
@@ -16,34 +16,34 @@ use super::{
     text::{comment, ends_line, eol, escape_start, folded, is_blank, lines, one_line, slice, split_comment, words},
 };
 
-/// The longest name of a project, in characters.
+/// The maximum length of a project's name, in characters.
 pub const MAX_PROJECT_NAME_CHARS: usize = 60;
-/// The longest goal or context, in characters.
+/// The maximum length of a goal or a context, in characters.
 pub const MAX_PROJECT_TEXT_CHARS: usize = 4_000;
-/// The longest line of a project's log, in characters.
+/// The maximum length of a line of a project's log, in characters.
 pub const MAX_PROJECT_LOG_CHARS: usize = 500;
-/// The longest origin of a line of the log, in characters.
+/// The maximum length of a log line's origin, in characters.
 const MAX_ORIGIN_CHARS: usize = 200;
-/// Names that the memory keeps for documents of its own.
+/// Names reserved for the memory's own documents.
 const RESERVED: [&str; 4] = ["context", "active", "backlog", "plans"];
-/// The sections, in their order.
+/// The sections, in order.
 const SECTIONS: [&str; 3] = [GOAL, ABOUT, LOG];
 const GOAL: &str = "Goal";
 const ABOUT: &str = "Context";
 const LOG: &str = "Log";
 
-/// Why a project can't be called so.
+/// The reason a project's name is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProjectError {
-    /// Use letters, digits, `-` and `_`.
+    /// The name has other characters: use letters, digits, `-` and `_`.
     #[error("“{0}” can't name a project: use letters, digits, - and _, at most {MAX_PROJECT_NAME_CHARS} characters")]
     BadName(String),
-    /// Take another name.
+    /// The name is reserved: choose another.
     #[error("“{0}” is kept for the memory's own documents: give the project another name")]
     Reserved(String),
 }
 
-/// A project's name as it stands in paths and tasks: small letters, and `-` for blanks.
+/// Normalises a project's name for paths and tasks: lower case, with `-` for blanks.
 ///
 /// # Errors
 /// [`ProjectError`].
@@ -67,41 +67,41 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&disk::folded(name).as_str())
 }
 
-/// Where a new project's document goes.
+/// Returns the path of a project's document.
 pub fn project_path(name: &str) -> String {
     format!("{PROJECTS_DIR}/{name}.md")
 }
 
-/// The file's name without its ending, of a document that stands right in the folder of projects.
+/// Returns the file name without its ending, for a document directly in the folder of projects.
 fn stem(path: &str) -> Option<&str> {
     path.strip_prefix(PROJECTS_DIR)?.strip_prefix('/')?.strip_suffix(".md").filter(|stem| !stem.contains('/'))
 }
 
-/// The project that a document is of.
+/// Returns the project whose document has this path.
 pub fn project_of(path: &str) -> Option<String> {
     project_name(stem(path)?).ok()
 }
 
-/// What is wrong with where a document stands: it looks like a project's and has a name that none can have.
+/// Returns the problem of a document that looks like a project's but has a reserved name.
 pub fn project_problem(path: &str) -> Option<String> {
     let is_own = [CONTEXT, ACTIVE, BACKLOG].contains(&path);
     let name = stem(path).filter(|stem| !is_own && is_reserved(stem))?;
     Some(format!("{path}: “{name}” is kept for the memory's own documents, so no project is read from it; rename it"))
 }
 
-/// A project's document as it is read.
+/// A project's document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Project {
-    /// What it is to come to.
+    /// The goal.
     pub goal: String,
-    /// What has to be known for it.
+    /// The background needed for the work.
     pub context: String,
-    /// What happened, a line each, oldest first, without comments.
+    /// The log without comments, one line per event, oldest first.
     pub log: Vec<String>,
 }
 
 impl Project {
-    /// Reads a document. What isn't understood is passed over.
+    /// Parses a document. Unknown parts are skipped.
     pub fn read(text: &str) -> Self {
         let document = Document::split(text);
         let body = |title: &str| {
@@ -114,25 +114,25 @@ impl Project {
     }
 }
 
-/// An item of the log on one line, without its mark and comment.
+/// Returns an item of the log on one line, without its mark and comment.
 fn line_of(item: &str) -> String {
     let said = lines(item).map(|line| split_comment(line).0.trim()).collect::<Vec<_>>().join(" ");
     said.trim_start_matches(['-', '*', '+']).trim().to_owned()
 }
 
-/// What is written into a project's document.
+/// An edit of a project's document.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProjectEdit<'a> {
     /// The new goal.
     pub goal: Option<&'a str>,
     /// The new context.
     pub context: Option<&'a str>,
-    /// A further line of the log.
+    /// A new line for the log.
     pub log: Option<&'a str>,
 }
 
-/// The document with an edit, made if there is none. `title`: what a new one is called. `origin`: who writes a line of the log, for the
-/// comment behind it; empty for a person.
+/// Applies an edit, creating the document if `text` is `None`. `title` names a new document. `origin` is the author of a log line, for its
+/// comment; empty for a person.
 pub fn edited_project(
     text: Option<&str>,
     title: &str,
@@ -152,7 +152,7 @@ pub fn edited_project(
     }
 }
 
-/// The text with the body of one section replaced.
+/// Returns the text with the body of one section replaced.
 fn with_section(text: &str, title: &str, body: &str) -> String {
     let (document, eol) = (Document::split(text), eol(text));
     let body: String =
@@ -162,7 +162,7 @@ fn with_section(text: &str, title: &str, body: &str) -> String {
     };
     let end = document.content_end(part).max(part.body_start);
     let old = slice(text, part.body_start..end);
-    // Blank lines below the heading are whoever's taste they are.
+    // Keep the blank lines below the heading as they are.
     let blank: usize = lines(old).take_while(|line| is_blank(line)).map(str::len).sum();
     if old.trim() == body.trim() {
         return text.to_owned();
@@ -171,7 +171,7 @@ fn with_section(text: &str, title: &str, body: &str) -> String {
     document.splice(part.body_start + blank..end, &format!("{lead}{body}"))
 }
 
-/// The text with a section that isn't there yet, before those that come after it.
+/// Adds a missing section, before those that follow it in order.
 fn with_new_section(document: &Document<'_>, title: &str, block: &str) -> String {
     let after = SECTIONS.iter().skip_while(|section| **section != title).skip(1);
     let after: Vec<String> = after.map(|section| folded(section)).collect();
@@ -182,7 +182,7 @@ fn with_new_section(document: &Document<'_>, title: &str, block: &str) -> String
     }
 }
 
-/// The text with a line at the end of the log. What stands there for this day already isn't written twice.
+/// Appends a line to the log, unless the same line exists for this day.
 fn with_log_line(text: &str, line: &str, day: NaiveDate, origin: &str) -> String {
     let line = one_line(line, MAX_PROJECT_LOG_CHARS);
     let (document, eol) = (Document::split(text), eol(text));
@@ -198,8 +198,8 @@ fn with_log_line(text: &str, line: &str, day: NaiveDate, origin: &str) -> String
     }
 }
 
-/// The projects that words speak of, by their own names first, then by titles of their tasks, each once. `known`: the names of those that
-/// have a document.
+/// Returns the projects mentioned in a text, each once: those named directly first, then those of named tasks. `known` lists the projects
+/// with a document.
 pub fn spoken_of(said: &str, known: &[String], tasks: &[Task]) -> Vec<String> {
     let said = words(said);
     let speaks_of = |of: &str| {

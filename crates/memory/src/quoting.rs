@@ -1,6 +1,6 @@
-//! The offline model's rule for answering a question: it quotes facts that have its words. Whatever searches asks `index`.
+//! The fallback grammar's rule for answering a question: quote facts that contain its words. Real searches use `index`.
 //!
-//! Words are compared in lower case and with plurals folded; the commonest English words don't count.
+//! Words are compared in lower case with plurals folded; the commonest English words don't count.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,13 +15,13 @@ use super::{
     unsettled::{self, Unsettled},
 };
 
-/// How many facts are quoted at most as one answer.
+/// The maximum number of facts quoted as an answer.
 pub const MAX_QUOTES: usize = 5;
 
-/// How many facts are quoted at most where none answers.
+/// The maximum number of facts quoted if none answers.
 pub const MAX_NEAREST: usize = 2;
 
-/// Words that say nothing of what a text is about, in the folded form of [`words`].
+/// Common words that don't tell the subject of a text, in the folded form of [`words`].
 const STOP_WORDS: &[&str] = &[
     "a", "about", "am", "an", "and", "any", "anything", "are", "as", "at", "be", "been", "but", "by", "can", "could",
     "did", "do", "doe", "dont", "ever", "for", "from", "had", "has", "have", "her", "him", "his", "how", "i", "if",
@@ -30,42 +30,41 @@ const STOP_WORDS: &[&str] = &[
     "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
 ];
 
-/// A fact that is quoted.
+/// A quoted fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotedFact {
     /// The document's path, as given.
     pub path: String,
-    /// The line, counted from 1.
+    /// The line number, counted from 1.
     pub line: usize,
     /// The line without list mark, indent and trailing HTML comment.
     pub text: String,
-    /// The heading that it stands under: a task's title, a topic, a day; empty above the first.
+    /// The heading above: a task's title, a topic, a day; empty above the first heading.
     pub heading: String,
-    /// The day it was written: of the log, the day it stands under; of a fact, the day of its origin.
+    /// The day of writing: the log's day, or the day of a fact's origin.
     pub date: Option<NaiveDate>,
-    /// Where the person changed it differently in two places and hasn't chosen yet: that conflict.
+    /// The unsettled conflict the line belongs to.
     pub unsettled: Option<Unsettled>,
 }
 
 /// Words that ask for or give a name, in the folded form of [`words`].
 const NAMING: [&str; 3] = ["name", "called", "named"];
 
-/// The words of a query that carry its meaning, without repetition.
+/// Returns the meaningful words of a query, without repetition.
 pub fn content_words(query: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     words(query).into_iter().filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone())).collect()
 }
 
-/// The words of a fact or a question, where "my dog's name is", "my dog is named" and "my dog is called" are one.
+/// Returns the words of a fact or a question, treating "my dog's name is", "my dog is named" and "my dog is called" alike.
 pub(super) fn meant_words(text: &str) -> Vec<String> {
     let plain = |word: String| if NAMING.contains(&word.as_str()) { NAMING[0].to_owned() } else { word };
     words(text).into_iter().map(plain).collect()
 }
 
-/// The facts that answer a question without a model, or `None` when none does: those that have all its content words
-/// but one; all of them if there are no more than two. A fact's topic counts as part of it, but the fact itself must
-/// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`]; with what the person hasn't settled, its
-/// other version.
+/// Returns the facts that answer a question without a model: those with all its content words but one, or all of them if there are at most
+/// two. A fact's topic counts too, but the fact itself must have at least one of the words. Only the best matches are quoted, at most
+/// [`MAX_QUOTES`], each with the other version of its unsettled conflict. `None` if no fact answers.
 pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     let mut seen = HashSet::new();
     let wanted: Vec<String> = meant_words(question)
@@ -98,8 +97,8 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     Some(quoted)
 }
 
-/// The facts that come nearest to a question that none answers: those that speak of somebody whom it names, or of what it calls "my" or
-/// "the" something. The first of them, at most [`MAX_NEAREST`].
+/// Returns facts near a question without an answer: facts about somebody the question names, or about its "my" or "the" something. At most
+/// [`MAX_NEAREST`], in document order.
 pub fn nearest(docs: &[(&str, &str)], question: &str) -> Vec<QuotedFact> {
     let subjects = subjects_of(question);
     let wanted = content_words(question);
@@ -120,20 +119,20 @@ pub fn nearest(docs: &[(&str, &str)], question: &str) -> Vec<QuotedFact> {
     found
 }
 
-/// The words of a text one by one, as they are written.
+/// Splits a text into words as written.
 fn written_words(text: &str) -> Vec<&str> {
     let parts = text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
     let plain = |word: &'_ str| word.trim_end_matches("'s").trim_end_matches("’s").len();
     parts.map(|word| word.get(..plain(word)).unwrap_or_default()).filter(|word| !word.is_empty()).collect()
 }
 
-/// Names that stand in a text: words with a capital, in the folded form of [`words`]. The first word counts unless it is a common one.
+/// Returns the names in a text: capitalised words, in the folded form of [`words`]. A capitalised first word counts unless it is common.
 fn names_in(text: &str) -> HashSet<String> {
     let names = written_words(text).into_iter().filter(|word| word.starts_with(char::is_uppercase));
     names.flat_map(words).filter(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2).collect()
 }
 
-/// The things that a question is about: what follows "my", "our" or "the".
+/// Returns the subjects of a question: the words after "my", "our" or "the".
 fn subjects_of(question: &str) -> Vec<String> {
     let said = written_words(question);
     let is_lead = |word: &str| ["my", "our", "the"].iter().any(|lead| word.eq_ignore_ascii_case(lead));
@@ -143,8 +142,7 @@ fn subjects_of(question: &str) -> Vec<String> {
     subjects
 }
 
-/// Hands over each line that isn't blank, a comment or a heading of a part, and whether it is a bullet item: an item is one "line"
-/// however often it is wrapped.
+/// Passes on each line except blank ones, comments and headings, with whether it is a bullet item. A wrapped item counts as a single line.
 fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
     let document = Document::split(text);
     let conflicts = unsettled::unsettled(text);

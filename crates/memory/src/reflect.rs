@@ -1,7 +1,7 @@
-//! What a look back at some days comes to by rule, without a model: each chat's day in a few lines, what was asked for again and again, facts
-//! that may be over, facts that contradict each other, and how the tasks stand. Values in, values out.
+//! Reflection on past days by rule, without a model: summaries of each chat's day, repeated requests, facts that may be outdated,
+//! contradictions, and the state of the tasks. Pure values in and out.
 //!
-//! A person's own writing outranks all of it: their lines keep every byte, and what they took out doesn't come back ([`PersonsDoing`]).
+//! A person's own writing outranks all of it: their lines keep every byte, and facts they removed never come back ([`PersonsDoing`]).
 
 mod days;
 mod disputes;
@@ -30,20 +30,20 @@ use super::{
     text::folded,
 };
 
-/// How the reason of a wake that looks back begins. No other reason does.
+/// The beginning of the reason of a reflecting wake. No other reason begins like this.
 pub const REFLECTION: &str = "reflection on";
 
-/// How the keys of contradictions begin.
+/// The prefix of the keys of contradictions.
 pub const CONTRADICTION: &str = "contradiction/";
-/// How the keys of what is asked for often begin.
+/// The prefix of the keys of repeated requests.
 pub const HABIT: &str = "habit/";
 
-/// The document of a day's summaries: one a month.
+/// Returns the path of the monthly document with a day's summaries.
 pub fn days_path(date: NaiveDate) -> String {
     format!("{DAYS_DIR}/{}.md", date.format("%Y-%m"))
 }
 
-/// What of the facts is a person's own doing, by the history of the memory.
+/// The person's own edits of the facts, from the memory's history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PersonsDoing {
     wrote: BTreeSet<String>,
@@ -51,7 +51,7 @@ pub struct PersonsDoing {
 }
 
 impl PersonsDoing {
-    /// Takes note of a person's edit of the facts. The newest edit comes first: what an older one says of the same fact is over.
+    /// Records a person's edit of the facts. Call with the newest edit first: older edits of the same fact are then ignored.
     pub fn note(&mut self, before: &str, after: &str) {
         let texts = |text: &str| -> BTreeSet<String> {
             Facts::parse(text).0.iter().map(|(_, fact)| folded(&fact.text)).collect()
@@ -65,58 +65,58 @@ impl PersonsDoing {
         self.took_out.extend(took_out);
     }
 
-    /// Whether a person wrote or changed this fact: it has no wake's origin, or an edit of theirs has put it there.
+    /// Returns whether a person wrote or changed this fact: it has no wake's origin, or an edit of theirs added it.
     pub fn wrote(&self, fact: &facts::Fact) -> bool {
         let is_of_wake = fact.origin.as_deref().is_some_and(|origin| origin.starts_with("wake "));
         !is_of_wake || self.wrote.contains(&folded(&fact.text))
     }
 
-    /// Whether a person took a fact of these words out.
+    /// Returns whether a person removed a fact with this text.
     pub fn took_out(&self, fact: &str) -> bool {
         self.took_out.contains(&folded(fact))
     }
 }
 
-/// What a look back is made of.
+/// The input of a reflection.
 pub struct LookBack<'a> {
-    /// The id of the wake that looks back.
+    /// The id of the reflecting wake.
     pub wake: &'a str,
-    /// The days, the last one excluded.
+    /// The days to reflect on, excluding the end.
     pub days: Range<NaiveDate>,
     /// Today.
     pub today: NaiveDate,
-    /// What a document says; empty where there is none.
+    /// Returns a document's text; empty if it doesn't exist.
     pub read: &'a dyn Fn(&str) -> String,
-    /// Further files of the log.
+    /// The texts of further files of the log.
     pub archive: &'a [String],
-    /// What people said in the last weeks, in their own words.
+    /// Recent messages of people, in their own words.
     pub asked: &'a [SaidBefore],
-    /// A person's own doing.
+    /// The person's own edits.
     pub by_hand: &'a PersonsDoing,
-    /// The keys of what was noted before: it is noted once, ever.
+    /// The keys noted before; each is noted only once, ever.
     pub noted: &'a BTreeSet<String>,
-    /// Whose tasks say nothing of a chat.
+    /// The chat of tasks without a chat of their own.
     pub owner_chat: ChatRef,
-    /// Whether contradictions are marked.
+    /// Whether to mark contradictions.
     pub disputes: bool,
 }
 
-/// What it comes to.
+/// The result of a reflection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LookedBack {
-    /// Documents with their new texts.
+    /// The changed documents as pairs of path and new text.
     pub files: Vec<(String, String)>,
-    /// What was done, in the past tense.
+    /// Descriptions of the changes, in the past tense.
     pub receipts: Vec<String>,
-    /// How the tasks stand, and what of the backlog is to be looked at.
+    /// The state of the tasks, and backlog tasks worth reviewing.
     pub health: Vec<String>,
-    /// Contradictions that nobody was asked about.
+    /// New contradictions to ask about.
     pub disputes: Vec<Dispute>,
-    /// The keys of what was noted now.
+    /// The keys noted now.
     pub keys: Vec<String>,
 }
 
-/// Looks back.
+/// Runs the reflection.
 pub fn look_back(of: &LookBack<'_>) -> LookedBack {
     let mut done = LookedBack::default();
     let known = (of.read)(SEMANTIC_MEMORY);
@@ -167,9 +167,9 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
     done
 }
 
-/// A key that doesn't tell what it is of.
+/// Hashes a text into a key that doesn't reveal the text.
 fn keyed(begins: &str, text: &str) -> String {
-    // FNV-1a: the same from one run to the next.
+    // FNV-1a is stable between runs.
     let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
@@ -180,12 +180,12 @@ fn brief(text: &str) -> String {
     shortened(text, 60)
 }
 
-/// The lines of the facts that others may have had a hand in, counted from 1.
+/// Returns the untrusted lines of the facts, counted from 1.
 fn lines_of_others(text: &str) -> BTreeSet<usize> {
     others::line_ranges(SEMANTIC_MEMORY, text, None).into_iter().flat_map(|(first, last)| first..=last).collect()
 }
 
-/// An item with words at the end of what it says, before the comment that tells its origin.
+/// Returns an item with words appended to its text, before the origin comment.
 fn with_words(item: &str, words: &str) -> String {
     let end = item.trim_end().len();
     let (kept, blank) = item.split_at_checked(end).unwrap_or((item, ""));

@@ -1,4 +1,4 @@
-//! One day of the log that both sides wrote to: the union of their entries.
+//! Merges one day of the log written by both sides: the union of their entries.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl Merger<'_> {
-    /// Merges a day of the log: the person's units but for those that our side took out, and our new ones among them
-    /// in order of time. The heading always stays; without anything below it the day is gone.
+    /// Merges a day of the log: the person's units except those removed by our side, and our new ones inserted by time. The heading stays.
+    /// A day with nothing below it is removed.
     pub(super) fn day(&self, all: Meeting<'_, '_>) -> String {
         let (was, theirs, mine) = (counted(all.base), counted(all.person), counted(all.ours));
         let heading = all.person.first().or(all.ours.first()).copied().unwrap_or_default();
@@ -49,7 +49,7 @@ impl Merger<'_> {
     }
 }
 
-/// Where an entry goes among units: before the first later one that follows the last earlier one.
+/// Returns the position for an entry among units: before the first later entry that follows the last earlier one.
 fn place_by_time(units: &[&str], time: NaiveTime) -> usize {
     let times: Vec<Option<NaiveTime>> = units.iter().map(|unit| entry_time(unit)).collect();
     let after = times.iter().rposition(|other| other.is_some_and(|other| other <= time)).map_or(0, |at| at + 1);
@@ -57,7 +57,7 @@ fn place_by_time(units: &[&str], time: NaiveTime) -> usize {
     later.map_or(units.len(), |at| after + at)
 }
 
-/// Each unit without white space at its end, and how many of the same stand before it.
+/// Returns each unit without trailing white space, numbered among its duplicates.
 fn counted<'a>(units: &[&'a str]) -> Vec<(&'a str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let nth = |unit: &&'a str| {

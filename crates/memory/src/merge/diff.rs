@@ -1,18 +1,18 @@
-//! Three-way alignment of lists of units (lines or list items), the classic diff3: runs that only one side changed are
-//! settled here, runs that both changed are handed to the caller.
+//! Three-way alignment of lists of units (lines or list items), the classic diff3. Runs changed by one side are settled here; the caller
+//! handles runs changed by both.
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// A run of units after alignment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UnitRun<'r, 'a> {
-    /// Both sides agree, or only one side changed it: the outcome.
+    /// The sides agree, or only one changed the run: the result.
     Settled(&'r [&'a str]),
-    /// Both sides changed it, differently.
+    /// Both sides changed the run differently.
     Both(Meeting<'r, 'a>),
 }
 
-/// What the base and both sides have in one place.
+/// The content of the base and both sides at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meeting<'r, 'a> {
     pub(super) base: &'r [&'a str],
@@ -20,12 +20,12 @@ pub(super) struct Meeting<'r, 'a> {
     pub(super) ours: &'r [&'a str],
 }
 
-/// Whether two units are the same but for white space at their ends.
+/// Returns whether two units are equal, ignoring trailing white space.
 pub(super) fn same(a: &str, b: &str) -> bool {
     a.trim_end() == b.trim_end()
 }
 
-/// Whether two lists of units are the same.
+/// Returns whether two lists of units are equal.
 pub(super) fn all_same(a: &[&str], b: &[&str]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
 }
@@ -65,7 +65,7 @@ fn settle<'r, 'a>(run: Meeting<'r, 'a>) -> UnitRun<'r, 'a> {
     }
 }
 
-/// For each unit of `from` its place in `to`, if it has one there.
+/// Returns for each unit of `from` its index in `to`, or `None`.
 fn matches(from: &[&str], to: &[&str]) -> Vec<Option<usize>> {
     let mut input = InternedInput::default();
     input.update_before(from.iter().map(|unit| unit.trim_end()));

@@ -1,4 +1,4 @@
-//! A document as its parts, to be matched by name with those of another version.
+//! Splits a document into parts and matches them by name with another version's.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::{
     text::{folded, is_blank, lines},
 };
 
-/// What a part is known by: level and title, and which of those with the same title it is.
+/// The name of a part: level, title, and its number among parts of the same title.
 pub(super) type Name = (u8, String, usize);
 
 /// One part of a document.
@@ -57,7 +57,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// The units of a part: each bullet item whole, every other line by itself.
+/// Returns the units of a part: each bullet item whole, every other line separately.
 fn units<'a>(document: &Document<'a>, part: &Part) -> Vec<&'a str> {
     let mut units = Vec::new();
     let mut at = part.range.start;
@@ -70,13 +70,13 @@ fn units<'a>(document: &Document<'a>, part: &Part) -> Vec<&'a str> {
     units
 }
 
-/// The units without the blank ones at the end, which only separate a part from the next.
+/// Returns the units without trailing blank ones, which only separate a part from the next.
 pub(super) fn content<'a, 'b>(units: &'b [&'a str]) -> &'b [&'a str] {
     let end = units.iter().rposition(|unit| !is_blank(unit)).map_or(0, |last| last + 1);
     units.get(..end).unwrap_or_default()
 }
 
-/// The blank lines that separate a part from the next.
+/// Returns the blank lines that separate a part from the next.
 pub(super) fn blank_end(piece: &Piece<'_>) -> String {
     piece.units.get(content(&piece.units).len()..).unwrap_or_default().concat()
 }

@@ -1,4 +1,4 @@
-//! One section that both sides changed: tasks by key, facts by fact, other text by line.
+//! Merges one section changed by both sides: tasks by key, facts by fact, other text by line.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Merger<'_> {
-    /// Merges a part whose first lines, as many as `headings`, are its heading: the person's unless only ours changed.
+    /// Merges a part with a heading of `headings` lines. The person's heading wins unless only ours changed.
     pub(super) fn under_heading<'a>(&self, all: Meeting<'_, 'a>, headings: usize) -> Outcome<'a> {
         let split = |units: &[&'a str]| {
             let (heading, rest) = units.split_at_checked(headings).unwrap_or_default();
@@ -25,13 +25,13 @@ impl Merger<'_> {
         };
         let ((was, base), (theirs, person), (mine, ours)) = (split(all.base), split(all.person), split(all.ours));
         let heading = if all_same(&was, &theirs) { mine } else { theirs };
-        // Without quotes something is taken back: of neighbouring lines the one goes and the other stays, as with facts.
+        // Without quotes this is an undo: neighbouring lines are then independent, as facts are.
         let meet = if self.kind == DocKind::Facts || !self.has_quotes { meet_facts } else { meet_lines };
         let (text, quoted) = self.aligned(Meeting { base: &base, person: &person, ours: &ours }, meet);
         (self.joined(&heading) + &text, quoted)
     }
 
-    /// Merges units along their alignment.
+    /// Merges aligned units, with `meet` for runs changed by both sides.
     fn aligned<'a>(&self, all: Meeting<'_, 'a>, meet: fn(Meeting<'_, 'a>, &ByHand) -> Met<'a>) -> Outcome<'a> {
         let (mut text, mut quoted) = (String::new(), Vec::new());
         for run in diff3(all) {
@@ -47,7 +47,7 @@ impl Merger<'_> {
         (text, quoted)
     }
 
-    /// Units that stand, those of a conflict with its mark.
+    /// Joins the resulting units, marking those of a conflict.
     fn versions(&self, stands: &[(&str, Option<Version>)]) -> String {
         let number = stands.iter().any(|(_, version)| version.is_some()).then(|| self.take_number());
         let shown = stands.iter().map(|(unit, version)| match number.zip(*version).filter(|_| !is_blank(unit)) {
@@ -123,19 +123,19 @@ fn same_key(a: &RawKey<'_>, b: &RawKey<'_>) -> bool {
     a.raw.trim() == b.raw.trim()
 }
 
-/// Whether both are `touched` dates and the other is the later one: a touch on either side is a touch.
+/// Returns whether both keys are `touched` dates and the other is later: a touch on either side counts.
 fn later_touch(key: &RawKey<'_>, other: &RawKey<'_>) -> bool {
     let day = |key: &RawKey<'_>| key.value.parse::<NaiveDate>().ok();
     key.name == "touched" && day(other).is_some_and(|other| day(key).is_none_or(|day| other > day))
 }
 
-/// What stands where both sides changed something, and what of our side is left for the quote.
+/// The result for a run changed by both sides: the units that stand, and the units of our side to quote.
 struct Met<'a> {
     stands: Vec<(&'a str, Option<Version>)>,
     quoted: Vec<&'a str>,
 }
 
-/// Lines: the person's stand, ours are quoted, without those that both have at either end. What a person wrote on both sides stands.
+/// Merges lines: the person's stand, ours are quoted, without equal lines at either end. Lines a person wrote on either side stand.
 fn meet_lines<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     let (person, ours) = (run.person, run.ours);
     let head = person.iter().zip(ours).take_while(|(a, b)| same(a, b)).count();
@@ -153,7 +153,7 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     let ends = their_rest.split_off(their_rest.len() - tail);
     let (kept, quoted): (Vec<&str>, Vec<&str>) = my_rest.into_iter().partition(|unit| is_old(unit) || is_theirs(unit));
     let mut stands = plain(person.get(..head).unwrap_or_default());
-    // What was added to nothing contradicts nothing.
+    // An addition to an empty base can't contradict anything.
     let is_empty = |units: &[&str]| units.iter().all(|unit| is_blank(unit));
     let (a, b) = if is_empty(run.base) { (None, None) } else { which(!is_empty(&their_rest), !is_empty(&kept)) };
     stands.extend(their_rest.into_iter().map(|unit| (unit, a)));
@@ -162,8 +162,8 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     Met { stands, quoted }
 }
 
-/// Facts: additions and removals of both sides are done. Only where both sides took the same fact out and ours put
-/// something else there, the two versions contradict each other: ours is quoted, or stands as well if it is a person's.
+/// Merges facts: additions and removals of both sides apply. The versions contradict each other only if both sides removed the same fact
+/// and ours put another in its place. Ours is then quoted, or also stands if a person wrote it.
 fn meet_facts<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     let (base, person, ours) = (trimmed(run.base), trimmed(run.person), trimmed(run.ours));
     let removed_by_us = |unit: &str| base.contains(unit) && !ours.contains(unit);
@@ -195,7 +195,7 @@ fn meet_facts<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     Met { stands: all, quoted }
 }
 
-/// Which version each side is, if it has anything there.
+/// Returns the version mark of each side with content.
 fn which(has_theirs: bool, has_ours: bool) -> (Option<Version>, Option<Version>) {
     match (has_theirs, has_ours) {
         (true, true) => (Some(Version::A), Some(Version::B)),
@@ -208,12 +208,12 @@ fn plain<'a>(units: &[&'a str]) -> Vec<(&'a str, Option<Version>)> {
     units.iter().map(|unit| (*unit, None)).collect()
 }
 
-/// The units that aren't blank, without white space at their ends.
+/// Returns the non-blank units without trailing white space.
 fn trimmed<'a>(units: &[&'a str]) -> HashSet<&'a str> {
     units.iter().filter(|unit| !is_blank(unit)).map(|unit| unit.trim_end()).collect()
 }
 
-/// A fact as it is compared: without its origin.
+/// Normalises a fact for comparison, without its origin.
 fn fact(unit: &str) -> String {
     folded(split_comment(&unsettled::without(unit)).0)
 }

@@ -1,7 +1,6 @@
-//! Each chat's day in a few lines, made from what the log says was done, what was asked, and the facts that came of it.
+//! Summaries of each chat's day, from the effects in the log, the questions asked, and the facts learned.
 //!
-//! The documents have the shape of the log, so that what holds for its entries holds here: whose they are, and whether others had a
-//! hand in them.
+//! The documents have the shape of the log. The log's rules for ownership and untrusted parts therefore apply to their entries.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,15 +24,15 @@ use crate::{
     view,
 };
 
-/// How the owner's day begins.
+/// The beginning of a summary of the owner's day.
 const OWN: &str = "With you";
-/// Deeds of a day that are told.
+/// The maximum number of effects listed per day.
 const DEEDS_MAX: usize = 20;
-/// Questions of a day that are quoted.
+/// The maximum number of questions quoted per day.
 const ASKED_MAX: usize = 8;
-/// Characters of each that are quoted.
+/// The maximum number of characters quoted per question.
 const ASKED_CHARS_MAX: usize = 100;
-/// Facts of a day that are told.
+/// The maximum number of facts listed per day.
 const FACTS_MAX: usize = 8;
 
 /// One chat's day.
@@ -46,7 +45,7 @@ pub(super) struct ChatDay {
 }
 
 impl ChatDay {
-    /// The month's document with it.
+    /// Appends the summary to the month's document.
     pub(super) fn added_to(&self, text: &str, wake: &str) -> String {
         let lines: Vec<&str> = self.lines.iter().map(String::as_str).collect();
         let mark = format!("{wake}{}{}", view::origin(self.chat), others::mark(self.has_read_others));
@@ -54,13 +53,13 @@ impl ChatDay {
     }
 }
 
-/// How the tasks stand at the end of a day.
+/// Builds the entry for the state of the tasks at the end of a day.
 pub(super) fn health_of(date: NaiveDate, health: &[String]) -> ChatDay {
     let lines = std::iter::once("Tasks".to_owned()).chain(health.iter().map(|line| format!("- {line}"))).collect();
     ChatDay { date, chat: None, has_read_others: false, lines }
 }
 
-/// Whose a day is: what was for another chat, and what came of others' words, stands apart.
+/// The group of a summary: effects for another chat and effects of tainted wakes are summed up separately.
 type Whose = (NaiveDate, Option<ChatRef>, bool);
 
 #[derive(Default)]
@@ -83,7 +82,7 @@ pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: 
                 let (wake, chat, is_own) = whose(comment);
                 let deeds = by_whom.entry((day.date, chat, !is_own)).or_default();
                 deeds.wakes.extend(wake.map(str::to_owned));
-                // Without a wake it is a person's own line.
+                // An entry without a wake is a person's own line.
                 let first = wake.is_none().then_some(first);
                 for line in first.into_iter().chain(told).filter(|line| !line.is_empty()) {
                     if !deeds.told.iter().any(|other| other == line) {
@@ -97,7 +96,7 @@ pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: 
     by_whom.into_iter().map(|(whose, deeds)| summed_up(whose, &deeds, &known, asked)).collect()
 }
 
-/// Which wake wrote an entry, for which chat, and whether it had read nothing of others. A person's own line is theirs.
+/// Parses an entry's comment into its wake, its chat, and whether the wake was clean. A person's own line counts as clean.
 fn whose(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
     let words: Vec<&str> = comment.split_whitespace().collect();
     let ["wake", wake, rest @ ..] = words.as_slice() else { return (None, None, true) };
@@ -112,7 +111,7 @@ fn whose(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
 fn summed_up((date, chat, has_read_others): Whose, deeds: &Deeds, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
     let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
     let mut all = vec![format!("{who}: {}", count(deeds.wakes.len(), "wake"))];
-    // The same person's words stand in one of their two summaries.
+    // A person's words appear in only one of their two summaries.
     let said: Vec<&SaidBefore> =
         asked.iter().filter(|asked| !has_read_others && asked.chat == chat && asked.date == date).collect();
     let quoted = |asked: &&SaidBefore| format!("- Asked: “{}”", shortened(&asked.text, ASKED_CHARS_MAX));
@@ -127,8 +126,7 @@ fn summed_up((date, chat, has_read_others): Whose, deeds: &Deeds, known: &Facts,
     ChatDay { date, chat, has_read_others, lines: all }
 }
 
-/// The month's document with a day of the owner's in other words: in the place of what the same wake wrote of it by rule, if that
-/// stands there.
+/// Adds a reworded summary of the owner's day to the month's document. It replaces the summary by rule of the same wake, if present.
 pub fn rewritten(text: &str, date: NaiveDate, (wake, has_read_others): (&str, bool), words: &[String]) -> String {
     let head = std::iter::once(format!("{OWN}: {}", words.first().map_or("", String::as_str)));
     let all: Vec<String> = head.chain(words.iter().skip(1).map(|line| format!("- {line}"))).collect();

@@ -1,4 +1,4 @@
-//! Facts that can't be so together, by their words: both stay and are marked, until the person says which is right.
+//! Facts that contradict each other by their words. Both stay, with marks, until the person says which is right.
 
 use std::collections::BTreeSet;
 
@@ -10,27 +10,27 @@ use crate::{
     unsettled::{self, Version},
 };
 
-/// Contradictions that one look back marks.
+/// The maximum number of contradictions marked per reflection.
 const DISPUTES_MAX: usize = 3;
 
 /// Two facts that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispute {
-    /// The one that stands first.
+    /// The fact that stands first.
     pub one: String,
-    /// The other.
+    /// The other fact.
     pub other: String,
 }
 
 impl Dispute {
-    /// The key under which it is marked once and asked about once. It doesn't tell the facts.
+    /// Returns the key that limits marking and asking to once. It doesn't reveal the facts.
     pub fn key(&self) -> String {
         let mut pair = [folded(&self.one), folded(&self.other)];
         pair.sort();
         keyed(CONTRADICTION, &pair.join("\n"))
     }
 
-    /// The facts with marks on both. A person's own line keeps every byte: what contradicts it is marked alone.
+    /// Marks both facts. A person's own line keeps every byte, and only the contradicting one is marked.
     #[must_use]
     pub fn marked_in(&self, text: &str, by_hand: &PersonsDoing) -> String {
         let number = unsettled::next_number(&[text]);
@@ -55,8 +55,8 @@ impl Dispute {
     }
 }
 
-/// The facts once their person has said which of two is right: without those that they were asked about together with `right`, and
-/// `right` without its mark. `asked` are the keys of what was asked about. The forgotten facts come along; none: nothing was asked.
+/// Settles a contradiction after the person confirmed one fact: removes the facts they were asked about together with `right`, and the mark
+/// of `right`. `asked` holds the keys of earlier questions. Returns the new text and the removed facts. `None` if no question matches.
 pub fn settled(text: &str, right: &str, asked: &BTreeSet<String>) -> Option<(String, Vec<String>)> {
     let (known, _) = Facts::parse(text);
     let right = known.iter().map(|(_, fact)| &fact.text).find(|fact| facts::is_same(fact, right))?.clone();
@@ -76,7 +76,7 @@ pub fn settled(text: &str, right: &str, asked: &BTreeSet<String>) -> Option<(Str
     (!forgotten.is_empty()).then_some((settled, forgotten))
 }
 
-/// Contradictions between known facts that weren't marked before, and aren't marked now.
+/// Finds new contradictions between known facts, without marked, unsettled and untrusted ones.
 pub(super) fn found(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
     let (known, _) = Facts::parse(text);
     let standing: BTreeSet<usize> =
@@ -91,10 +91,10 @@ pub(super) fn found(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
     pairs.filter(|pair| !marked.contains(&pair.key())).take(DISPUTES_MAX).collect()
 }
 
-/// Two facts by words that only they have.
+/// Finds two facts by words that only they have.
 ///
 /// # Errors
-/// What is wrong with these words, for the asker.
+/// [`facts::FactError`] for words that don't match exactly one fact.
 pub fn dispute(text: &str, one: &str, other: &str) -> Result<Dispute, facts::FactError> {
     let one = facts::find(text, one)?;
     let other = facts::find(text, other)?;

@@ -1,4 +1,4 @@
-//! What is asked for again and again, counted by its words.
+//! Finds repeated requests by counting their words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,31 +16,30 @@ use crate::{
     view,
 };
 
-/// So often is a pattern; twice is a coincidence.
+/// Three occurrences make a pattern.
 const OFTEN: usize = 3;
-/// A message with more characters is no habit.
+/// The maximum length of a habitual message, in characters.
 const CHARS_MAX: usize = 160;
-/// Words that it must have that mean something: `ok` is said by everybody.
+/// The minimum number of meaningful words; everybody says `ok`.
 const WORDS_MIN: usize = 2;
-/// Messages that are named as its sources.
+/// The maximum number of messages named as sources.
 const SOURCES_MAX: usize = 5;
-/// Patterns that one look back writes down.
+/// The maximum number of patterns noted per reflection.
 const PATTERNS_MAX: usize = 5;
-/// The topic.
 const TOPIC: &str = "Habits";
-/// How such a fact begins.
+/// The beginning of such a fact.
 const BEGINS: &str = "Asked again and again: “";
 
-/// What a person said, in their own words.
+/// A person's message, in their own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaidBefore {
-    /// Its row.
+    /// The database row.
     pub message: i64,
-    /// The chat, if it isn't the owner's.
+    /// The chat, if not the owner's.
     pub chat: Option<ChatRef>,
     /// The day by the person's clock.
     pub date: NaiveDate,
-    /// Its text on one line.
+    /// The text on one line.
     pub text: String,
 }
 
@@ -52,12 +51,12 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// The key under which it is noted once, ever: a person may have had it forgotten.
+    /// Returns the key that limits noting to once, ever: the person may have had the fact forgotten.
     pub(super) fn key(&self) -> String {
         key_of(self.chat, &sorted(&self.text))
     }
 
-    /// The log and the commit are the owner's: they quote no guest.
+    /// Describes the pattern for the log and the commit. Both belong to the owner, so no guest is quoted.
     pub(super) fn receipt(&self) -> String {
         match self.chat {
             Some(chat) => format!("Noted what is asked for often in chat {chat}"),
@@ -65,7 +64,7 @@ impl Pattern {
         }
     }
 
-    /// The facts with it; `None` if it is there.
+    /// Adds the pattern to the facts. `None` if it is there already.
     pub(super) fn added_to(&self, text: &str, wake: &str) -> Option<String> {
         let skipped = self.messages.len().saturating_sub(SOURCES_MAX);
         let sources = list(self.messages.iter().skip(skipped).map(|id| format!("message {id}")));
@@ -79,7 +78,7 @@ impl Pattern {
     }
 }
 
-/// The words of what a fact says was asked again and again.
+/// Returns the words of the repeated request in a fact.
 fn words_of(fact: &str) -> Option<Vec<String>> {
     fact.strip_prefix(BEGINS)?.split_once('”').map(|(asked, _)| sorted(asked))
 }
@@ -94,7 +93,7 @@ fn sorted(text: &str) -> Vec<String> {
     words
 }
 
-/// What is asked so often and isn't written down yet, nor was noted before or taken out by a person.
+/// Returns frequent requests that are new: not in the facts, never noted before, and never removed by a person.
 pub(super) fn repeated(
     asked: &[SaidBefore],
     facts: &str,

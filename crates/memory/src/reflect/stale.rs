@@ -1,5 +1,5 @@
-//! Facts that may be over: what was said of a passing time, and what nobody has said for a year. They stay, with the day as of which
-//! they hold.
+//! Facts that may be outdated: statements about a passing time, and facts unmentioned for a year. They stay, with the day on which they
+//! held.
 
 use chrono::NaiveDate;
 
@@ -8,7 +8,7 @@ use reveille_base::words::one_line;
 use super::{PersonsDoing, lines_of_others, with_words};
 use crate::facts;
 
-/// Words of a passing time.
+/// Expressions for a passing time.
 const PASSING: [&str; 17] = [
     "today",
     "tonight",
@@ -28,14 +28,14 @@ const PASSING: [&str; 17] = [
     "this weekend",
     "lately",
 ];
-/// Days after which what was said of a passing time may be over.
+/// Days before a fact about a passing time may be outdated.
 const PASSING_DAYS: i64 = 14;
-/// Days after which anything may be.
+/// Days before any fact may be outdated.
 const OLD_DAYS: i64 = 365;
-/// How the mark begins.
+/// The beginning of the mark.
 const MARK: &str = "(as of ";
 
-/// The facts with such marks, and how many are new. A person's own lines stay as they are.
+/// Adds the marks. Returns the facts and the number of new marks. A person's own lines stay unchanged.
 pub(super) fn dated(text: &str, today: NaiveDate, by_hand: &PersonsDoing) -> (String, usize) {
     let mut count = 0;
     let of_others = lines_of_others(text);

@@ -1,4 +1,4 @@
-//! How the tasks stand: which have gone quiet, and what of the backlog is worth a look.
+//! The state of the tasks: quiet ones, and backlog tasks worth a review.
 
 use chrono::NaiveDate;
 
@@ -14,12 +14,12 @@ use crate::{
     view,
 };
 
-/// Days in the backlog after which a task is looked at again.
+/// Days in the backlog before a task is reviewed.
 const REVIEW_DAYS: i64 = 30;
-/// Tasks that a line names.
+/// The maximum number of tasks named per line.
 const NAMED_MAX: usize = 7;
 
-/// A line of the active tasks and one of the backlog, each if there is something to say.
+/// Returns a line for the active tasks and a line for the backlog, each only if it has tasks.
 pub(super) fn health(active: &str, backlog: &str, today: NaiveDate, owner_chat: ChatRef) -> Vec<String> {
     let (active, backlog) = (owners(active, owner_chat), owners(backlog, owner_chat));
     let quiet = active.iter().filter_map(|task| {

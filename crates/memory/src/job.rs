@@ -59,16 +59,16 @@ pub struct Job {
     pub missed: Missed,
     /// Whether the job is paused.
     pub is_paused: bool,
-    /// The line of `when`.
+    /// The line number of `when`.
     when_line: usize,
 }
 
 /// The condition that opens a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobGate {
-    /// A command that ends with 0.
+    /// A command with exit status 0.
     If(String),
-    /// Something that has changed since the last look.
+    /// A target that changed since the last check.
     Watch(WatchTarget),
 }
 

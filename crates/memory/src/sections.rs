@@ -1,7 +1,7 @@
-//! The lossless splitter under every document: a preamble and `## ` sections, as byte ranges that tile the text.
+//! The lossless splitter for every document: a preamble and `## ` sections, as byte ranges that tile the text.
 //!
-//! Only headings with hash marks cut; an underlined one is text (a person's `---` under a paragraph is more often a rule) and is
-//! reported.
+//! Only headings with hash marks cut. An underlined heading counts as text and is reported, because a person's `---` under a paragraph is
+//! more often a rule.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use super::{
     view,
 };
 
-/// A text and its parts, in order and without gaps: the first is the preamble, which may be empty.
+/// A text and its parts, in order and without gaps. The first part is the preamble, which may be empty.
 #[derive(Debug, Clone)]
 pub struct Document<'a> {
     /// The whole text.
     pub text: &'a str,
-    /// The parts, whose ranges joined are the text.
+    /// The parts, whose ranges tile the text.
     pub parts: Vec<Part>,
     line_starts: Vec<usize>,
     underlined: Vec<usize>,
@@ -26,25 +26,25 @@ pub struct Document<'a> {
     comments: Vec<Range<usize>>,
 }
 
-/// The preamble, or a level 1 or 2 heading with all that follows it up to the next one.
+/// The preamble, or a level 1 or 2 heading with its content up to the next such heading.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// The heading's level: 0 for the preamble, 1 or 2 otherwise. Only level 2 is a section.
+    /// The heading's level: 0 for the preamble, otherwise 1 or 2. Only level 2 is a section.
     pub level: u8,
     /// The heading as written, without its marks; empty for the preamble.
     pub title: String,
     /// The line of the heading, counted from 1.
     pub line: usize,
-    /// The part's bytes, heading included.
+    /// The part's bytes, including the heading.
     pub range: Range<usize>,
-    /// Where the heading's line ends and the body begins.
+    /// The end of the heading's line, where the body begins.
     pub body_start: usize,
-    /// The bullet items that stand directly in the part, as whole lines without the blank ones at their end.
+    /// The bullet items directly in the part, as whole lines without trailing blank ones.
     pub items: Vec<Range<usize>>,
 }
 
 impl<'a> Document<'a> {
-    /// Splits a text. Linear in its length.
+    /// Splits a text, in linear time.
     pub fn split(text: &'a str) -> Self {
         let mut line_starts = Vec::new();
         let mut at = 0;
@@ -76,7 +76,7 @@ impl<'a> Document<'a> {
         document
     }
 
-    /// Notes a comment that is a block of its own. One that is never closed is damage, and hides nothing.
+    /// Notes a comment that forms its own block. An unclosed comment is damage and hides nothing.
     fn comment(&mut self, block: &Range<usize>) {
         let text = slice(self.text, block.clone());
         if let (true, Some(end)) = (text.trim_start().starts_with("<!--"), text.find("-->")) {
@@ -84,28 +84,28 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Whether all of a line, given by its bytes, stands in a comment: explanations for the one who edits the file.
+    /// Returns whether a line, given by its bytes, lies completely in a comment, which is an explanation for editors of the file.
     pub(super) fn is_comment(&self, line: &Range<usize>) -> bool {
         let end = line.start + slice(self.text, line.clone()).trim_end().len();
         self.comments.iter().any(|comment| comment.start <= line.start && end <= comment.end)
     }
 
-    /// Whether a line, given by its bytes, is a heading with hash marks, of any level. A byte order mark may stand before it.
+    /// Returns whether a line, given by its bytes, is a heading with hash marks of any level. A byte order mark may precede it.
     pub(super) fn is_heading(&self, line: &Range<usize>) -> bool {
         range_at(&self.headings, line.end.saturating_sub(1)).is_some()
     }
 
-    /// Whether a line, given by its bytes, is one of a code block between fences.
+    /// Returns whether a line, given by its bytes, belongs to a fenced code block.
     pub(super) fn is_fenced(&self, line: &Range<usize>) -> bool {
         range_at(&self.fences, line.end.saturating_sub(1)).is_some()
     }
 
-    /// Whether a code fence opens in a part.
+    /// Returns whether a code fence opens in a part.
     pub(super) fn has_fence(&self, part: &Part) -> bool {
         self.fences.iter().any(|fence| part.range.contains(&fence.start))
     }
 
-    /// Whether the text holds words besides its bullet items, headings and comments.
+    /// Returns whether the text has words outside its bullet items, headings and comments.
     pub fn holds_more_than_items(&self) -> bool {
         let items: Vec<Range<usize>> = self.parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
         let mut at = 0;
@@ -146,28 +146,28 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Where the line of a byte begins; a byte order mark is no part of the first line.
+    /// Returns the start of a byte's line; a byte order mark doesn't belong to the first line.
     fn line_start(&self, at: usize) -> usize {
         line_start(self.text, at).max(mark_length(self.text))
     }
 
-    /// The `## ` sections.
+    /// Returns the `## ` sections.
     pub fn sections(&self) -> impl DoubleEndedIterator<Item = &Part> {
         self.parts.iter().filter(|part| part.level == 2)
     }
 
-    /// The bytes of a range of this text.
+    /// Returns the text of a byte range.
     pub fn slice(&self, range: &Range<usize>) -> &'a str {
         slice(self.text, range.clone())
     }
 
-    /// The line, counted from 1, that holds a byte.
+    /// Returns the line, counted from 1, that contains a byte.
     pub fn line_of(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at).max(1)
     }
 
-    /// What is damaged whatever the document's kind: sections without a title, underlined headings, a block that is
-    /// never closed and so hides what follows.
+    /// Returns the problems independent of the document's kind: sections without a title, underlined headings, and an unclosed block that
+    /// hides the text below.
     pub fn problems(&self) -> Vec<Problem> {
         let untitled = self.sections().filter(|part| part.title.is_empty());
         let mut problems: Vec<Problem> =
@@ -186,7 +186,7 @@ impl<'a> Document<'a> {
         problems
     }
 
-    /// Where a block can be added to a part: after its last line that isn't blank.
+    /// Returns the insertion point for a block in a part: after its last non-blank line.
     pub fn content_end(&self, part: &Part) -> usize {
         let content = self.slice(&part.range).trim_end_matches([' ', '\t', '\n', '\r']);
         if content.is_empty() {
@@ -195,9 +195,8 @@ impl<'a> Document<'a> {
         line_end(self.text, part.range.start + content.len())
     }
 
-    /// The text with a whole block of lines put in at `at`, a position in `part` where a line begins or the text
-    /// ends. If what stands before it would swallow the block (a fence or comment that is never closed), it is closed
-    /// first: [`Document::problems`] has reported it.
+    /// Inserts a block of lines at `at`, a position in `part` at a line's start or the text's end. An unclosed fence or comment before it
+    /// is closed first, because it would swallow the block; [`Document::problems`] has reported it.
     pub fn insert(&self, part: &Part, at: usize, block: &str, spacing: Spacing) -> String {
         let before = slice(self.text, part.range.start..at);
         let mut with = bridge(before, eol(self.text), spacing);
@@ -209,8 +208,8 @@ impl<'a> Document<'a> {
         self.splice(at..at, &with)
     }
 
-    /// The text with one range replaced, and everything after it still read as it was: where an indented heading or
-    /// text would slip into a list item that now stands before it, an empty comment is put between.
+    /// Replaces one range and keeps the reading of everything after it. If indented text would slip into a list item that now precedes it,
+    /// an empty comment is put between.
     pub fn splice(&self, range: Range<usize>, with: &str) -> String {
         let new = splice(self.text, range.clone(), with);
         let end = range.start + with.len();
@@ -224,7 +223,7 @@ impl<'a> Document<'a> {
         if slips { splice(&new, end..end, &format!("<!-- -->{}", eol(self.text))) } else { new }
     }
 
-    /// The text with a block added at its end, after a blank line.
+    /// Appends a block after a blank line.
     pub fn append(&self, block: &str) -> String {
         self.parts
             .last()
@@ -232,16 +231,17 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What stands between an inserted block and its neighbours.
+/// The space between an inserted block and its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
-    /// Nothing but the line ending: for an item of a list.
+    /// Only the line ending, for an item of a list.
     Tight,
-    /// A blank line: for a section or a paragraph.
+    /// A blank line, for a section or a paragraph.
     BlankLine,
 }
 
-/// The title of a heading line with `level` hash marks, without the mark that shows its section to all; nothing if the line isn't one.
+/// Returns the title of a heading line with `level` hash marks, without the mark that shows its section to every chat. `None` for any other
+/// line.
 pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
     let (_, title) = hash_heading(line).filter(|(found, _)| *found == level)?;
     let title = match split_comment(line) {
@@ -251,14 +251,13 @@ pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
     Some(title.to_owned())
 }
 
-/// The length of the byte order mark at the very start of a text, if it has one; of all of them, if programs have put theirs before
-/// that of others.
+/// Returns the length of the byte order marks at the start of a text. Programs sometimes put theirs before another's.
 fn mark_length(text: &str) -> usize {
     text.len() - text.trim_start_matches('\u{feff}').len()
 }
 
-/// The length of a byte order mark and a `---` front matter at the very start. Lines between two rules are front
-/// matter only while no section stands among them.
+/// Returns the length of a byte order mark and a `---` front matter at the very start. Lines between two rules are front matter only if no
+/// section begins among them.
 pub fn front_matter_length(text: &str) -> usize {
     let mark = mark_length(text);
     let mut length = mark;
@@ -275,7 +274,7 @@ pub fn front_matter_length(text: &str) -> usize {
     mark
 }
 
-/// The marks that end an HTML block which a blank line doesn't end, with the block's name.
+/// The marks that end an HTML block unaffected by blank lines, with the block's name.
 const HTML_CLOSERS: [(&str, &str); 5] = [
     (">", "an HTML block"),
     ("-->", "a comment"),
@@ -284,8 +283,8 @@ const HTML_CLOSERS: [(&str, &str); 5] = [
     ("]]>", "an HTML block"),
 ];
 
-/// What to write between `before` (one part's bytes) and a block so that the block is read as Markdown of its own: the
-/// first of a line ending, blank lines and closing marks after which a heading would be read as one.
+/// Returns the bytes to insert between `before` (one part's bytes) and a block, to make Markdown read the block on its own: the first
+/// combination of line ending, blank lines and closing marks after which a heading is recognised.
 pub(super) fn bridge(before: &str, eol: &str, spacing: Spacing) -> String {
     let before = slice(before, mark_length(before)..before.len());
     let lead = if ends_line(before) { "" } else { eol };
@@ -298,7 +297,7 @@ pub(super) fn bridge(before: &str, eol: &str, spacing: Spacing) -> String {
     found.or_else(closing).unwrap_or_else(|| plain.concat())
 }
 
-/// The line that closes what is still open at the end of a part, if anything is.
+/// Returns the line that closes the block still open at the end of a part. `None` if nothing is open.
 fn closer(part: &str) -> Option<String> {
     if opens_section(part, "\n\n") {
         return None;
@@ -308,7 +307,7 @@ fn closer(part: &str) -> Option<String> {
     marks.into_iter().find(|mark| opens_section(part, &format!("\n{mark}\n\n"))).map(str::to_owned)
 }
 
-/// The block that is still open at the end of a part: where it begins and what it is.
+/// Returns the start and the name of the block still open at the end of a part.
 fn never_closed(part: &str) -> Option<(usize, &'static str)> {
     let skipped = front_matter_length(part);
     let part = slice(part, skipped..part.len());
@@ -324,7 +323,7 @@ fn never_closed(part: &str) -> Option<(usize, &'static str)> {
     Some((skipped + start, name))
 }
 
-/// Where the last fenced code block of a part begins, and its fence.
+/// Returns the start and the fence of the last fenced code block in a part.
 fn open_fence(part: &str) -> Option<(usize, String)> {
     let is_fence = |block: &MarkdownBlock| matches!(block.kind, BlockKind::Fence { .. });
     let at = read_blocks(part, 0).into_iter().rfind(is_fence)?.range.start;
@@ -333,7 +332,7 @@ fn open_fence(part: &str) -> Option<(usize, String)> {
     Some((at, rest.chars().take_while(|c| *c == mark).collect()))
 }
 
-/// Whether a heading written after `before` and `bridge` would be read as one.
+/// Returns whether a heading written after `before` and `bridge` would be read as one.
 fn opens_section(before: &str, bridge: &str) -> bool {
     let probe = format!("{before}{bridge}## x");
     let at = before.len() + bridge.len();

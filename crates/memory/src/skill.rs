@@ -1,7 +1,7 @@
-//! Skills in the Agent Skills format (agentskills.io): a folder with a `SKILL.md`, whose front matter says what it is for.
+//! Skills in the Agent Skills format (agentskills.io): a folder with a `SKILL.md`, whose front matter states the skill's purpose.
 //!
-//! Keys of the front matter that the format doesn't know are left aside. What isn't sure is a [`Problem`], not a guess.
-//! `allowed-tools` is checked and grants nothing: what may be done is the policy's.
+//! Keys unknown to the format are ignored. Unclear values become a [`Problem`] and are never guessed. `allowed-tools` is checked but grants
+//! nothing: only the policy allows actions.
 
 use std::collections::BTreeSet;
 
@@ -13,50 +13,50 @@ use super::{
     text::lines,
 };
 
-/// A description's length, in characters.
+/// The maximum length of a description, in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
-/// What a skill needs of its surroundings, in characters.
+/// The maximum length of the compatibility note, in characters.
 pub const MAX_COMPATIBILITY_CHARS: usize = 500;
-/// Skills that are offered at most: their names and descriptions are a part of every prompt.
+/// The maximum number of skills offered: their names and descriptions are part of every prompt.
 pub const MAX_SKILLS: usize = 50;
-/// All descriptions together, in bytes, for the same reason.
+/// The maximum size of all descriptions together, in bytes, for the same reason.
 pub const MAX_DESCRIPTIONS_BYTES: usize = 16 * 1024;
-/// Keys whose values are strings.
+/// The keys with string values.
 const STRINGS: [&str; 5] = ["name", "description", "license", "compatibility", "allowed-tools"];
-/// What a file without a front matter lacks.
+/// The message for a file without a front matter.
 const BEGINNING: &str = "a skill begins with a line `---`, then `name:` and `description:`, then `---`";
-/// A body with more lines is told: what is seldom needed belongs into a file of its own, which is read only then.
+/// The maximum lines of a body before a problem is reported: rarely needed text belongs in a file of its own, read on demand.
 pub const MAX_BODY_LINES: usize = 500;
 
 /// One skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skill {
-    /// Where it is: its folder's name below `skills/`.
+    /// The folder's name below `skills/`.
     pub folder: String,
-    /// Its name, which is also its folder's.
+    /// The skill's name, normally equal to its folder's.
     pub name: String,
-    /// What it does and when to use it, in one line.
+    /// The skill's use and occasion, in one line.
     pub description: String,
-    /// What it needs of its surroundings, if it says so.
+    /// The required environment, if stated.
     pub compatibility: Option<String>,
     /// The instructions below the front matter.
     pub body: String,
-    /// What is wrong with it and doesn't keep it from being used.
+    /// The harmless problems; the skill is still usable.
     pub problems: Vec<Problem>,
 }
 
 /// All skills of a memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skills {
-    /// Those that can be used, by their folders' names.
+    /// The usable skills, by folder name.
     pub usable: Vec<Skill>,
-    /// What is wrong, for people: each names its file and says whether the skill is left out.
+    /// The problems for people; each names its file and says whether the skill is left out.
     pub problems: Vec<String>,
 }
 
 impl Skills {
-    /// Reads the skills among some files of a memory, which `text` gives by their paths.
+    /// Reads the skills among the files of a memory. `text` returns a file's content by path.
     pub fn collect(paths: &[String], text: impl Fn(&str) -> String) -> Self {
         let mut skills = Self::default();
         let mut described_bytes = 0;
@@ -82,7 +82,7 @@ impl Skills {
         skills
     }
 
-    /// The skill, if there is room for it and none of its name.
+    /// Returns the skill, if there is room and its name is new.
     fn may_join(&self, skill: Skill, described_bytes: usize) -> Result<Skill, Problem> {
         if self.usable.iter().any(|other| other.name == skill.name) {
             return Err(Problem::new(1, format!("another skill is called `{}`, too", skill.name)));
@@ -99,10 +99,10 @@ impl Skills {
 }
 
 impl Skill {
-    /// Reads a `SKILL.md`.
+    /// Parses a `SKILL.md`.
     ///
     /// # Errors
-    /// The first [`Problem`] that keeps it from being used, with its line.
+    /// The first [`Problem`] that makes the skill unusable, with its line.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let text = text.trim_start_matches('\u{feff}');
         let (front, body) = front_matter(text, BEGINNING)?;
@@ -134,14 +134,14 @@ impl Skill {
         })
     }
 
-    /// The format wants a skill's folder to have its name; a problem if it hasn't.
+    /// Returns a problem if the skill's folder has another name, which the format forbids.
     pub fn check_folder(&self, folder: &str) -> Option<Problem> {
         let what = || format!("the skill is called `{}`, but its folder `{folder}`; give both one name", self.name);
         (self.name != folder).then(|| Problem::new(1, what()))
     }
 }
 
-/// What the format knows besides name and description: the compatibility, and what is wrong with any of it.
+/// Reads the format's optional keys: the compatibility, and all their problems.
 fn optional(fields: &[Field]) -> (Option<String>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut compatibility = None;

@@ -1,7 +1,7 @@
-//! The steps of a long task: a document of its own, named by the task's `steps:` key. A step has the shape of a task.
+//! The steps of a long task: a separate document, named by the task's `steps:` key. Each step has the shape of a task.
 //!
-//! The document is all that lasts between steps: what is to be done, what came of it, what was learned. People edit it too: a step
-//! that they mark as done is done. Each edit here changes its own lines only.
+//! The document is all that lasts between steps: the work ahead, the results, and the lessons. People edit it too; a step they mark as done
+//! counts as done. Each edit changes only its own lines.
 
 use reveille_base::words::slug;
 
@@ -10,46 +10,46 @@ use super::{
     tasks::{Task, TaskDraft, TaskError, TaskList},
 };
 
-/// Steps of one task.
+/// The maximum number of steps per task.
 pub const STEPS_MAX: usize = 200;
-/// Runs of a step that fail in a row until its person is asked.
+/// Failed runs of a step in a row before the person is asked.
 pub const TRIES_MAX: u32 = 3;
-/// The section of what the whole is for.
+/// The section with the task's goal.
 const GOAL: &str = "Goal";
-/// The key of a step that ended after its cycle had read others' words: they may be among what it says.
+/// The key of a step whose cycle was tainted: its text may be untrusted.
 const TAINTED: &str = "tainted";
 const TAINTED_VALUE: &str = "others' words may be in it";
-/// Characters of a file's name that are a title's.
+/// The maximum length of the title's part in a file name, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
-/// The path of the steps of this name; none: it can't be a name.
+/// Returns the path of the steps with this name. `None` for an invalid name.
 pub fn steps_path(name: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_name = !name.is_empty() && name.len() <= 2 * NAME_CHARS_MAX && name.chars().all(is_plain);
     is_name.then(|| format!("{PLANS_DIR}/{name}.md"))
 }
 
-/// A name for the steps of a task of this title: what of it is plain, or `task`.
+/// Returns a name for the steps of a task: the plain characters of its title, or `task`.
 pub fn steps_name(title: &str) -> String {
     Some(slug(title, NAME_CHARS_MAX)).filter(|name| !name.is_empty()).unwrap_or_else(|| "task".to_owned())
 }
 
-/// Whether a line says that others may have had a hand in its step.
+/// Returns whether a line marks a step as tainted.
 pub(super) fn is_tainted_mark(line: &str) -> bool {
     let key = line.trim_start_matches(['-', '*', '+', ' ', '\t']).to_lowercase();
     key.strip_prefix(TAINTED).is_some_and(|rest| rest.trim_start().starts_with(':'))
 }
 
-/// What stands of a step.
+/// The state of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepState {
-    /// It is to be done.
+    /// To be done.
     Todo,
-    /// It is done.
+    /// Done.
     Done,
-    /// It is left out.
+    /// Left out.
     Skipped,
-    /// It waits for its person.
+    /// Waiting for the person.
     Stuck,
 }
 
@@ -63,7 +63,7 @@ impl StepState {
         }
     }
 
-    /// Its word in the document.
+    /// Returns the state's word in the document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Todo => "todo",
@@ -78,32 +78,32 @@ impl StepState {
     }
 }
 
-/// One step, as it stands.
+/// A step in the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskStep {
-    /// Its number, from 1.
+    /// The number, counted from 1.
     pub number: u32,
-    /// What is to be done.
+    /// The work to do.
     pub what: String,
-    /// What does it.
+    /// The tool that does the work.
     pub tool: Option<String>,
-    /// When it counts as done.
+    /// The condition for being done.
     pub done_when: Option<String>,
-    /// Steps that come before it; none: all before it.
+    /// The steps required first; `None` for all earlier ones.
     pub needs: Option<Vec<u32>>,
-    /// What stands of it.
+    /// The state.
     pub state: StepState,
-    /// What came of it, or why nothing did.
+    /// The result, or the reason there is none.
     pub result: Option<String>,
-    /// What is worth knowing for later steps.
+    /// Lessons for later steps.
     pub learned: Option<String>,
-    /// What its person has said about it.
+    /// The person's advice.
     pub advice: Option<String>,
-    /// Its runs so far.
+    /// The number of runs so far.
     pub tries: u32,
-    /// Of these, the ones that failed since its person last had a word in it.
+    /// The failed runs since the person's last word.
     pub failures: u32,
-    /// Whether others' words may be in what it says.
+    /// Whether the step's text may be untrusted.
     pub is_tainted: bool,
     heading: String,
 }
@@ -111,41 +111,41 @@ pub struct TaskStep {
 /// A step to be written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StepDraft {
-    /// What is to be done.
+    /// The work to do.
     pub what: String,
-    /// What does it.
+    /// The tool that does the work.
     pub tool: Option<String>,
-    /// When it counts as done.
+    /// The condition for being done.
     pub done_when: Option<String>,
-    /// Steps that come before it; none: all before it.
+    /// The steps required first; `None` for all earlier ones.
     pub needs: Option<Vec<u32>>,
 }
 
-/// What came of a run of a step.
+/// The result of a run of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepReport {
-    /// What stands of it now.
+    /// The step's new state.
     pub state: StepState,
     /// Whether the run failed.
     pub has_failed: bool,
-    /// What came of it, or why nothing did.
+    /// The result, or the reason there is none.
     pub result: String,
-    /// What is worth knowing for later steps.
+    /// Lessons for later steps.
     pub learned: Option<String>,
-    /// Whether others' words may be in that.
+    /// Whether these texts may be untrusted.
     pub is_tainted: bool,
 }
 
-/// What comes next.
+/// The next action for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upcoming<'a> {
-    /// This step can be taken.
+    /// This step can run.
     Step(&'a TaskStep),
-    /// This one waits for its person, and the others for it.
+    /// This step waits for the person and blocks the others.
     Stuck(&'a TaskStep),
-    /// This one needs steps that there aren't, or that need it.
+    /// This step needs missing steps, or steps that depend on it.
     Blocked(&'a TaskStep),
-    /// All are over.
+    /// All steps are over.
     Finished,
 }
 
@@ -157,7 +157,7 @@ pub struct TaskSteps {
 }
 
 impl TaskSteps {
-    /// Reads a document. What is no step stays as it is.
+    /// Parses a document. Everything that isn't a step stays unchanged.
     pub fn parse(text: &str) -> (Self, Vec<super::Problem>) {
         let (list, mut problems) = TaskList::parse(text);
         let mut steps: Vec<TaskStep> = Vec::new();
@@ -174,22 +174,22 @@ impl TaskSteps {
         (Self { list, steps }, problems)
     }
 
-    /// All of them, in the document's order.
+    /// Returns all steps, in document order.
     pub fn all(&self) -> &[TaskStep] {
         &self.steps
     }
 
-    /// One by its number.
+    /// Returns a step by its number.
     pub fn step(&self, number: u32) -> Option<&TaskStep> {
         self.steps.iter().find(|step| step.number == number)
     }
 
-    /// How many are over.
+    /// Returns the number of steps that are over.
     pub fn n_over(&self) -> usize {
         self.steps.iter().filter(|step| step.state.is_over()).count()
     }
 
-    /// A line a step, for people: its number, where it stands, and what came of it.
+    /// Lists the steps for people, one line each: number, state, work and result.
     pub fn listed(&self) -> String {
         let line = |step: &TaskStep| {
             let result = step.result.as_deref().map(|result| format!(": {result}")).unwrap_or_default();
@@ -198,12 +198,12 @@ impl TaskSteps {
         self.steps.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// What all of it is for.
+    /// Returns the goal of the whole task.
     pub fn goal(&self) -> Option<&str> {
         self.about()?.get("goal")
     }
 
-    /// What all of it may cost, in US dollars.
+    /// Returns the budget of the whole task, in US dollars.
     pub fn budget_usd(&self) -> Option<f64> {
         let written = self.about()?.get("budget")?.trim_start_matches('$');
         written.trim().parse().ok().filter(|usd: &f64| usd.is_finite() && *usd >= 0.0)
@@ -213,7 +213,7 @@ impl TaskSteps {
         self.list.tasks().iter().find(|task| task.title == GOAL)
     }
 
-    /// What comes next: the first step that isn't over and whose needs are.
+    /// Returns the next action: the first step to do whose required steps are over.
     pub fn upcoming(&self) -> Upcoming<'_> {
         let mut waiting = self.steps.iter().filter(|step| !step.state.is_over()).peekable();
         let Some(first) = waiting.peek().copied() else { return Upcoming::Finished };
@@ -234,7 +234,7 @@ impl TaskSteps {
         }
     }
 
-    /// Whether one is needed by the other, whatever stands of them.
+    /// Returns whether `other` requires `step`, regardless of their states.
     pub fn is_needed_by(&self, step: u32, other: &TaskStep) -> bool {
         match &other.needs {
             Some(needs) => needs.contains(&step),
@@ -247,10 +247,10 @@ impl TaskSteps {
         }
     }
 
-    /// A new document.
+    /// Builds a new document.
     ///
     /// # Errors
-    /// [`TaskError::NoTitle`] of a step without words.
+    /// [`TaskError::NoTitle`] for a step without words.
     pub fn draft(title: &str, goal: &str, budget_usd: f64, steps: &[StepDraft]) -> Result<String, TaskError> {
         let about = TaskDraft { title: GOAL.to_owned(), ..TaskDraft::default() };
         let title = super::text::one_line(title, super::tasks::MAX_TITLE_CHARS);
@@ -260,7 +260,7 @@ impl TaskSteps {
         Self::parse(&text).0.with(steps)
     }
 
-    /// The text with further steps at its end.
+    /// Appends further steps.
     ///
     /// # Errors
     /// As [`Self::draft`].
@@ -282,10 +282,10 @@ impl TaskSteps {
         Ok(text)
     }
 
-    /// The text with what came of a run.
+    /// Records the result of a run.
     ///
     /// # Errors
-    /// [`TaskError::NotFound`]: there is no such step any more.
+    /// [`TaskError::NotFound`] if the step no longer exists.
     pub fn ended(&self, number: u32, report: &StepReport) -> Result<String, TaskError> {
         let step = self.found(number)?;
         let failures = if report.has_failed { step.failures + 1 } else { 0 };
@@ -300,7 +300,7 @@ impl TaskSteps {
         self.with_keys(step, &values)
     }
 
-    /// The text with a person's word on a step: it is taken anew with their advice, or left out.
+    /// Applies a person's word on a step: retry with their advice, or leave the step out.
     ///
     /// # Errors
     /// As [`Self::ended`].
@@ -315,10 +315,10 @@ impl TaskSteps {
         self.with_keys(step, &values)
     }
 
-    /// The text with another budget, in US dollars.
+    /// Sets another budget, in US dollars.
     ///
     /// # Errors
-    /// [`TaskError::NotFound`]: the section of the goal is gone.
+    /// [`TaskError::NotFound`] if the goal's section is gone.
     pub fn with_budget(&self, usd: f64) -> Result<String, TaskError> {
         set(self.list.text(), GOAL, "budget", &usd.to_string())
     }

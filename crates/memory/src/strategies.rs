@@ -1,4 +1,4 @@
-//! Strings that look like the documents, badly treated: for the property tests of this crate, and of what reads the documents elsewhere.
+//! Strings that look like damaged documents, for property tests of this crate and of others that read the documents.
 
 use proptest::prelude::*;
 

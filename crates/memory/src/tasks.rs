@@ -1,8 +1,7 @@
-//! Tasks: `## Title`, then `- key: value` lines, then free text. `active.md` and `backlog.md` share the shape.
+//! Tasks: `## Title`, then `- key: value` lines, then free text. `active.md` and `backlog.md` share this shape.
 //!
-//! A [`TaskList`] is read once; each edit gives a new text in which only the edit's own lines differ. What a model
-//! gives (titles, values, bodies) is made one line or escaped first, so that no newline in it can forge a key or a
-//! heading.
+//! A [`TaskList`] is parsed once; each edit returns a new text that differs only in the edit's own lines. Titles, values and bodies from a
+//! model are first reduced to one line or escaped, to keep newlines from forging a key or a heading.
 
 mod prose;
 mod read;
@@ -27,49 +26,49 @@ use super::{
     text::{ends_line, eol, escape_start, folded, lines, one_line, slice, splice},
 };
 
-/// At most this many tasks are active at once; done ones don't count.
+/// The maximum number of active tasks, without done ones.
 pub const MAX_ACTIVE_TASKS: usize = 7;
-/// A title's length, in characters.
+/// The maximum length of a title, in characters.
 pub const MAX_TITLE_CHARS: usize = 120;
-/// The length of a value, in characters.
+/// The maximum length of a value, in characters.
 pub const MAX_VALUE_CHARS: usize = 500;
-/// The length of a new task's free text, in characters.
+/// The maximum length of a new task's free text, in characters.
 pub const MAX_BODY_CHARS: usize = 8_000;
-/// The length of a key, in characters.
+/// The maximum length of a key, in characters.
 const MAX_KEY_CHARS: usize = 40;
 
-/// Why an edit wasn't made, by what the asker should do.
+/// The reason an edit wasn't made, by the asker's next step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
-    /// Nothing matches: ask for one of the similar ones, or add it.
+    /// Nothing matches: ask for a similar task, or add a new one.
     #[error("there is no task “{query}”{}", list("; near it: ", similar))]
     NotFound {
-        /// What was asked for.
+        /// The words asked for.
         query: String,
-        /// Titles that share a word with it, the nearest first.
+        /// Titles sharing a word with the query, nearest first.
         similar: Vec<String>,
     },
-    /// More than one task matches: ask for one by its whole title.
+    /// More than one task matches: ask with the whole title.
     #[error("“{query}” could be any of these tasks{}", list(": ", candidates))]
     Ambiguous {
-        /// What was asked for.
+        /// The words asked for.
         query: String,
-        /// The titles that match.
+        /// The matching titles.
         candidates: Vec<String>,
     },
-    /// A task of that title is there already: change that one.
+    /// A task with this title exists: change that task.
     #[error("there is a task “{title}” already")]
     Exists {
-        /// Its title.
+        /// The title.
         title: String,
     },
-    /// Finish or move a task first.
+    /// Too many tasks are active: finish or move one first.
     #[error("{MAX_ACTIVE_TASKS} tasks are active already: finish or drop one, or move one to the backlog, first")]
     Full,
-    /// Give a title with a letter or digit in it.
+    /// The title has no letter or digit: give another.
     #[error("a task needs a title")]
     NoTitle,
-    /// Use letters, digits, `-` and `_`.
+    /// The key has other characters: use letters, digits, `-` and `_`.
     #[error("“{key}” can't be a key: use one word of letters, digits, - and _")]
     BadKey {
         /// The key as given.
@@ -77,7 +76,7 @@ pub enum TaskError {
     },
 }
 
-/// A day until which something is to be done, as people say it: "due tomorrow", "was due Thu 26 Nov".
+/// Describes a due date as people say it: "due tomorrow", "was due Thu 26 Nov".
 pub fn due_in_words(due: NaiveDate, today: NaiveDate) -> String {
     let far = if due.year() == today.year() { "%a %-d %b" } else { "%a %-d %b %Y" };
     match due.signed_duration_since(today).num_days() {
@@ -100,20 +99,20 @@ pub struct TaskList {
     tasks: Vec<Task>,
 }
 
-/// One task as it stands in the document.
+/// A task in the document.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// The heading's text.
     pub title: String,
     /// The heading's line, counted from 1.
     pub line: usize,
-    /// The `- key: value` lines in order, unknown keys too.
+    /// The `- key: value` lines in order, including unknown keys.
     pub keys: Vec<Key>,
-    /// When it was last worked on, if the value is a date such as `2026-11-20`.
+    /// The day of the last work, if the value is a date such as `2026-11-20`.
     pub touched: Option<NaiveDate>,
-    /// What to do about a time that was missed, if `missed` names one of the ways; else the default.
+    /// The handling of a missed time, from the key `missed`; otherwise the default.
     pub missed: Missed,
-    /// The free text under the keys, without blank lines around it.
+    /// The free text under the keys, without surrounding blank lines.
     pub body: String,
     range: Range<usize>,
     keys_end: usize,
@@ -126,82 +125,82 @@ pub struct Key {
     pub name: String,
     /// The value as one line, without a trailing HTML comment.
     pub value: String,
-    /// Its line, counted from 1.
+    /// The line number, counted from 1.
     pub line: usize,
     range: Range<usize>,
     value_range: Range<usize>,
 }
 
-/// A task to be added. Everything is made safe when it is written.
+/// A task to be added. All texts are made safe when written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskDraft {
     /// The title.
     pub title: String,
-    /// `active`, `waiting`, `paused`, `done` or a word of one's own.
+    /// The status: `active`, `waiting`, `paused`, `done` or a custom word.
     pub status: Option<String>,
-    /// The day it was last worked on.
+    /// The day of the last work.
     pub touched: Option<NaiveDate>,
     /// The next step.
     pub next: Option<String>,
-    /// When the next step is the assistant's own: the time of it.
+    /// The time of the next step, if the assistant does it.
     pub at: Option<String>,
-    /// The day until which it is to be done.
+    /// The due date.
     pub due: Option<NaiveDate>,
-    /// Why it matters.
+    /// The reason the task matters.
     pub why: Option<String>,
-    /// The project that it is a part of.
+    /// The project the task belongs to.
     pub project: Option<String>,
     /// Free text.
     pub body: String,
 }
 
 impl Task {
-    /// The value of a key; its case doesn't matter. Of a key given twice, the first.
+    /// Returns the value of a key, ignoring case; the first if the key repeats.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.key(key).map(|found| found.value.as_str())
     }
 
-    /// The status, as written.
+    /// Returns the status, as written.
     pub fn status(&self) -> Option<&str> {
         self.get("status")
     }
 
-    /// When the assistant's own next step is due, as written.
+    /// Returns the time of the assistant's own next step, as written.
     pub fn at(&self) -> Option<&str> {
         self.get("at")
     }
 
-    /// The day until which it is to be done, where it says one such as `2026-11-20`.
+    /// Returns the due date, if it has the form `2026-11-20`.
     pub fn due(&self) -> Option<NaiveDate> {
         self.get("due")?.split_whitespace().next()?.parse().ok()
     }
 
-    /// The name of its steps' document, where it is a long task: see [`super::steps`].
+    /// Returns the name of the steps' document, if this is a long task: see [`super::steps`].
     pub fn steps(&self) -> Option<&str> {
         self.get("steps").map(str::trim).filter(|name| !name.is_empty())
     }
 
-    /// Whether it is worked at: it says nothing else.
+    /// Returns whether the task is being worked on: it has no status other than `active`.
     pub fn is_in_hand(&self) -> bool {
         self.status().is_none_or(|status| status.trim().is_empty() || status.trim().eq_ignore_ascii_case("active"))
     }
 
-    /// The chat it belongs to, where it says so: the owner's don't.
+    /// Returns the chat the task belongs to. `None` for the owner's tasks.
     pub fn chat(&self) -> Option<ChatRef> {
         self.get("chat")?.trim().parse().ok()
     }
 
-    /// The project that it is a part of, by the name that its document has.
+    /// Returns the project the task belongs to, by the name of its document.
     pub fn project(&self) -> Option<String> {
         project_name(self.get("project")?).ok()
     }
 
-    /// Whether it came in from another program and nobody has confirmed it.
+    /// Returns whether the task is an import still unconfirmed.
     pub fn is_unconfirmed(&self) -> bool {
         self.keys.iter().any(|key| imported::is_mark(&format!("- {}: {}", key.name, key.value)))
     }
 
-    /// Whether its status is `done`.
+    /// Returns whether the status is `done`.
     pub fn is_done(&self) -> bool {
         self.status().is_some_and(|status| status.eq_ignore_ascii_case("done"))
     }
@@ -212,7 +211,7 @@ impl Task {
 }
 
 impl TaskList {
-    /// Reads a document. Whatever isn't a task stays as it is and is carried through every edit.
+    /// Parses a document. Everything that isn't a task survives every edit unchanged.
     pub fn parse(text: &str) -> (Self, Vec<Problem>) {
         let document = Document::split(text);
         let mut problems = document.problems();
@@ -231,18 +230,18 @@ impl TaskList {
         (Self { text: text.to_owned(), tasks }, problems)
     }
 
-    /// The document's text, as it was read.
+    /// Returns the document's text, as parsed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The tasks in the document's order.
+    /// Returns the tasks in document order.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
     }
 
-    /// The task that a query means: the exact title, else the only one that starts with it, else the only one that
-    /// has all its words. Case doesn't matter. In quotation marks, “so”, it is the whole title.
+    /// Finds the task meant by a query: the exact title, else the only title starting with it, else the only title with all its words.
+    /// Ignores case. A query in quotation marks, “so”, must be the whole title.
     ///
     /// # Errors
     /// [`TaskError::NotFound`] and [`TaskError::Ambiguous`], with titles to choose from.
@@ -260,12 +259,12 @@ impl TaskList {
         self.tasks.get(at).ok_or_else(|| TaskError::NotFound { query: query_text(), similar: Vec::new() })
     }
 
-    /// Whether the task of this title came in from another program and nobody has confirmed it.
+    /// Returns whether the task with this title is an import still unconfirmed.
     pub fn is_unconfirmed(&self, title: &str) -> bool {
         self.titled(title).is_some_and(Task::is_unconfirmed)
     }
 
-    /// The first task of just this title. Case and an article before it don't matter.
+    /// Returns the first task with exactly this title, ignoring case and a leading article.
     pub fn titled(&self, title: &str) -> Option<&Task> {
         let plain = |text: &str| {
             let text = folded(text);
@@ -279,8 +278,8 @@ impl TaskList {
         })
     }
 
-    /// For `active.md`: whether one more task fits under [`MAX_ACTIVE_TASKS`]. Ask before adding or moving one there. Each chat
-    /// that isn't the owner's (`chat:` names it) has its own room.
+    /// Checks the room for one more task in `active.md` under [`MAX_ACTIVE_TASKS`], before adding or moving one there. Each chat other than
+    /// the owner's (named by `chat:`) has its own limit.
     ///
     /// # Errors
     /// [`TaskError::Full`].
@@ -289,8 +288,8 @@ impl TaskList {
         if self.open_of(chat.as_deref()).count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
     }
 
-    /// For `active.md`: what is wrong there though it would be fine in the backlog: too many tasks at once, and open
-    /// tasks without a `touched` date, which nothing can tell to have gone quiet.
+    /// Returns the problems that matter only in `active.md`: too many tasks, and open tasks without a `touched` date, whose silence would
+    /// go unnoticed.
     pub fn active_problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let open = || self.tasks.iter().filter(|task| !task.is_done());
@@ -313,15 +312,15 @@ impl TaskList {
         problems
     }
 
-    /// The open tasks of the owner, or of the chat that their `chat:` names.
+    /// Returns the open tasks of the owner, or of the chat named by `chat:`.
     fn open_of(&self, chat: Option<&str>) -> impl Iterator<Item = &Task> {
         self.tasks.iter().filter(move |task| !task.is_done() && task.get("chat") == chat)
     }
 
-    /// The text with a task added at its end.
+    /// Appends a task.
     ///
     /// # Errors
-    /// [`TaskError::NoTitle`], or [`TaskError::Exists`] when a task of the same title is there.
+    /// [`TaskError::NoTitle`], or [`TaskError::Exists`] if a task has the same title.
     pub fn add(&self, draft: &TaskDraft) -> Result<String, TaskError> {
         let title = safe_title(&draft.title)?;
         if self.tasks.iter().any(|task| folded(&task.title) == folded(&title)) {
@@ -353,8 +352,8 @@ impl TaskList {
         Ok(Document::split(&self.text).append(&block))
     }
 
-    /// The text with one key of one task set, added, or (with `None`) removed together with its indented lines. The
-    /// value already there gives the same text back.
+    /// Sets or adds one key of one task, or removes the key with its indented lines if `value` is `None`. Setting the present value returns
+    /// the same text.
     ///
     /// # Errors
     /// As [`TaskList::find`], and [`TaskError::BadKey`].
@@ -371,7 +370,7 @@ impl TaskList {
         })
     }
 
-    /// The text with a task marked as worked on at a day.
+    /// Marks a task as worked on at a day.
     ///
     /// # Errors
     /// As [`TaskList::find`].
@@ -379,10 +378,10 @@ impl TaskList {
         self.set(query, "touched", Some(&day.to_string()))
     }
 
-    /// The text with a task's heading changed. All that stands under it stays.
+    /// Changes a task's heading and keeps everything below.
     ///
     /// # Errors
-    /// As [`TaskList::find`], [`TaskError::NoTitle`], and [`TaskError::Exists`] when another task has that title.
+    /// As [`TaskList::find`], [`TaskError::NoTitle`], and [`TaskError::Exists`] if another task has that title.
     pub fn rename(&self, query: &str, title: &str) -> Result<String, TaskError> {
         let task = self.find(query)?;
         let title = safe_title(title)?;
@@ -412,7 +411,7 @@ impl TaskList {
         Document::split(&self.text).splice(task.keys_end..task.keys_end, &line)
     }
 
-    /// Takes a task out: the text without it, and its bytes for [`TaskList::put`] into the other document.
+    /// Removes a task. Returns the text without it, and its bytes for [`TaskList::put`] into the other document.
     ///
     /// # Errors
     /// As [`TaskList::find`].
@@ -422,10 +421,10 @@ impl TaskList {
         Ok((rest, slice(&self.text, range).to_owned()))
     }
 
-    /// The text with a task's bytes, from [`TaskList::take`], at its end.
+    /// Appends a task's bytes from [`TaskList::take`].
     ///
     /// # Errors
-    /// [`TaskError::Exists`] when a task of the same title is there.
+    /// [`TaskError::Exists`] if a task has the same title.
     pub fn put(&self, block: &str) -> Result<String, TaskError> {
         let document = Document::split(block);
         let title = document.sections().next().map(|part| part.title.clone()).ok_or(TaskError::NoTitle)?;
@@ -440,7 +439,7 @@ fn key_line(key: &str, value: &str) -> String {
     format!("- {key}: {}", one_line(value, MAX_VALUE_CHARS))
 }
 
-/// A title that reads back as itself: one line, and no closing marks that the parser would cut off.
+/// Makes a title that parses back unchanged: one line, without closing marks that the parser would cut off.
 fn safe_title(title: &str) -> Result<String, TaskError> {
     let mut title = one_line(title, MAX_TITLE_CHARS);
     while let Some(read) = hash_title(&format!("## {title}"), 2).filter(|read| *read != title) {
@@ -449,9 +448,8 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
     if title.chars().any(char::is_alphanumeric) { Ok(title) } else { Err(TaskError::NoTitle) }
 }
 
-/// The lines of a new task's free text, with a blank one before them: no line opens a section, the first is no key,
-/// and nothing stays open at the end. Marks of headings are escaped wherever they stand, in code as well: a Markdown parser would leave
-/// those in a fence, which a later edit or a merge may open.
+/// Returns the lines of a new task's free text after a blank line. No line opens a section, the first isn't a key, and nothing stays open
+/// at the end. Heading marks are escaped everywhere, even in code: a later edit or a merge could open the fence around them.
 pub(super) fn safe_body(body: &str) -> Vec<String> {
     let body = body.replace('\u{feff}', "").replace("<!--", "<! --");
     let body = words::shortened(body.trim(), MAX_BODY_CHARS);

@@ -1,20 +1,20 @@
-//! A text that was typed into a form: browsers send `\r\n` for each end of a line, whatever the file has.
+//! Text from a web form: browsers send `\r\n` for each line end, regardless of the file's.
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::text::lines;
 
-/// What a browser makes of a text in a form and sends back when nobody has typed anything, but for the ends of lines.
+/// Simulates a text's way through a web form, without the change of line ends.
 fn through_a_form(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{fffd}")
 }
 
-/// Whether a text comes back from a form as it was.
+/// Returns whether a text survives a form unchanged.
 pub fn survives_a_form(text: &str) -> bool {
     with_endings_of(text, &through_a_form(text)) == text
 }
 
-/// A typed text with the ends of lines that the file has: each line that stays keeps its own, a new one gets the most frequent.
+/// Restores the file's line ends in a typed text: kept lines keep theirs, new lines get the most frequent.
 pub fn with_endings_of(file: &str, typed: &str) -> String {
     let typed = typed.replace("\r\n", "\n").replace('\r', "\n");
     if !file.contains('\r') {
@@ -39,7 +39,7 @@ pub fn with_endings_of(file: &str, typed: &str) -> String {
     text
 }
 
-/// A line, and its end.
+/// Splits a line into text and line end.
 fn parted(line: &str) -> (&str, &str) {
     line.split_at(line.trim_end_matches(['\r', '\n']).len())
 }

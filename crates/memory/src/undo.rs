@@ -1,7 +1,7 @@
-//! Takes back what a wake changed in a document, and leaves what was changed since.
+//! Undoes a wake's changes in a document, and keeps later changes.
 //!
-//! It is the merge by section turned round: the base is what the wake left, one side is how the document stands now, the other
-//! how it was before that wake. Where both differ from the base, what stands now stays.
+//! Undo is a reversed merge by section: the base is the state after the wake, one side is the present state, and the other is the state
+//! before the wake. If both differ from the base, the present state wins.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use super::{
 /// A document without a wake's changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reverted {
-    /// Its text; none if there is no such file (any more).
+    /// The text; `None` if the file should not exist.
     pub text: Option<String>,
-    /// Titles of the sections in which a later edit stands in the way; empty above the first, and for the whole file.
+    /// The titles of sections blocked by a later edit; empty for text above the first heading and for the whole file.
     pub contested: Vec<String>,
 }
 
-/// Takes back what led from `before` to `after`, in a document that stands as `now`. None: there was no such file.
+/// Undoes the change from `before` to `after` in a document that now reads `now`. `None` stands for a missing file.
 pub fn revert(kind: DocKind, after: Option<&str>, before: Option<&str>, now: Option<&str>) -> Reverted {
     if now == after {
         return Reverted { text: before.map(str::to_owned), contested: Vec::new() };
     }
     let Some(now) = now else {
-        // It was deleted since; had the wake made it, that is all that was wanted.
+        // The file was deleted since. If the wake created it, the undo is already complete.
         let contested = before.map(|_| String::new()).into_iter().collect();
         return Reverted { text: None, contested };
     };
@@ -37,7 +37,7 @@ pub fn revert(kind: DocKind, after: Option<&str>, before: Option<&str>, now: Opt
     Reverted { text: (!is_gone).then_some(text), contested }
 }
 
-/// Sections that the wake changed and that aren't as they were, because they were changed since.
+/// Returns the sections changed by the wake that a later edit kept from being restored.
 fn contested(after: &str, before: &str, now: &str, text: &str) -> Vec<String> {
     let [after, before, now, text] = [after, before, now, text].map(sections);
     let mut titles = Vec::new();
@@ -61,7 +61,7 @@ fn contested(after: &str, before: &str, now: &str, text: &str) -> Vec<String> {
 
 type Sections<'a> = BTreeMap<String, Vec<String>>;
 
-/// The lines that aren't blank, by the heading that they stand under.
+/// Returns the non-blank lines by heading.
 fn sections(text: &str) -> Sections<'_> {
     let document = Document::split(text);
     let mut sections = Sections::new();

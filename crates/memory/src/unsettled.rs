@@ -1,6 +1,6 @@
-//! What one person changed differently in two places, and facts that were found to contradict each other. Both versions stand, each line
-//! with a mark of its conflict and its version, until the person deletes one: a version whose counterpart is gone is settled, and its
-//! mark means nothing any more.
+//! Conflicts left to the person: their own differing edits in two places, and facts that contradict each other. Both versions stand, each
+//! line marked with its conflict and version, until the person deletes one. A version without its counterpart is settled, and its mark has
+//! no more meaning.
 
 use std::{
     borrow::Cow,
@@ -16,18 +16,18 @@ use super::{
 const BEGIN: &str = "<!-- unsettled ";
 const END: &str = " -->";
 
-/// Which of the two a line is of.
+/// The version that a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
-    /// What the one place has.
+    /// The first place's version.
     A,
-    /// What the other has.
+    /// The other place's version.
     B,
-    /// What the one place has, where the other deleted it.
+    /// A version whose counterpart was deleted in the other place.
     Alone,
-    /// What contradicts a line that the person wrote, which has no mark.
+    /// A line that contradicts an unmarked line of the person.
     Disputed,
-    /// One of two facts that were found to contradict each other; its counterpart has the same version.
+    /// One of two contradicting facts; its counterpart has the same version.
     Doubted,
 }
 
@@ -48,24 +48,24 @@ impl Version {
 /// A mark: the conflict's number, and the version.
 pub(super) type Mark = (usize, Version);
 
-/// A conflict that still stands.
+/// An open conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsettled {
-    /// Its number, which all its marks have.
+    /// The number shared by all its marks.
     pub number: usize,
     /// The lines of both versions, counted from 1.
     pub lines: Vec<usize>,
-    /// What these lines say.
+    /// The text of these lines.
     pub text: String,
 }
 
 impl Unsettled {
-    /// Whether facts were found to contradict each other: a question asks which is right. Else a merge has found two edits.
+    /// Returns whether this is a contradiction between facts, settled by a question, rather than a merge of two edits.
     pub fn is_found(&self) -> bool {
         [Version::Disputed, Version::Doubted].iter().any(|version| self.text.contains(version.words()))
     }
 
-    /// What the person is told of it, and how they settle it.
+    /// Returns the message for the person, with the way to settle the conflict.
     pub fn problem(&self) -> Problem {
         let first = self.lines.first().copied().unwrap_or_default();
         Problem::new(
@@ -74,7 +74,7 @@ impl Unsettled {
         )
     }
 
-    /// What is the matter with one of its lines.
+    /// Describes the conflict of one of its lines.
     pub fn of_line(&self, line: usize) -> String {
         let others: Vec<String> = self.lines.iter().filter(|other| **other != line).map(usize::to_string).collect();
         match others.as_slice() {
@@ -86,7 +86,7 @@ impl Unsettled {
     }
 }
 
-/// The conflicts that still stand in a text, in its order.
+/// Returns the open conflicts of a text, in order.
 pub fn unsettled(text: &str) -> Vec<Unsettled> {
     let mut found: BTreeMap<usize, (BTreeSet<Version>, Unsettled)> = BTreeMap::new();
     for (at, line) in lines(text).enumerate() {
@@ -110,13 +110,13 @@ pub fn unsettled(text: &str) -> Vec<Unsettled> {
     standing
 }
 
-/// A number that no mark in these texts has, nor a later one.
+/// Returns the first number above all marks in these texts.
 pub(super) fn next_number(texts: &[&str]) -> usize {
     let numbers = texts.iter().flat_map(|text| lines(text)).filter_map(|line| Some(find(line)?.1.0));
     numbers.max().unwrap_or_default().saturating_add(1)
 }
 
-/// The unit with a mark in its last line that isn't blank: before the comment that ends it, which tells its origin.
+/// Adds a mark to the unit's last non-blank line, before the origin comment.
 pub(super) fn marked(unit: &str, (number, version): Mark) -> String {
     let body = without(unit);
     let end = body.trim_end().len();
@@ -130,7 +130,7 @@ pub(super) fn marked(unit: &str, (number, version): Mark) -> String {
     format!("{before}{shown}{blank}")
 }
 
-/// A text without marks.
+/// Removes all marks from a text.
 pub(super) fn without(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     while let Some((range, _)) = find(&text) {

@@ -1,10 +1,10 @@
-//! What one chat may see of the memory: what another chat said isn't quoted in it.
+//! The view of the memory for one chat, which hides what other chats said.
 //!
-//! The memory is the owner's, and so is each line that doesn't say otherwise, whoever wrote it. What a wake writes for another chat
-//! says so: a fact and an entry of the log in the HTML comment that they end with anyway (`chat 5555`), a task in a line
-//! `- chat: 5555`. In a cycle of that chat the memory is seen through a [`View`], which shows these lines and no others, but for the
-//! sections that a person has marked `<!-- for: all -->` (of these their own lines, not what a wake wrote for others). The documents
-//! that are rewritten as a whole (working memory, context) are the chat's own. The standing orders can lift it.
+//! The memory is the owner's, and so is each line without a mark, whoever wrote it. A wake marks the lines it writes for another chat: a
+//! fact and a log entry in their HTML comment (`chat 5555`), a task in a line `- chat: 5555`. A cycle of that chat sees the memory through
+//! a [`View`], which shows only these lines. It also shows sections that a person marked `<!-- for: all -->`, without lines a wake wrote
+//! for others. The documents rewritten as a whole (working memory, context) exist once per chat. The standing orders can lift the
+//! separation.
 
 use std::{
     borrow::Cow,
@@ -23,32 +23,32 @@ use super::{
     text::{folded, is_blank, lines, slice, split_comment},
 };
 
-/// How the standing orders lift it, in the part before their first section and outside of comments and code. A section begins at any line
-/// with its marks: damage above one hides it from a Markdown parser, and must not lift more.
+/// The line of the standing orders that lifts the separation. It counts before the first section, outside comments and code. Any line with
+/// section marks ends this area: a Markdown parser could miss a heading below damage, which must never lift more.
 const SHARE: &str = "share between chats:";
-/// What a person writes behind a section's heading, or below it on a line of its own, to show the section to every chat.
+/// A person's mark that shows a section to every chat, after its heading or on a line of its own below.
 pub const FOR_ALL: &str = "<!-- for: all -->";
 
-/// A chat that nobody has: it sees what is for all.
+/// A chat that doesn't exist; it sees only the parts for all.
 pub const NOBODY: ChatRef = ChatRef::telegram(i64::MIN);
 
-/// The memory as one chat that isn't the owner's may see it.
+/// The memory as seen by one chat other than the owner's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
     chat: ChatRef,
 }
 
-/// The chat, if it isn't the owner's: neither their own nor the console.
+/// Returns the chat if it isn't the owner's: neither their own nor the terminal.
 pub fn foreign_chat(chat: Option<ChatRef>, owner_chat: ChatRef) -> Option<ChatRef> {
     chat.filter(|chat| *chat != owner_chat && !chat.is_terminal())
 }
 
-/// What follows a wake's id in the comment of what it wrote for this chat.
+/// Returns the text after a wake's id in the comment of a line for this chat.
 pub fn origin(chat: Option<ChatRef>) -> String {
     chat.map(|chat| format!(" chat {chat}")).unwrap_or_default()
 }
 
-/// Whether the standing orders let chats see each other's: a line `Share between chats: yes` before their first section.
+/// Returns whether the standing orders share memory between chats: a line `Share between chats: yes` before their first section.
 pub fn is_shared(standing_orders: &str) -> bool {
     let document = Document::split(standing_orders);
     let mut at = 0;
@@ -61,42 +61,42 @@ pub fn is_shared(standing_orders: &str) -> bool {
         let line = line.trim().trim_start_matches(['-', '*', ' ']).to_lowercase();
         line.strip_prefix(SHARE).map(|value| value.trim() == "yes")
     });
-    // Said twice and differently: the narrower counts.
+    // If the line appears twice with different values, the narrower counts.
     said.next().is_some_and(|first| first && said.all(|other| other))
 }
 
-/// Whether a comment says that its section is for every chat.
+/// Returns whether a comment shows its section to every chat.
 pub(super) fn is_for_all(comment: &str) -> bool {
     comment.split_whitespace().eq(["for:", "all"])
 }
 
-/// Whether an edit shows a chat that isn't the owner's a line that it wasn't shown, or shows it elsewhere: what only a person does.
+/// Returns whether an edit shows a chat other than the owner's a new line, or moves one. Only a person may do this.
 pub fn reveals(path: &str, old: &str, new: &str) -> bool {
-    // Of these a chat has its own, or sees them as they are: a person is asked about each change of them.
+    // Each chat has its own version of these or sees them unchanged, and a person approves each edit.
     if is_whole(path) {
         return false;
     }
-    // Whose marks there are; and somebody who has none.
+    // Check the chats with marks, and one without any.
     let mut views: BTreeSet<ChatRef> = lines(new).flat_map(chats_named).collect();
     views.insert(NOBODY);
     views.into_iter().map(View::of).any(|view| {
         let (was, is) = (view.shown(path, old), view.shown(path, new));
         let mut was = lines(&was).filter(|line| !is_blank(line));
-        // What goes reveals nothing: the rest has to stand there in its order.
+        // Removing lines reveals nothing; the remaining lines must keep their order.
         !lines(&is).filter(|line| !is_blank(line)).all(|line| was.any(|other| other == line))
     })
 }
 
-/// Whether a chat that isn't the owner's is shown all of what it knows by this name: its own, or what holds in every chat.
+/// Returns whether a guest sees all of the document with this name: a version of their own, or one valid in every chat.
 fn is_whole(path: &str) -> bool {
     matches!(path, WORKING_MEMORY | CONTEXT) || steers(path) && !is_job(path)
 }
 
-/// The chats that something of a document may be marked for, if anything of it is marked for other chats than the owner's; with one
-/// that nobody has, which sees what is for all.
+/// Returns the chats that parts of a document may be marked for. Includes [`NOBODY`], who sees the parts for all. Empty if nothing is
+/// marked.
 pub fn chats_marked(path: &str, text: &str) -> BTreeSet<ChatRef> {
     let is_marked = |mark: &str| text.as_bytes().windows(mark.len()).any(|at| at.eq_ignore_ascii_case(mark.as_bytes()));
-    // What marks there are of others' words are theirs.
+    // Marks in untrusted documents come from their authors, and don't count.
     if is_whole(path) || is_imported(path) || is_job(path) {
         return BTreeSet::new();
     }
@@ -105,7 +105,7 @@ pub fn chats_marked(path: &str, text: &str) -> BTreeSet<ChatRef> {
     named.into_iter().chain(for_all).collect()
 }
 
-/// The chats that a line may be marked with.
+/// Returns the chats that a line may be marked with.
 fn chats_named(line: &str) -> impl Iterator<Item = ChatRef> {
     let words = line.split([' ', '\t', '\n', '\r', ':']).filter(|word| !word.is_empty());
     let mut after_chat = false;
@@ -116,12 +116,12 @@ fn chats_named(line: &str) -> impl Iterator<Item = ChatRef> {
 }
 
 impl View {
-    /// For the chat of a cycle.
+    /// Creates the view of a cycle's chat.
     pub fn of(chat: ChatRef) -> Self {
         Self { chat }
     }
 
-    /// Where a document of this name is kept for this chat; `None` for one that is another chat's, and for a name in disguise.
+    /// Returns the path of a document's version for this chat. `None` for another chat's documents and for disguised names.
     pub fn path<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
         let own = |name: &str| Some(Cow::Owned(format!("{CHATS_DIR}/{}/{name}.md", self.chat)));
         match path {
@@ -132,20 +132,20 @@ impl View {
         }
     }
 
-    /// The documents that may be there for this chat, under the names that it knows them by; whether something of them is shown,
-    /// their text tells.
+    /// Returns the documents that may exist for this chat, by the names used there. Their text decides whether anything is shown.
     pub fn list(&self, paths: &BTreeSet<String>) -> Vec<String> {
         let names = paths.iter().map(String::as_str).chain([WORKING_MEMORY, CONTEXT]).collect::<BTreeSet<_>>();
         let is_there = |name: &&str| self.path(name).is_some_and(|kept_at| paths.contains(&*kept_at));
         names.into_iter().filter(is_there).map(str::to_owned).collect()
     }
 
-    /// What the document of this name shows to this chat; `None`: for this chat it isn't there.
+    /// Returns the visible text of a document. `None` if the document doesn't exist for this chat.
     pub fn seen(&self, path: &str, text: &str) -> Option<String> {
         Some(self.shown(path, text)).filter(|shown| steers(path) && !is_job(path) || !is_blank_text(shown))
     }
 
-    /// What this chat may see of the document: its own, and what is for all. The standing orders and the skills hold in every chat.
+    /// Returns the visible text of a document: the chat's own lines and those for all. The standing orders and the skills hold in every
+    /// chat.
     pub fn shown(&self, path: &str, text: &str) -> String {
         if is_whole(path) {
             return text.to_owned();
@@ -153,12 +153,12 @@ impl View {
         self.shown_parts(path, text).into_iter().map(|part| slice(text, part)).collect()
     }
 
-    /// The chat.
+    /// Returns the chat.
     pub fn chat(&self) -> ChatRef {
         self.chat
     }
 
-    /// Which line of what this chat is shown of a document a line of the whole is, both counted from 1.
+    /// Converts a line number of the whole document to one of the visible text, both counted from 1.
     pub fn line_shown(&self, path: &str, text: &str, line: usize) -> usize {
         if is_whole(path) {
             return line;
@@ -167,7 +167,7 @@ impl View {
         before.map(|(first, last)| last.min(line) + 1 - first).sum::<usize>().max(1)
     }
 
-    /// The lines of a document that this chat may see, by their first and last ones, counted from 1.
+    /// Returns the visible lines of a document as first and last line numbers, counted from 1.
     pub fn shown_lines(&self, path: &str, text: &str) -> Vec<(usize, usize)> {
         super::text::line_ranges(text, self.shown_parts(path, text))
     }
@@ -190,7 +190,7 @@ impl View {
         parts.collect()
     }
 
-    /// The document with the edit that turned what this chat is shown into `edited`: what it wasn't shown stays as it is.
+    /// Applies to the whole document the edit that turned the visible text into `edited`. Hidden lines stay unchanged.
     pub fn edited(&self, path: &str, text: &str, edited: String) -> String {
         let shown = self.shown(path, text);
         if shown == text {
@@ -203,8 +203,8 @@ impl View {
         merge::merge(DocKind::of(path), &shown, text, &edited).text
     }
 
-    /// Facts, entries and lines that are this chat's, and all of a section that is for all but what was written for others. With them
-    /// come the headings that they are merged and told apart by.
+    /// Returns the lines of this chat, and of sections for all except lines for others. Includes the headings that a merge needs to match
+    /// sections.
     fn own_lines(&self, document: &Document<'_>, kind: DocKind) -> BTreeMap<usize, usize> {
         let mut shown = Shown::default();
         let mut quarantine: Option<(usize, Range<usize>)> = None;
@@ -229,7 +229,7 @@ impl View {
                 // fault: guest-shown-isnt-marked
                 let is_public = is_for_all && !stands_in(&of_others) && self.is_for_others(line) != Some(true);
                 if is_public || stands_in(&of_wakes) || self.is_for_others(line) == Some(false) {
-                    // What nobody has confirmed stays that.
+                    // Unconfirmed lines keep their quarantine heading.
                     shown.extend(quarantine.as_ref().map(|(_, heading)| heading.clone()));
                     shown.add(range);
                     is_any = true;
@@ -242,7 +242,7 @@ impl View {
         shown.0
     }
 
-    /// Entries of wakes that were this chat's: nobody but a wake writes their further lines.
+    /// Returns the log entries of this chat's wakes. Only a wake writes the further lines of such an entry.
     fn own_items(&self, document: &Document<'_>, part: &Part) -> Vec<Range<usize>> {
         let is_own = |item: &&Range<usize>| {
             let first = lines(document.slice(item)).next();
@@ -251,7 +251,7 @@ impl View {
         part.items.iter().filter(is_own).cloned().collect()
     }
 
-    /// Items that a wake wrote for others: with all their lines.
+    /// Returns the items that a wake wrote for others, with all their lines.
     fn others_items(&self, document: &Document<'_>, part: &Part) -> Vec<Range<usize>> {
         part.items.iter().filter(|item| self.names_others(document.slice(item))).cloned().collect()
     }
@@ -260,7 +260,7 @@ impl View {
         lines(item).any(|line| self.is_for_others(line) == Some(true))
     }
 
-    /// Tasks that are this chat's by their keys, but for lines that a wake wrote for others.
+    /// Returns the tasks marked for this chat, except lines that a wake wrote for others.
     fn own_tasks(&self, document: &Document<'_>) -> BTreeMap<usize, usize> {
         let is_own = |part: &&Part| {
             let task = raw_task(document.slice(&part.range));
@@ -282,8 +282,8 @@ impl View {
         shown.0
     }
 
-    /// The edit with another title for each task that is called like one that isn't shown: merged by its title, that one would
-    /// become this chat's, with all that stands in it.
+    /// Renames tasks in the edit that share a title with a hidden task. A merge by title would otherwise give the hidden task, with its
+    /// content, to this chat.
     fn told_apart(&self, text: &str, edited: &str) -> String {
         let document = Document::split(text);
         let own = self.own_tasks(&document);
@@ -302,11 +302,11 @@ impl View {
         apart
     }
 
-    /// Whether what says which wake wrote a line says that it was for somebody else; `None` where nothing says it.
+    /// Returns whether a wake's comment assigns the line to another chat. `None` without such a comment.
     fn is_for_others(&self, line: &str) -> Option<bool> {
         let mut chats = line.split("<!--").skip(1).filter_map(|comment| {
             let inside = comment.split("-->").next().unwrap_or_default();
-            // Behind it stand origins, which others may have named.
+            // After this word come origins, which others may have named.
             let mut words = inside.split_whitespace().take_while(|word| *word != AFTER);
             let is_of_wake = words.next() == Some("wake");
             is_of_wake
@@ -317,7 +317,7 @@ impl View {
     }
 }
 
-/// What is shown of a document, by the beginnings and ends of its lines.
+/// The visible byte ranges: the end of each line by its start.
 #[derive(Default)]
 struct Shown(BTreeMap<usize, usize>);
 
@@ -330,8 +330,7 @@ impl Shown {
         ranges.into_iter().for_each(|range| self.add(range));
     }
 
-    /// The heading of a part, the blank lines at its end, and the headings before it that read the same: of parts with one title a
-    /// merge counts which it is.
+    /// Adds the heading of a part, its trailing blank lines, and the equal headings before: a merge numbers parts with the same title.
     fn head(&mut self, document: &Document<'_>, nth: usize) {
         let Some(part) = document.parts.get(nth) else { return };
         let namesakes = document.parts.iter().take(nth + 1);
@@ -343,7 +342,7 @@ impl Shown {
     }
 }
 
-/// Whether a person has marked a part for all: behind its heading, or on the first line below.
+/// Returns whether a person marked a part for all: after its heading, or on the first line below.
 fn is_marked_for_all(document: &Document<'_>, part: &Part) -> bool {
     let heading = slice(document.text, part.range.start..part.body_start);
     let first = lines(slice(document.text, part.body_start..part.range.end)).find(|line| !is_blank(line));

@@ -1,20 +1,20 @@
-//! Addresses that a client would make links of by itself, found in what a reader sees, whatever formatting lies over it.
+//! Finds addresses that a client would turn into links by itself, regardless of formatting.
 //!
-//! Clients look for addresses in the whole text: one whose middle is in italics is found, too, and so is a bare `example.org/x`. So this
-//! looks at the rendered text, a run without white space at a time, and rather takes a file's name for an address than the other
-//! way round.
+//! Clients look for addresses in the whole visible text: a partly italic address is found too, and so is a bare `example.org/x`. This
+//! module therefore scans the rendered text, one run without white space at a time. In doubt it takes a file name for an address rather
+//! than missing one.
 
 use std::ops::Range;
 
 use super::styled::{Span, Style, Styled};
 
-/// What may stand around an address and isn't part of it.
+/// Characters around an address that don't belong to it.
 const OPENING: [char; 9] = ['(', '[', '{', '"', '\'', '<', '«', '“', '‘'];
 const CLOSING: [char; 15] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '>', '»', '”', '’'];
-/// Points between the names of a host, in every form that a browser takes.
+/// The dots of a host name in every form accepted by browsers.
 const POINTS: [char; 4] = ['.', '\u{3002}', '\u{ff0e}', '\u{ff61}'];
 
-/// The same with every address as code, of which no client makes a link. Formatting that ends within one ends before it.
+/// Marks every address as code, which clients don't turn into links. Formatting that ends inside an address now ends before it.
 pub(super) fn as_code(styled: Styled) -> Styled {
     let Styled { text, mut spans } = styled;
     let is_in = |range: &Range<usize>, spans: &[Span]| {
@@ -28,12 +28,12 @@ pub(super) fn as_code(styled: Styled) -> Styled {
     }
     spans.retain(|span| !span.range.is_empty());
     spans.extend(found.into_iter().map(|range| Span { range, style: Style::Code }));
-    // Outer ones first; of two that are the same, the one that was there.
+    // Outer spans first; among equal ranges, the older span.
     spans.sort_by(|a, b| a.range.start.cmp(&b.range.start).then(b.range.end.cmp(&a.range.end)));
     Styled { text, spans }
 }
 
-/// How many addresses of a part Telegram makes links of by itself, since no formatting stands there that excludes it.
+/// Returns the number of addresses in a part that Telegram would turn into links, because no formatting prevents it.
 pub(super) fn count_bare(styled: &Styled, part: &Range<usize>) -> usize {
     let found = find(styled.visible(part));
     let excludes = |span: &&Span| matches!(span.style, Style::Code | Style::Pre { .. } | Style::Link { .. });
@@ -44,7 +44,7 @@ pub(super) fn count_bare(styled: &Styled, part: &Range<usize>) -> usize {
     found.iter().filter(|address| is_bare(address)).count()
 }
 
-/// Text in which no address is left that a client would find: points in them are raised. Of the same length.
+/// Raises the dots of addresses in a text, to keep clients from finding them. The number of characters stays the same.
 pub(super) fn defanged(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + 16);
     let mut at = 0;
@@ -58,7 +58,7 @@ pub(super) fn defanged(text: &str) -> String {
     plain
 }
 
-/// Leaves `span` as it is around `address` and beside it, and takes away what of it begins or ends within.
+/// Cuts `span` to end before `address` or begin after it, unless the span surrounds the address or lies outside.
 fn clip(span: &mut Range<usize>, address: &Range<usize>) {
     let is_around = span.start <= address.start && address.end <= span.end;
     let is_beside = span.end <= address.start || address.end <= span.start;
@@ -72,7 +72,7 @@ fn clip(span: &mut Range<usize>, address: &Range<usize>) {
     }
 }
 
-/// Where addresses are, in order.
+/// Returns the ranges of addresses, in order.
 fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -94,7 +94,7 @@ fn is_address(run: &str) -> bool {
     lower.contains("://") || lower.starts_with("tg:") || lower.contains("www.") || has_host(&lower)
 }
 
-/// Whether two names have a point between them, the second one as top-level domains are; or it is an IPv4 address.
+/// Returns whether a run has two names joined by a dot, the second like a top-level domain, or an IPv4 address.
 fn has_host(run: &str) -> bool {
     let mut numbers = 0;
     let mut names = run.split(POINTS);

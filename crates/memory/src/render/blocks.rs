@@ -1,4 +1,4 @@
-//! From the events of a Markdown parser to text with spans: what each block and each mark looks like in a chat.
+//! Converts Markdown events to text with spans, which defines the look of each block and mark in a chat.
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Tag, TagEnd};
 
@@ -11,12 +11,12 @@ use super::{
 };
 use crate::markdown::{render_events, with_line_feeds};
 
-/// The longest address that is made a link, in bytes; a longer one is shown as text.
+/// The maximum length of a link's address, in bytes; longer ones are shown as text.
 const URL_BYTES_MAX: usize = 2048;
-/// The longest name of a code block's language, in characters.
+/// The maximum length of a code block's language name, in characters.
 const LANGUAGE_CHARS_MAX: usize = 32;
 
-/// Reads Markdown. Something comes of everything that isn't blank: where nothing would be shown, the source is.
+/// Renders Markdown to styled text. If nothing would be visible, the source is shown instead.
 pub(super) fn read(markdown: &str, links: Links) -> Styled {
     let mut reader = Reader { links, out: Writer::default(), lists: Vec::new(), open_links: Vec::new(), raw: None };
     render_events(markdown, |event| reader.event(event));
@@ -28,14 +28,14 @@ pub(super) fn read(markdown: &str, links: Links) -> Styled {
 struct Reader {
     links: Links,
     out: Writer,
-    /// For each list we are in, the number of its next item; none for bullets.
+    /// The number of the next item of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
     open_links: Vec<OpenLink>,
-    /// Set while text is collected for a block whose layout needs all of it.
+    /// The block being collected, for layouts that need the whole content.
     raw: Option<Raw>,
 }
 
-/// A block that is written when it has ended.
+/// A block written when it ends.
 enum Raw {
     Code { language: Option<String>, text: String },
     Table(Table),
@@ -44,18 +44,18 @@ enum Raw {
 /// A link or an image between its start and its end.
 struct OpenLink {
     url: String,
-    /// What of it is shown so far.
+    /// The label shown so far.
     label: String,
     shown: Shown,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
-    /// The label is the link.
+    /// The label becomes the link.
     Link,
     /// The address follows the label.
     Address,
-    /// Only the label: an image within a link.
+    /// Only the label, for an image within a link.
     Label,
 }
 
@@ -160,7 +160,7 @@ impl Reader {
         self.out.set_depth(depth);
     }
 
-    /// Writes a block by itself: on a line of its own, a blank one after it.
+    /// Writes a block on a line of its own, followed by a blank line.
     fn block(&mut self, write: impl FnOnce(&mut Self)) {
         self.out.need_breaks(1);
         write(self);
@@ -239,7 +239,7 @@ impl Reader {
         }
     }
 
-    /// Text without line breaks, to wherever text goes at present.
+    /// Appends text without line breaks to the current target.
     fn text(&mut self, text: &str) {
         for link in &mut self.open_links {
             link.label.push_str(text);
@@ -258,7 +258,7 @@ impl OpenLink {
     }
 }
 
-/// Whether Telegram opens such an address from a link.
+/// Returns whether Telegram opens this address from a link.
 fn opens(url: &str) -> bool {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
     matches!(scheme.as_str(), "http" | "https" | "tg" | "mailto")
@@ -266,7 +266,7 @@ fn opens(url: &str) -> bool {
         && !url.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// The first word of a fence's info string, if it looks like the name of a language.
+/// Returns the first word of a fence's info string, if it looks like a language name.
 fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
     let CodeBlockKind::Fenced(info) = kind else { return None };
     let word = info.split([' ', '\t', ',', '{']).next()?;

@@ -1,7 +1,8 @@
-//! Markdown, as models write it, made into messages that Telegram takes: values in, values out.
+//! Renders Markdown from models as messages accepted by Telegram. Pure values in and out.
 //!
-//! The Markdown is read once into plain text with spans of formatting over it (`styled`). The text is cut into parts where
-//! a reader would pause (`split`). Each part's HTML is written from the spans that reach into it. A part carries its text without formatting too, so that an answer arrives even when Telegram refuses the formatting.
+//! The Markdown is parsed once into plain text with formatting spans over it (`styled`). The text is cut into parts at a reader's natural
+//! pauses (`split`). Each part's HTML is written from the spans that reach into it. A part also carries its unformatted text, for an answer
+//! that arrives even if Telegram refuses the formatting.
 
 mod addresses;
 mod blocks;
@@ -20,53 +21,52 @@ use styled::Styled;
 pub use terminal::{Looks, terminal, without_escapes};
 pub use wrap::wrapped;
 
-/// The longest message that Telegram takes, in UTF-16 code units of what a reader sees.
+/// The maximum length of a Telegram message, in visible UTF-16 code units.
 pub const MESSAGE_UNITS_MAX: usize = 4096;
 
-/// The longest text under a file that Telegram takes, in the same units.
+/// The maximum length of a Telegram file caption, in the same units.
 pub const CAPTION_UNITS_MAX: usize = 1024;
 
-/// What [`beginning`] adds below.
+/// The note appended by [`beginning`].
 const IN_FILE: &str = "… The whole answer is in the file.";
 
-/// What [`with_repeat_mark`] adds below a part.
+/// The note appended by [`with_repeat_mark`].
 const REPEAT_MARK: &str = "↻ This may be a repeat: the first try wasn't confirmed.";
 
-/// What [`with_topic_mark`] adds below a part.
+/// The note appended by [`with_topic_mark`].
 const TOPIC_MARK: &str = "↪ Its topic is closed or gone.";
 
-/// The longest part in UTF-16 code units: every part keeps room for both marks, and two line breaks before each.
+/// The maximum length of a part in UTF-16 code units. Every part leaves room for both marks, each after two line breaks.
 const PART_UNITS_MAX: usize = MESSAGE_UNITS_MAX - MARKS_UNITS;
 
-/// That room.
+/// The room for both marks.
 const MARKS_UNITS: usize = 96;
 
-/// One message's worth of rendered text.
+/// The rendered text of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedPart {
-    /// Telegram HTML: balanced, only tags that Telegram knows, at most [`MESSAGE_UNITS_MAX`] units once parsed.
+    /// Balanced HTML with only Telegram's tags, at most [`MESSAGE_UNITS_MAX`] visible units.
     pub html: String,
-    /// The same text without formatting, at most [`MESSAGE_UNITS_MAX`] units; links' addresses stand behind their
-    /// labels where there is room.
+    /// The same text without formatting, at most [`MESSAGE_UNITS_MAX`] units. Links' addresses follow their labels if there is room.
     pub plain: String,
 }
 
-/// How links are shown.
+/// The rendering of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// As links, for the schemes that Telegram opens: http, https, tg, mailto. Others as [`Links::AsText`].
+    /// Clickable links for schemes supported by Telegram: http, https, tg, mailto. Others as [`Links::AsText`].
     Clickable,
-    /// As `label (address)`, addresses as code, bare ones too, so that no client makes links of them: the reader sees where
-    /// each leads. In [`RenderedPart::plain`], which has no code, their points are raised.
+    /// Links as `label (address)`, with all addresses as code to keep clients from linking them; the reader sees each target. In
+    /// [`RenderedPart::plain`], which has no code, the dots of addresses are raised.
     AsText,
 }
 
-/// Renders Markdown with clickable links. Nothing comes of empty or white text.
+/// Renders Markdown with clickable links. Returns no parts for blank text.
 pub fn render(markdown: &str) -> Vec<RenderedPart> {
     render_with(markdown, Links::Clickable)
 }
 
-/// Renders Markdown, showing its links as asked. Any input renders; what isn't known as Markdown is shown as it stands.
+/// Renders Markdown with the chosen link style. Any input renders; unknown syntax appears as plain text.
 pub fn render_with(markdown: &str, links: Links) -> Vec<RenderedPart> {
     let styled = read(markdown, links);
     split::parts(&styled, PART_UNITS_MAX)
@@ -75,7 +75,7 @@ pub fn render_with(markdown: &str, links: Links) -> Vec<RenderedPart> {
         .collect()
 }
 
-/// The beginning of a long text, to stand under a file that has all of it; none where nothing would be seen.
+/// Renders the beginning of a long text, as the caption of a file with the whole text. `None` if nothing would be visible.
 pub fn beginning(markdown: &str, links: Links) -> Option<RenderedPart> {
     let styled = read(markdown, links);
     let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::units(IN_FILE) - 2;
@@ -84,7 +84,7 @@ pub fn beginning(markdown: &str, links: Links) -> Option<RenderedPart> {
     Some(RenderedPart { html: format!("{html}\n\n<i>{IN_FILE}</i>"), plain: format!("{plain}\n\n{IN_FILE}") })
 }
 
-/// The beginning of a text without formatting, to stand under a file that has all of it.
+/// Returns the beginning of an unformatted text, as the caption of a file with the whole text.
 pub fn beginning_of_plain(plain: &str) -> String {
     let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::units(IN_FILE) - 2;
     let mut units = 0;
@@ -115,7 +115,7 @@ fn plain(styled: &Styled, cut: &Range<usize>, links: Links, units_max: usize) ->
     }
 }
 
-/// A short text as it is, nothing in it taken for formatting, and nothing a link: points in addresses are raised.
+/// Renders a short text verbatim, without formatting or links: the dots of addresses are raised.
 pub fn verbatim(text: &str) -> RenderedPart {
     // fault: step-plan-link-worked
     let text = addresses::defanged(text);
@@ -123,13 +123,13 @@ pub fn verbatim(text: &str) -> RenderedPart {
     RenderedPart { html: escaped, plain: text }
 }
 
-/// The part with a last line that says that it may be a repeat, for sending again what may have arrived. Every part
-/// made here has room for it; a longer one, made elsewhere, is given back without.
+/// Appends a note that the part may be a repeat, for resending a part that may have arrived. Every part made here has room for the note; a
+/// longer part is returned unchanged.
 pub fn with_repeat_mark(part: &RenderedPart) -> RenderedPart {
     with_mark(part, REPEAT_MARK)
 }
 
-/// As [`with_repeat_mark`], with a line that says why the part doesn't stand in its topic.
+/// Appends a note that the part's topic is closed or gone, like [`with_repeat_mark`].
 pub fn with_topic_mark(part: &RenderedPart) -> RenderedPart {
     with_mark(part, TOPIC_MARK)
 }
@@ -141,7 +141,7 @@ fn with_mark(part: &RenderedPart, mark: &str) -> RenderedPart {
     if longest <= MESSAGE_UNITS_MAX { marked } else { part.clone() }
 }
 
-/// The length of HTML made here, as Telegram counts it: tags not at all, an entity as its one character.
+/// Returns the length of HTML made here as Telegram counts it: no tags, and each entity as a single character.
 pub fn visible_units(html: &str) -> usize {
     let mut units = 0;
     let mut hidden_until = None;

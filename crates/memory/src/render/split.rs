@@ -1,32 +1,31 @@
-//! Where to cut a long text into parts: between paragraphs if it can be, then lines, then words.
+//! Cuts a long text into parts: preferably between paragraphs, then lines, then words.
 //!
-//! Cuts are made in what a reader sees, after the Markdown is rendered; lengths are what Telegram counts, UTF-16 code units.
+//! Cuts are made in the visible text after rendering. Lengths are UTF-16 code units, as Telegram counts.
 
 use std::ops::Range;
 
 use super::styled::{Style, Styled};
 
-/// The longest HTML of one part, in bytes: far above 4,096 escaped characters, reached only by masses of long links.
+/// The maximum HTML size of one part, in bytes. Only masses of long links reach it: 4,096 escaped characters stay far below.
 pub(super) const HTML_BYTES_MAX: usize = 32 * 1024;
 
-/// The most formatted stretches of one part. Telegram passes over what comes after a hundred; the marks and the note of a file are
-/// some of them.
+/// The maximum number of formatted ranges per part. Telegram ignores those after a hundred; the marks and a file's note need some of them.
 pub(super) const ENTITIES_MAX: usize = 96;
 
-/// The most bytes of addresses behind the links of one part: of about 9,500 on Telegram refuses the message.
+/// The maximum bytes of link addresses per part: Telegram refuses messages from about 9,500 on.
 pub(super) const ADDRESS_BYTES_MAX: usize = 9_000;
 
-/// How long `text` is for Telegram.
+/// Returns the length of `text` for Telegram.
 pub(super) fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// Whether a reader would see nothing: Telegram refuses such a message as empty.
+/// Returns whether a reader would see nothing. Telegram refuses such a message as empty.
 pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || is_invisible(c))
 }
 
-/// Characters that show nothing by themselves.
+/// Returns whether a character is invisible by itself.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}')
@@ -34,8 +33,8 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The parts of `styled`, in order, each at most `units_max` long and [`HTML_BYTES_MAX`] as HTML, with formatting that Telegram takes. Between them only
-/// white space is left out; parts in which nothing could be seen are left out too.
+/// Cuts `styled` into parts, each at most `units_max` long and [`HTML_BYTES_MAX`] as HTML, with an amount of formatting accepted by
+/// Telegram. Only white space and invisible parts are dropped.
 pub(super) fn parts(styled: &Styled, units_max: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -49,12 +48,12 @@ pub(super) fn parts(styled: &Styled, units_max: usize) -> Vec<Range<usize>> {
     parts
 }
 
-/// The part that begins at `start`, white space at its ends included; none when nothing is left.
+/// Returns the part that begins at `start`, with white space at its ends. `None` at the end of the text.
 fn next_part(styled: &Styled, start: usize, units_max: usize) -> Option<Range<usize>> {
     let mut units_max = units_max;
     loop {
         let part = start..cut_after(styled, start, units_max)?;
-        // Halving ends: a single character has few tags around it and at most one bounded link.
+        // Halving terminates: a single character has few tags around it and at most one bounded link.
         if units_max < 4 || is_light(styled, &part) {
             return Some(part);
         }
@@ -70,7 +69,7 @@ fn is_light(styled: &Styled, part: &Range<usize>) -> bool {
         && styled.html(part).len() <= HTML_BYTES_MAX
 }
 
-/// Without the line breaks before and the white space after. Blanks at the beginning stay: they are some code's indentation.
+/// Trims leading line breaks and trailing white space. Leading blanks stay, because they may indent code.
 fn trim(styled: &Styled, part: Range<usize>) -> Range<usize> {
     let text = styled.visible(&part);
     let before = text.len() - text.trim_start_matches('\n').len();
@@ -79,7 +78,7 @@ fn trim(styled: &Styled, part: Range<usize>) -> Range<usize> {
     start..start + len
 }
 
-/// The end of the part that begins at `start`, the white space it is cut at included.
+/// Returns the end of the part that begins at `start`, including the white space at the cut.
 fn cut_after(styled: &Styled, start: usize, units_max: usize) -> Option<usize> {
     let rest = styled.text.get(start..).filter(|rest| !rest.is_empty())?;
     let mut best = Cuts::default();
@@ -87,7 +86,7 @@ fn cut_after(styled: &Styled, start: usize, units_max: usize) -> Option<usize> {
     let mut lead = true;
     let mut previous = ' ';
     for (at, c) in rest.char_indices() {
-        // Line breaks that lead are trimmed, and don't count.
+        // Leading line breaks are trimmed later and don't count.
         lead &= c == '\n';
         if !lead {
             seen_units += c.len_utf16();
@@ -106,7 +105,7 @@ fn cut_after(styled: &Styled, start: usize, units_max: usize) -> Option<usize> {
     Some(styled.text.len())
 }
 
-/// The last place of each kind where a part could end, as bytes from its start; each is behind its white space.
+/// The last possible cut of each kind, as a byte offset after its white space.
 #[derive(Default)]
 struct Cuts {
     paragraph: Option<usize>,
@@ -131,8 +130,8 @@ impl Cuts {
     }
 }
 
-/// Whether the byte at `at` is inside a code block, where blank lines separate nothing. Nothing begins within a code
-/// block, so it can only be the last span that begins before.
+/// Returns whether the byte at `at` is inside a code block, whose blank lines separate nothing. Code blocks contain no other spans, which
+/// makes the last span that begins before `at` the only candidate.
 fn in_pre(styled: &Styled, at: usize) -> bool {
     let begun = styled.spans.partition_point(|span| span.range.start <= at);
     let last = begun.checked_sub(1).and_then(|last| styled.spans.get(last));

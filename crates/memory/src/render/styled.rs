@@ -1,30 +1,28 @@
-//! Text and its formatting apart: a plain string, and spans that lie over it.
+//! Text and formatting kept apart: a plain string, and spans over it.
 //!
-//! Markdown becomes this once; parts are cut from the string, and each part's tags are written from the spans that
-//! reach into it. So no cut can ever break a tag or an entity, and a span that is longer than a part is closed and opened
-//! again by itself.
+//! Markdown is converted to this form once. Parts are cut from the string, and each part's tags are written from the spans that reach into
+//! it. A cut therefore never breaks a tag or an entity, and a span across several parts is closed and reopened automatically.
 
 use std::{fmt::Write as _, ops::Range};
 
 /// Text with formatting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Styled {
-    /// What a reader sees.
+    /// The visible text.
     pub(super) text: String,
-    /// In the order in which they open, properly nested, none empty.
+    /// The spans in the order they open, properly nested and non-empty.
     pub(super) spans: Vec<Span>,
 }
 
 /// A stretch of text in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
-    /// Bytes of [`Styled::text`], on character boundaries.
+    /// The byte range in [`Styled::text`], on character boundaries.
     pub(super) range: Range<usize>,
-    /// How it looks.
     pub(super) style: Style,
 }
 
-/// The formatting that Telegram's HTML knows and Markdown asks for.
+/// The formatting supported by both Telegram's HTML and Markdown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Style {
     Heading,
@@ -37,7 +35,7 @@ pub(super) enum Style {
     Link { url: String },
 }
 
-/// How much formatting a message has, as Telegram counts it.
+/// The amount of formatting in a message, as Telegram counts it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Entities {
     pub(super) count: usize,
@@ -45,7 +43,7 @@ pub(super) struct Entities {
 }
 
 impl Style {
-    /// Whether the two can't stand within each other: the inner one is then left out.
+    /// Returns whether the styles can't be nested; the inner style is then dropped.
     pub(super) fn excludes(&self, inner: &Self) -> bool {
         matches!((self, inner), (Self::Code | Self::Pre { .. }, _) | (Self::Heading, Self::Bold))
             || std::mem::discriminant(self) == std::mem::discriminant(inner)
@@ -87,7 +85,7 @@ impl Style {
 }
 
 impl Styled {
-    /// The spans that reach into `cut`, shortened to it.
+    /// Returns the spans that reach into `cut`, clipped to it.
     fn spans_within(&self, cut: &Range<usize>) -> impl Iterator<Item = (Range<usize>, &Style)> {
         self.spans.iter().take_while(|span| span.range.start < cut.end).filter_map(move |span| {
             let clipped = span.range.start.max(cut.start)..span.range.end.min(cut.end);
@@ -95,7 +93,7 @@ impl Styled {
         })
     }
 
-    /// What Telegram counts of the formatting in `cut`: its stretches, and the bytes of their addresses.
+    /// Counts the formatting in `cut` as Telegram does: the ranges, and the bytes of their addresses.
     pub(super) fn entities(&self, cut: &Range<usize>) -> Entities {
         let mut entities = Entities::default();
         for (_, style) in self.spans_within(cut) {
@@ -108,12 +106,12 @@ impl Styled {
         entities
     }
 
-    /// What a reader sees of `cut`.
+    /// Returns the visible text of `cut`.
     pub(super) fn visible(&self, cut: &Range<usize>) -> &str {
         self.text.get(cut.clone()).unwrap_or_default()
     }
 
-    /// `cut` as Telegram HTML.
+    /// Renders `cut` as Telegram HTML.
     pub(super) fn html(&self, cut: &Range<usize>) -> String {
         let mut html = String::new();
         let mut open: Vec<(usize, &Style)> = Vec::new();
@@ -130,7 +128,7 @@ impl Styled {
         html
     }
 
-    /// Writes on from `at` and closes what ends at or before `until`.
+    /// Appends the text from `at` on, and closes the spans that end at or before `until`.
     fn close_until(&self, until: usize, open: &mut Vec<(usize, &Style)>, at: &mut usize, html: &mut String) {
         while let Some((end, style)) = open.pop_if(|(end, _)| *end <= until) {
             escape(self.visible(&(*at..end)), html);
@@ -139,7 +137,7 @@ impl Styled {
         }
     }
 
-    /// `cut` without formatting, each link's address after its label.
+    /// Returns `cut` without formatting, with each link's address after its label.
     pub(super) fn plain_with_addresses(&self, cut: &Range<usize>) -> String {
         let mut plain = String::new();
         let mut at = cut.start;
@@ -168,7 +166,7 @@ fn escape(text: &str, html: &mut String) {
     }
 }
 
-/// Appends `text` as the value of an attribute in double quotes.
+/// Appends `text` as the value of a double-quoted attribute.
 fn escape_attribute(text: &str, html: &mut String) {
     for c in text.chars() {
         match c {

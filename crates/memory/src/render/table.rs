@@ -1,13 +1,13 @@
-//! Tables, which Telegram doesn't have: columns lined up in a monospace block.
+//! Tables, laid out in a monospace block because Telegram has none.
 
 use pulldown_cmark::Alignment;
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
-/// The widest padding of a cell in columns, so that one huge cell doesn't blow up every row.
+/// The maximum padding of a cell in columns, to keep a single huge cell from widening every row.
 const PAD_MAX: usize = 120;
 
-/// A table while its cells are being read.
+/// A table while its cells are being parsed.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<String>>,
@@ -28,14 +28,14 @@ impl Table {
         }
     }
 
-    /// Adds to the last cell.
+    /// Appends to the last cell.
     pub(super) fn push(&mut self, text: &str) {
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
             cell.extend(text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }));
         }
     }
 
-    /// The table as lines of text, its first row underlined.
+    /// Returns the table as lines of text, with the first row underlined.
     pub(super) fn lay_out(&self) -> String {
         let widths = self.widths();
         let mut lines = Vec::with_capacity(self.rows.len() + 1);
@@ -76,7 +76,7 @@ fn pad(cell: &str, to: usize, alignment: Alignment) -> String {
     format!("{}{cell}{}", " ".repeat(before), " ".repeat(missing - before))
 }
 
-/// Roughly how many columns a monospace font gives to `text`.
+/// Returns the approximate width of `text` in a monospace font, in columns.
 fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }

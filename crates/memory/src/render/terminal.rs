@@ -1,4 +1,4 @@
-//! Markdown for a terminal: the same reading of it as for Telegram, written with a terminal's means.
+//! Renders Markdown for a terminal, from the same parse as for Telegram.
 
 use std::ops::Range;
 
@@ -7,23 +7,23 @@ use super::{
     styled::{Span, Style, Styled},
 };
 
-/// What stands before each line of a quotation.
+/// The prefix of each line of a quotation.
 const QUOTED: &str = "│ ";
-/// What stands before each line of a block of code, and of a table.
+/// The indentation of code blocks and tables.
 const BLOCK: &str = "    ";
-/// Ends all formatting.
+/// The sequence that ends all formatting.
 const RESET: &str = "\x1b[0m";
 
-/// What a terminal can show.
+/// The abilities of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looks {
-    /// Bold, italics, colours: by ANSI sequences.
+    /// Formatting by ANSI sequences.
     Ansi,
-    /// Text alone, laid out.
+    /// Plain text with layout.
     Plain,
 }
 
-/// Renders Markdown for a terminal, without a line break at the end. A link's address stands behind its label.
+/// Renders Markdown for a terminal, without a final line break. Each link's address follows its label.
 pub fn terminal(markdown: &str, looks: Looks) -> String {
     let styled = blocks::read(&without_escapes(markdown), Links::Clickable);
     let mut page = Page { looks, out: String::new(), open: Vec::new(), active: String::new(), is_line_begun: false };
@@ -31,8 +31,8 @@ pub fn terminal(markdown: &str, looks: Looks) -> String {
     page.out
 }
 
-/// The text without what a terminal would act on: escape sequences, and control characters but line breaks and tabs. A line that
-/// would be written over becomes one of its own.
+/// Removes sequences that a terminal would act on: escape sequences, and control characters except line breaks and tabs. A carriage return,
+/// which would overwrite the line, becomes a line break.
 pub fn without_escapes(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -52,7 +52,7 @@ pub fn without_escapes(text: &str) -> String {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// What follows an escape character.
+/// Skips the rest of an escape sequence.
 fn skip_escape(chars: &mut Chars<'_>) {
     match chars.peek() {
         Some('[') => {
@@ -70,13 +70,13 @@ fn skip_escape(chars: &mut Chars<'_>) {
     }
 }
 
-/// Parameters, and the letter that says what they are for.
+/// Skips parameters and the final letter of a control sequence.
 fn skip_control(chars: &mut Chars<'_>) {
     while chars.next_if(|c| (' '..='?').contains(c)).is_some() {}
     chars.next_if(|c| ('@'..='~').contains(c));
 }
 
-/// A string for the terminal, such as a title. One that isn't ended hides no more than its line.
+/// Skips a control string, such as a title. An unterminated string hides at most its line.
 fn skip_string(chars: &mut Chars<'_>) {
     while let Some(c) = chars.next_if(|c| *c != '\n') {
         match c {
@@ -90,13 +90,13 @@ fn skip_string(chars: &mut Chars<'_>) {
     }
 }
 
-/// The page while it is written.
+/// The page being written.
 struct Page<'a> {
     looks: Looks,
     out: String,
-    /// What holds here, outer ones first.
+    /// The open spans, outermost first.
     open: Vec<&'a Span>,
-    /// The sequences that are in force here.
+    /// The active escape sequences.
     active: String,
     is_line_begun: bool,
 }
@@ -114,7 +114,7 @@ impl<'a> Page<'a> {
         self.text(styled, at..styled.text.len());
     }
 
-    /// Writes on from `at`, and closes what ends at or before `until`. Says how far it came.
+    /// Appends the text from `at` on, and closes the spans that end at or before `until`. Returns the position reached.
     fn close_until(&mut self, styled: &Styled, mut at: usize, until: usize) -> usize {
         while let Some(span) = self.open.last().copied().filter(|span| span.range.end <= until) {
             at = self.text(styled, at..span.range.end);
@@ -131,7 +131,7 @@ impl<'a> Page<'a> {
         at
     }
 
-    /// Writes a piece of the text; says where it ends.
+    /// Appends a piece of the text and returns its end.
     fn text(&mut self, styled: &Styled, piece: Range<usize>) -> usize {
         self.put(styled.visible(&piece));
         piece.end
@@ -162,7 +162,7 @@ impl<'a> Page<'a> {
         self.restyle();
     }
 
-    /// Formatting ends with its line: what stands before the next one has none.
+    /// Ends a line. Formatting ends too, because the prefix of the next line has none.
     fn end_line(&mut self) {
         if !self.active.is_empty() {
             self.out.push_str(RESET);
@@ -172,7 +172,7 @@ impl<'a> Page<'a> {
         self.is_line_begun = false;
     }
 
-    /// Brings in force what holds here. Before a line it waits for the line.
+    /// Applies the styles of the open spans. Between lines, waits for the next line to begin.
     fn restyle(&mut self) {
         let codes = self.codes();
         if self.is_line_begun && codes != self.active {

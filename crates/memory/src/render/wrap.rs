@@ -1,11 +1,11 @@
-//! Lines that a terminal shows without cutting a word in two.
+//! Wraps lines for a terminal at word boundaries.
 
-/// Fewer columns aren't worth wrapping for.
+/// The minimum number of columns worth wrapping for.
 const MIN_COLUMNS: usize = 20;
-/// What begins a line that is shown as it stands: code and tables.
+/// The prefix of lines kept as they are: code and tables.
 const AS_IT_STANDS: &str = "    ";
 
-/// The text with lines of at most so many columns, broken at blanks. Code keeps its lines, and so does a word that is longer.
+/// Wraps a text at blanks to lines of at most this many columns. Code and longer words keep their lines.
 pub fn wrapped(text: &str, columns: usize) -> String {
     if columns < MIN_COLUMNS {
         return text.to_owned();
@@ -35,7 +35,7 @@ fn wrapped_line(line: &str, columns: usize) -> String {
     shown
 }
 
-/// Where the text of a list's item begins.
+/// Returns the column where the text of a list item begins.
 fn indent_of(line: &str) -> usize {
     let blanks = line.len() - line.trim_start_matches(' ').len();
     let rest = line.trim_start_matches(' ');
@@ -48,7 +48,7 @@ fn indent_of(line: &str) -> usize {
     blanks + mark
 }
 
-/// Characters that are seen: sequences that set a style take no column.
+/// Returns the number of visible characters: style sequences take no column.
 fn width(text: &str) -> usize {
     let mut columns = 0;
     let mut chars = text.chars();

@@ -1,13 +1,13 @@
-//! Writes text with spans, line breaks and indentation in the right places.
+//! Writes text with spans, line breaks and indentation.
 //!
-//! Line breaks are asked for and written only when text follows, and a span begins with its first text: so no span holds
-//! the white space around it, and none is empty.
+//! Requested line breaks are written only when text follows, and a span begins with its first text. No span therefore contains surrounding
+//! white space or is empty.
 
 use super::styled::{Span, Style, Styled};
 
-/// One level of a list's indentation.
+/// The indentation per list level.
 const INDENT: &str = "   ";
-/// Deeper levels aren't indented further, so that text grows with its source and no faster.
+/// The maximum indented levels. Deeper lists aren't indented further, to keep the output proportional to the source.
 const INDENT_LEVELS_MAX: usize = 8;
 
 #[derive(Default)]
@@ -15,20 +15,20 @@ pub(super) struct Writer {
     text: String,
     spans: Vec<Span>,
     open: Vec<Open>,
-    /// Line breaks to be written before the next text.
+    /// The line breaks due before the next text.
     breaks: usize,
-    /// Right after a list's marker: what follows stays on its line.
+    /// Set right after a list marker, whose text stays on the same line.
     after_marker: bool,
     depth: usize,
 }
 
-/// A span that isn't closed yet.
+/// An open span.
 enum Open {
-    /// Waits for its first text.
+    /// Waiting for its first text.
     Waiting(Style),
-    /// Begun, by its place among the spans.
+    /// Started, with its index among the spans.
     Begun(usize),
-    /// Left out, because what it stands in excludes it.
+    /// Dropped, because an outer span excludes it.
     LeftOut,
 }
 
@@ -42,7 +42,7 @@ impl Writer {
         self.open.push(if excluded { Open::LeftOut } else { Open::Waiting(style) });
     }
 
-    /// Closes what was opened last.
+    /// Closes the span opened last.
     pub(super) fn close(&mut self) {
         if let Some(Open::Begun(index)) = self.open.pop()
             && let Some(span) = self.spans.get_mut(index)
@@ -51,37 +51,37 @@ impl Writer {
         }
     }
 
-    /// At least so many line breaks before the next text, unless it follows a marker.
+    /// Requests at least this many line breaks before the next text, except after a marker.
     pub(super) fn need_breaks(&mut self, breaks: usize) {
         if !self.after_marker {
             self.breaks = self.breaks.max(breaks);
         }
     }
 
-    /// A line break that the author wrote.
+    /// Requests a line break written by the author.
     pub(super) fn line_break(&mut self) {
         self.after_marker = false;
         self.breaks = self.breaks.max(1);
     }
 
-    /// How many lists the next line is in.
+    /// Sets the list depth of the next line.
     pub(super) fn set_depth(&mut self, depth: usize) {
         self.depth = depth.min(INDENT_LEVELS_MAX);
     }
 
-    /// What stands before a list's item.
+    /// Writes the marker of a list item.
     pub(super) fn marker(&mut self, marker: &str) {
         self.text(marker);
         self.after_marker = true;
     }
 
-    /// An item is over, even an empty one.
+    /// Ends an item, even an empty one.
     pub(super) fn end_item(&mut self) {
         self.after_marker = false;
         self.need_breaks(1);
     }
 
-    /// Text without line breaks. Control characters, which Telegram doesn't take, are left out.
+    /// Appends text without line breaks. Drops control characters, which Telegram rejects.
     pub(super) fn text(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -90,7 +90,7 @@ impl Writer {
         self.text.extend(text.chars().filter(|c| !c.is_control() || *c == '\t'));
     }
 
-    /// A block of lines as they are, not indented, beginning on a line of its own.
+    /// Appends a verbatim block of lines, unindented and on a line of its own.
     pub(super) fn verbatim(&mut self, style: Style, lines: &str) {
         self.line_break();
         self.open(style);
@@ -99,7 +99,7 @@ impl Writer {
         self.close();
     }
 
-    /// Writes the breaks that are due and begins the spans that wait.
+    /// Writes the pending breaks and begins the waiting spans.
     fn begin(&mut self, depth: usize) {
         if !self.text.is_empty() && self.breaks > 0 {
             self.text.extend(std::iter::repeat_n('\n', self.breaks));

@@ -1,4 +1,4 @@
-//! What somebody wrote into a list of tasks without giving it a heading. It is kept as it stands; told, it doesn't vanish.
+//! Text in a task list without a heading of its own. It stays unchanged and is reported, to keep it from being overlooked.
 
 use super::{TaskList, read::is_key_item};
 use crate::{
@@ -6,30 +6,30 @@ use crate::{
     text::{is_blank, lines, one_line, split_comment},
 };
 
-/// How much of it is told, in characters.
+/// The maximum length reported, in characters.
 const MAX_CHARS: usize = 80;
-/// A plain line of this many words can be a task; more are a note to the one above.
+/// The number of words of a plain line that may be a task; longer lines are notes to the task above.
 const TASK_WORDS: std::ops::RangeInclusive<usize> = 2..=8;
 
-/// A line that reads like a task and isn't one.
+/// A line that reads like a task but isn't one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prose {
-    /// Its line, counted from 1.
+    /// The line number, counted from 1.
     pub line: usize,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
 impl TaskList {
-    /// What stands above the first heading, list items under a task that are none of its keys, and a line as short as a title that
-    /// follows its keys at once. Text after a blank line is a note to its task.
+    /// Returns the text above the first heading, list items under a task that aren't keys, and short lines directly after a task's keys.
+    /// Text after a blank line is a note to its task.
     pub fn prose(&self) -> Vec<Prose> {
         let document = Document::split(&self.text);
         let mut found = Vec::new();
         for part in &document.parts {
             let task = self.tasks.iter().find(|task| part.level == 2 && task.line == part.line);
             let from = task.map_or(part.body_start, |task| task.keys_end);
-            // What is fenced is somebody's text as a whole.
+            // Skip parts with fences, which hold a quoted text as a whole.
             if !document.has_fence(part) {
                 items(&document, part, from, &mut found);
                 plain(&document, part, from, &mut found);
@@ -44,7 +44,7 @@ fn items(document: &Document<'_>, part: &Part, from: usize, found: &mut Vec<Pros
     for item in part.items.iter().filter(|item| item.start >= from && !is_key_item(document, item)) {
         let first = lines(document.slice(item)).next().unwrap_or_default();
         let marked = split_comment(first).0.trim().trim_start_matches(['-', '*', '+']).trim();
-        // What is ticked is done.
+        // A ticked item is done.
         if !marked.to_lowercase().starts_with("[x]") {
             add(document, item.start, marked.trim_start_matches("[ ]"), found);
         }

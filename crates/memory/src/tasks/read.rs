@@ -1,4 +1,4 @@
-//! How a section is read as a task: the key lines right under its heading, then free text.
+//! Parses a section as a task: the key lines directly under its heading, then free text.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ use crate::{
     text::{escape_start, is_blank, line_start, lines, slice, split_comment},
 };
 
-/// One task's bytes, cut into what a merge works on: joined they are the task.
+/// One task's bytes, cut into the units of a merge; concatenated they are the task.
 pub(crate) struct RawTask<'a> {
     pub(crate) heading: &'a str,
     pub(crate) keys: Vec<RawKey<'a>>,
     pub(crate) rest: &'a str,
 }
 
-/// A key's lines, with the blank ones before them.
+/// A key's lines, with preceding blank lines.
 pub(crate) struct RawKey<'a> {
     pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) raw: &'a str,
 }
 
-/// Cuts the bytes of one task. A text without a heading is all rest.
+/// Splits the bytes of one task. A text without a heading becomes the rest.
 pub(crate) fn raw_task(text: &str) -> RawTask<'_> {
     let document = Document::split(text);
     let Some(part) = document.sections().next() else {
@@ -42,7 +42,7 @@ pub(crate) fn raw_task(text: &str) -> RawTask<'_> {
     RawTask { heading: slice(text, 0..part.body_start), keys, rest: slice(text, at..text.len()) }
 }
 
-/// Reads one section as a task.
+/// Parses one section as a task.
 pub(super) fn read_task(document: &Document<'_>, part: &Part, problems: &mut Vec<Problem>) -> Task {
     let mut keys: Vec<Key> = Vec::new();
     let mut keys_end = part.body_start;
@@ -97,7 +97,7 @@ fn body_text(raw: &str) -> String {
     slice(raw, line_start(raw, first.min(end))..end).to_owned()
 }
 
-/// Reads a bullet item as a key, if it has the shape of one.
+/// Parses a bullet item as a key, if it has that shape.
 fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
     let raw = document.slice(item);
     let first = lines(raw).next()?;
@@ -135,12 +135,12 @@ fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
     })
 }
 
-/// Whether an item has the shape of a key, wherever it stands.
+/// Returns whether an item has the shape of a key, regardless of its place.
 pub(super) fn is_key_item(document: &Document<'_>, item: &Range<usize>) -> bool {
     read_key(document, item).is_some()
 }
 
-/// Whether a word can be a key.
+/// Returns whether a word can be a key.
 pub(super) fn is_key(name: &str) -> bool {
     name.len() <= MAX_KEY_CHARS
         && name.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! Whose a part of a document is: what a guest may see of it, and what others may have had a hand in.
+//! The access rights of a document's parts: the guests who may see them, and the untrusted lines.
 
 use std::collections::BTreeSet;
 
@@ -13,39 +13,39 @@ use super::{
     days::day_in,
 };
 
-/// Chats that one document's parts are told apart for at most: of further ones nobody but the owner sees them.
+/// The maximum number of chats distinguished per document. Parts of further chats are visible only to the owner.
 const MAX_CHATS: usize = 64;
-/// Where each chat has documents of its own.
+/// The folder with separate documents for each chat.
 const CHATS: &str = "memory/chats/";
 
-/// Lines, by their first and last ones, in order.
+/// Ranges of first and last lines, in order.
 type LineRanges = Vec<(usize, usize)>;
 
-/// A document's lines by whose they are.
+/// The access rights of a document's lines.
 pub(super) struct LineAccess {
     of_others: LineRanges,
     views: Vec<ChatView>,
 }
 
-/// What one chat may see of a document.
+/// The part of a document visible to one chat.
 struct ChatView {
     chat: ChatRef,
     shown: LineRanges,
-    /// What others than that chat may have had a hand in.
+    /// The lines that are untrusted from this chat's point of view.
     of_others: LineRanges,
-    /// The headings that it is shown; none: all.
+    /// The visible headings; `None` for all.
     headings: Option<BTreeSet<String>>,
 }
 
-/// Whose a chunk is.
+/// The access rights of a chunk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ChunkReaders {
-    /// The guest who may see it.
+    /// The guest who may see the chunk.
     pub(super) chat: Option<ChatRef>,
     pub(super) is_for_all: bool,
-    /// Others may have had a hand in it, for the owner.
+    /// Whether the chunk is untrusted for the owner.
     pub(super) is_of_others: bool,
-    /// The same for who else may see it.
+    /// Whether the chunk is untrusted for other readers.
     pub(super) is_of_others_to_guest: bool,
 }
 
@@ -57,7 +57,7 @@ impl LineAccess {
             let own = ChatView { chat, shown: all(), of_others: Vec::new(), headings: None };
             return Self { of_others, views: vec![own] };
         }
-        // The standing orders' skills hold in each chat, and are the owner's to look through.
+        // The standing orders' skills hold in each chat, but only the owner may search them.
         if path.starts_with("skills/") {
             return Self { of_others, views: Vec::new() };
         }
@@ -71,7 +71,7 @@ impl LineAccess {
         Self { of_others, views: views.filter(|view| !view.shown.is_empty()).collect() }
     }
 
-    /// Whose the lines from one to another are.
+    /// Returns the access rights of a range of lines.
     pub(super) fn whose(&self, first: usize, last: usize) -> ChunkReaders {
         let sees = |view: &&ChatView| covers(&view.shown, first, last);
         let seen_by = self.views.iter().filter(|view| view.chat == NOBODY).find(sees);
@@ -88,13 +88,13 @@ impl LineAccess {
         }
     }
 
-    /// Leaves out of a chunk that a guest may see the headings that the guest isn't shown, and the day of one.
+    /// Removes headings hidden from the guest from a chunk, and a day taken from such a heading.
     pub(super) fn hide_headings(&self, readers: ChunkReaders, chunk: &mut Chunk) {
         let chat = if readers.is_for_all { Some(NOBODY) } else { readers.chat };
         let Some(view) = chat.and_then(|chat| self.views.iter().find(|view| view.chat == chat)) else { return };
         let Some(shown) = &view.headings else { return };
         let headings = chunk.above.split(BETWEEN_HEADINGS).chain([chunk.heading.as_str()]);
-        // The nearest heading with a day gave it.
+        // The day came from the nearest dated heading.
         let dated = headings.filter(|title| day_in(title).is_some()).last();
         if dated.is_some_and(|title| !shown.contains(title)) {
             chunk.date = None;
@@ -108,7 +108,7 @@ impl LineAccess {
     }
 }
 
-/// Whether each line from one to another is within the ranges.
+/// Returns whether the ranges cover every line from `first` to `last`.
 fn covers(ranges: &LineRanges, first: usize, last: usize) -> bool {
     let mut line = first;
     let from = ranges.partition_point(|(_, end)| *end < first);

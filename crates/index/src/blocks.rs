@@ -1,6 +1,6 @@
-//! Where a document's headings, list items, code and front matter stand, line by line.
+//! Classifies the lines of a document: headings, list items, code and front matter.
 //!
-//! The blocks are those of the memory's one reader of Markdown. Front matter isn't Markdown, and is read here.
+//! The blocks come from the memory's Markdown reader. Front matter isn't Markdown and is parsed here.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -8,47 +8,47 @@ use reveille_memory::markdown::{BlockKind, MarkdownBlock, read_blocks};
 
 use super::chunk::{COMMENT, COMMENT_END};
 
-/// What a comment's mark is replaced by where it begins none, so that the parser hides nothing behind it. It has the same length.
+/// The replacement for a comment mark that never closes, to keep the parser from hiding the text after it. Equal in length.
 const NO_COMMENT: &str = "(!--";
 const _: () = assert!(NO_COMMENT.len() == COMMENT.len());
-/// The longest line that an underline makes a heading, in bytes. Under a longer one it is a rule.
+/// The maximum length of an underlined heading, in bytes. An underline below a longer line is a rule.
 const MAX_UNDERLINED_BYTES: usize = 100;
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
-    /// Anything that isn't named below.
+    /// Any other line.
     Text,
     /// A heading with hash marks.
     Heading,
-    /// The words of a heading that is underlined, with its level.
+    /// The text of an underlined heading, with its level.
     Underlined(usize),
-    /// The first line of an item of a list.
+    /// The first line of a list item.
     Item,
     /// A line in a fence.
     Code,
-    /// A line of marks alone: a fence, an underline, the bounds of front matter, and comments in it.
+    /// A line of only marks: a fence, an underline, the bounds of front matter, and its comments.
     Mark,
-    /// A key of the front matter, or what stands below one.
+    /// A key of the front matter, or a line below one.
     Key,
 }
 
-/// A line, and what it is.
+/// A line with its kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MarkedLine<'a> {
-    /// The number that the line has by [`str::lines`], counted from 1.
+    /// The line number as counted by [`str::lines`], from 1.
     pub(super) number: usize,
-    /// Without its ending.
+    /// The text without its ending.
     pub(super) text: &'a str,
     pub(super) kind: LineKind,
 }
 
-/// The lines of a document, which end in a line feed, a carriage return or both. In what was said (`has_comments` is false) a mark of
-/// a comment is text.
+/// Classifies the lines of a document, which end in a line feed, a carriage return or both. In conversations (`has_comments` is false)
+/// comment marks are text.
 pub(super) fn read_lines(text: &str, has_comments: bool) -> Vec<MarkedLine<'_>> {
     let mut lines = Lines::of(text);
     let front = lines.mark_front_matter(text);
-    // A comment that is never closed hides nothing.
+    // An unclosed comment hides nothing.
     let last_end = if has_comments { text.rfind(COMMENT_END).unwrap_or(0) } else { 0 };
     let (closed, open) = text.split_at(last_end);
     let parsed = match open.contains(COMMENT) {
@@ -73,7 +73,7 @@ pub(super) fn read_lines(text: &str, has_comments: bool) -> Vec<MarkedLine<'_>> 
     lines.marked(text)
 }
 
-/// Lines by their bytes, without their endings.
+/// Lines as byte ranges without their endings.
 struct Lines {
     ranges: Vec<Range<usize>>,
     kinds: Vec<LineKind>,
@@ -91,7 +91,7 @@ impl Lines {
         Self { kinds: vec![LineKind::Text; ranges.len()], ranges }
     }
 
-    /// The place of the line that holds a byte.
+    /// Returns the index of the line that contains a byte.
     fn place(&self, byte: usize) -> usize {
         self.ranges.partition_point(|range| range.start <= byte).saturating_sub(1)
     }
@@ -122,8 +122,8 @@ impl Lines {
         }
     }
 
-    /// Marks the lines of front matter at the very start, and returns where the text behind it begins; behind byte order marks if there
-    /// is none.
+    /// Marks the lines of front matter at the very start. Returns the start of the text after it, or after byte order marks if there is
+    /// none.
     fn mark_front_matter(&mut self, text: &str) -> usize {
         let start = text.len() - text.trim_start_matches('\u{feff}').len();
         let first = text.get(start..).and_then(|text| text.split(['\n', '\r']).next()).unwrap_or_default();
@@ -160,14 +160,14 @@ impl Lines {
     }
 }
 
-/// Whether lines between two `+++` are TOML.
+/// Returns whether lines between two `+++` are TOML.
 fn is_toml_table(lines: &[&str]) -> bool {
     let is_key =
         |line: &&str| line.split_once('=').is_some_and(|(key, _)| !key.trim().is_empty()) || line.starts_with('[');
     lines.iter().all(|line| line.is_empty()) || lines.iter().any(is_key)
 }
 
-/// Whether lines between two rules are YAML and no Markdown. A section among them begins after a blank line.
+/// Returns whether lines between two rules are YAML rather than Markdown. A section among them begins after a blank line.
 fn is_yaml(lines: &[&str]) -> bool {
     let is_key = |line: &str| {
         let (key, _) = line.split_once(':').unwrap_or_default();

@@ -1,8 +1,8 @@
-//! A document as what is found of it: items of lists, tasks, paragraphs, lines of dialogue, each with its line, heading and day.
+//! Splits a document into searchable chunks: list items, tasks, paragraphs and lines of dialogue, each with its line, heading and day.
 //!
-//! Read line by line: people write any Markdown, and every line should be found whatever it stands in. The Markdown parser says which
-//! lines are headings, items and code (`blocks`). Linear in the document's length. Comments are no knowledge, but for what a wake notes of origins at the end of a line. A comment that
-//! is never closed hides nothing, and what was said holds none.
+//! The text is read line by line: people write any Markdown, and every line must be findable in any context. The Markdown parser only
+//! classifies lines as headings, items and code (`blocks`). Linear in the document's length. Comments aren't searched, but a wake's comment
+//! at a line's end gives the origin. An unclosed comment hides nothing, and conversations contain no comments.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -20,52 +20,51 @@ use super::{
     days::day_in,
 };
 
-/// Longer passages are cut where a line or a sentence ends, in bytes.
+/// The maximum size of a chunk, in bytes; longer passages are cut at a line's or a sentence's end.
 const MAX_CHUNK_BYTES: usize = 1_200;
-/// Paragraphs of a long message are joined up to here, in bytes.
+/// The size up to which paragraphs of a long message are joined, in bytes.
 const JOINED_UP_TO_BYTES: usize = 400;
-/// A heading's or a speaker's name is cut off here, in bytes.
+/// The maximum length of a heading, in bytes.
 const MAX_HEADING_BYTES: usize = 300;
-/// What stands between the headings above one.
+/// The separator between the headings above.
 pub(super) const BETWEEN_HEADINGS: &str = " · ";
-/// What a speaker is called, in bytes at most, and in words.
+/// The maximum length of a speaker's name, in bytes and in words.
 const MAX_SPEAKER_BYTES: usize = 40;
 const MAX_SPEAKER_WORDS: usize = 4;
-/// A label that stands before so many lines of a document is a speaker.
+/// The number of lines a label must begin to count as a speaker.
 const SPEAKS_AT_LEAST: usize = 2;
-/// How a comment begins and ends.
 pub(super) const COMMENT: &str = "<!--";
 pub(super) const COMMENT_END: &str = "-->";
-/// A line that is shorter doesn't go on in the next one, in characters: it isn't wrapped.
+/// The minimum length of a line that may be wrapped, in characters. A shorter line doesn't continue in the next.
 const WRAPPED_AT_LEAST: usize = 50;
 
-/// What kind of thing a chunk is: some are worth more than others.
+/// The kind of a chunk, which influences its rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ChunkKind {
     /// An item of the semantic memory.
     Fact,
-    /// A task, or what stands below one.
+    /// A task, or text below one.
     Task,
     /// An entry of the log.
     Log,
     /// Any other text of the memory.
     #[default]
     Note,
-    /// What was said to the assistant.
+    /// A message to the assistant.
     Message,
-    /// What the assistant said.
+    /// An answer of the assistant.
     Answer,
     /// A skill's text.
     Skill,
 }
 
 impl ChunkKind {
-    /// The number that stands for it in the index.
+    /// Returns the kind's number in the index.
     pub(super) fn number(self) -> i64 {
         self as i64
     }
 
-    /// The kind of that number.
+    /// Returns the kind with that number.
     pub(super) fn from_number(number: i64) -> Self {
         const ALL: [ChunkKind; 7] = [
             ChunkKind::Fact,
@@ -80,45 +79,45 @@ impl ChunkKind {
     }
 }
 
-/// A part of a text that is found as one.
+/// A part of a text that is found as a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// Its first line, counted from 1.
+    /// The first line, counted from 1.
     pub(super) line: usize,
-    /// Its last line.
+    /// The last line.
     pub(super) last_line: usize,
     pub(super) kind: ChunkKind,
-    /// The words, without list marks and comments, on one line.
+    /// The text on one line, without list marks and comments.
     pub(super) text: String,
     /// The nearest heading above.
     pub(super) heading: String,
-    /// The headings above that one, outermost first: they are searched, too.
+    /// The outer headings, outermost first; they are searched too.
     pub(super) above: String,
-    /// Who says it, in a dialogue.
+    /// The speaker in a dialogue.
     pub(super) speaker: String,
     pub(super) date: Option<NaiveDate>,
-    /// The comment that a wake has left at the end of it.
+    /// A wake's comment at the end of the chunk.
     pub(super) origin: String,
 }
 
-/// A line as it was read.
+/// A parsed line.
 #[derive(Clone)]
 struct Line<'a> {
     number: usize,
-    /// Without list mark, comments and blanks around it.
+    /// The text without list mark, comments and surrounding blanks.
     text: Cow<'a, str>,
     comment: Option<&'a str>,
-    /// Whether it begins an item, a row of a table or a quotation.
+    /// Whether the line begins an item, a table row or a quotation.
     begins: bool,
-    /// How far it is indented, in bytes.
+    /// The indentation, in bytes.
     indent: usize,
-    /// Whether it may hold comments: neither code nor something that was said.
+    /// Whether the line may contain comments: neither code nor conversation.
     has_comments: bool,
 }
 
-/// The chunks of a document.
+/// Splits a document into chunks.
 pub(super) fn chunks(path: &str, text: &str) -> Vec<Chunk> {
-    // A skill as it came says nothing of its person.
+    // An unchanged skill from the templates tells nothing about the person.
     if path.starts_with("skills/") && templates().contains(&(path, text)) {
         return Vec::new();
     }
@@ -134,7 +133,7 @@ pub(super) fn chunks(path: &str, text: &str) -> Vec<Chunk> {
     reader.found
 }
 
-/// The chunks of a message: it is one, if it isn't long.
+/// Splits a message into chunks; a short message is a single chunk.
 pub(super) fn of_message(text: &str, kind: ChunkKind) -> Vec<Chunk> {
     let whole = one_line(text);
     if whole.len() <= MAX_CHUNK_BYTES {
@@ -147,7 +146,7 @@ pub(super) fn of_message(text: &str, kind: ChunkKind) -> Vec<Chunk> {
     reader.found
 }
 
-/// Which labels before a colon are speakers: those that stand there again.
+/// Returns the labels before colons that occur often enough to be speakers.
 fn speakers<'a>(lines: &[MarkedLine<'a>]) -> HashMap<&'a str, usize> {
     let mut labels: HashMap<&str, usize> = HashMap::new();
     for line in lines {
@@ -159,10 +158,10 @@ fn speakers<'a>(lines: &[MarkedLine<'a>]) -> HashMap<&'a str, usize> {
     labels
 }
 
-/// The label of a line, `Caroline: …`, `**Bob** (14:03): …`, `[D1:3] Ann: …`, and what follows it.
+/// Splits a line such as `Caroline: …`, `**Bob** (14:03): …` or `[D1:3] Ann: …` into its label and the rest.
 fn labelled(line: &str) -> Option<(&str, &str)> {
     let mut rest = line;
-    // A number or a time in brackets before it.
+    // Skip a number or a time in brackets.
     while let Some(inside) = rest.strip_prefix(['[', '(']) {
         let end = inside.find([']', ')']).filter(|end| *end <= MAX_SPEAKER_BYTES)?;
         rest = inside.get(end + 1..)?.trim_start_matches([' ', '-', ':']);
@@ -187,15 +186,15 @@ fn labelled(line: &str) -> Option<(&str, &str)> {
     (is_name && !said.is_empty()).then_some((label, said))
 }
 
-/// A line without its marks, and whether it had any. The parser says whether it begins an item; marks of quotations and tables are taken
-/// as they stand: people write rows of tables without a head, which the parser knows none of.
+/// Returns a line without its marks, and whether it had any. The parser recognises items. Marks of quotations and tables are taken
+/// literally, because people write tables without a head, unknown to the parser.
 fn strip_mark(line: &str, is_item: bool) -> (&str, bool) {
     let mut rest = line.trim_start_matches(['>', ' ']);
     let mut is_marked = rest.len() < line.len() || is_item;
-    // A longer number is more than the item's place.
+    // A longer number isn't just the item's position.
     let has_place = rest.bytes().take_while(u8::is_ascii_digit).count() <= 4;
     if let Some(item) = behind_bullet(rest).filter(|_| is_item && has_place) {
-        // A box to tick.
+        // Skip a checkbox.
         rest = ["[ ] ", "[x] ", "[X] "].iter().find_map(|tick| item.strip_prefix(tick)).unwrap_or(item);
     }
     if rest.starts_with('|') {
@@ -208,15 +207,15 @@ fn strip_mark(line: &str, is_item: bool) -> (&str, bool) {
 #[derive(Default)]
 struct Reader<'a> {
     kind: ChunkKind,
-    /// A message's paragraphs: short ones are joined.
+    /// Whether to join short paragraphs, for messages.
     joins_all: bool,
     day_of_file: Option<NaiveDate>,
-    /// The headings that are open: level, words, day.
+    /// The open headings: level, text, day.
     headings: Vec<(usize, String, Option<NaiveDate>)>,
-    /// The line of the last heading, while nothing of it has been found.
+    /// The line of the last heading, while no text has been found below.
     bare_heading: Option<usize>,
     speakers: HashMap<&'a str, usize>,
-    /// The lines of the passage that isn't ended, and how long they are together.
+    /// The lines of the open passage, and their total size.
     open: Vec<Line<'a>>,
     open_bytes: usize,
     found: Vec<Chunk>,
@@ -283,7 +282,7 @@ impl<'a> Reader<'a> {
             }
             let has_comments = is_text && !self.joins_all;
             let (text, comment) = if has_comments { without_comments(bare) } else { (Cow::Borrowed(bare), None) };
-            // Lists of front matter are marked like others.
+            // Lists in front matter have the usual list marks.
             let is_item = matches!(kind, LineKind::Item | LineKind::Key);
             let (text, is_marked) = match text {
                 text if is_code => (text, false),
@@ -308,12 +307,12 @@ impl<'a> Reader<'a> {
         self.end_section();
     }
 
-    /// Whether underlined headings count. The memory's own documents know none: a `---` under a line is a rule in them.
+    /// Returns whether underlined headings count. The memory's own documents have none: a `---` under a line is a rule there.
     fn takes_underlined(&self) -> bool {
         !matches!(self.kind, ChunkKind::Fact | ChunkKind::Task | ChunkKind::Log)
     }
 
-    /// Keeps the words of a heading that is longer than headings are kept.
+    /// Keeps the full text of an overlong heading as a chunk.
     fn keep_rest_of_heading(&mut self, number: usize, title: &'a str) {
         if title.len() > MAX_HEADING_BYTES {
             let (text, comment) = without_comments(title);
@@ -324,7 +323,7 @@ impl<'a> Reader<'a> {
 
     fn heading(&mut self, number: usize, level: usize, title: &str) {
         self.close();
-        // What has headings below it isn't bare. One without words is found nowhere, and so has nothing above it found.
+        // A heading with headings below isn't bare. A heading without words is never found, so it keeps the one above bare.
         let has_words = title.chars().any(char::is_alphanumeric);
         if has_words && self.headings.last().is_some_and(|(last, ..)| *last < level) {
             self.bare_heading = None;
@@ -338,7 +337,7 @@ impl<'a> Reader<'a> {
         self.bare_heading = Some(number);
     }
 
-    /// A heading without text below it is found by itself.
+    /// Adds a chunk for a heading without text below.
     fn end_section(&mut self) {
         if let (Some(line), Some((_, title, _))) = (self.bare_heading.take(), self.headings.last())
             && !self.joins_all
@@ -351,7 +350,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An empty chunk where the reading is.
+    /// Returns an empty chunk with the reader's present headings and day.
     fn placed(&self) -> Chunk {
         let heading = self.headings.last().map(|(_, title, _)| title.clone()).unwrap_or_default();
         let outer = self.headings.len().saturating_sub(1);
@@ -366,7 +365,7 @@ impl<'a> Reader<'a> {
                 return true;
             }
             if line.begins {
-                // The keys of a task stand together.
+                // The keys of a task form a single passage.
                 return self.kind == ChunkKind::Task
                     && self.open.iter().all(|line| is_key(&line.text))
                     && is_key(&line.text);
@@ -394,7 +393,7 @@ impl<'a> Reader<'a> {
         self.speakers.contains_key(label)
     }
 
-    /// Ends the passage that is open.
+    /// Ends the open passage.
     fn close(&mut self) {
         let lines = std::mem::take(&mut self.open);
         self.open_bytes = 0;
@@ -406,10 +405,10 @@ impl<'a> Reader<'a> {
             chunk.date = origin.and_then(day_of_wake).or_else(|| day_in(first_bytes(&first.text, 40))).or(chunk.date);
         }
         let text = lines.iter().map(|line| line.text.as_ref()).collect::<Vec<_>>().join(" ");
-        // A comment may go over several lines.
+        // A comment may span several lines.
         chunk.text = if first.has_comments { one_line(&without_comments(&text).0) } else { one_line(&text) };
         if self.kind == ChunkKind::Task && self.bare_heading.is_some() {
-            // The title is what a task is found by; its line is the task's.
+            // A task is found by its title, at its heading's line.
             chunk.line = self.bare_heading.unwrap_or(chunk.line);
             chunk.date = day_in(&chunk.text).or(chunk.date);
             chunk.text = format!("{}: {}", chunk.heading, chunk.text);
@@ -425,7 +424,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A long text in parts that end where a sentence or a word does.
+/// Splits a long text at the ends of sentences or words.
 fn parts(text: &str) -> Vec<&str> {
     let (mut all, mut rest) = (Vec::new(), text);
     while rest.len() > MAX_CHUNK_BYTES {
@@ -442,22 +441,22 @@ fn parts(text: &str) -> Vec<&str> {
     all
 }
 
-/// Whether a line is `key: value`, the key one word.
+/// Returns whether a line is `key: value` with a single-word key.
 fn is_key(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(char::is_whitespace))
 }
 
-/// What a heading says, as chunks have it.
+/// Cleans a heading's text for storage in a chunk.
 fn as_title(title: &str) -> String {
     first_bytes(&one_line(&without_comments(title).0), MAX_HEADING_BYTES).to_owned()
 }
 
-/// What a line says as a heading, if it is one.
+/// Returns the text of a heading line. `None` for other lines.
 pub(super) fn title(line: &str) -> Option<String> {
     hash_heading(line).map(|(_, title)| as_title(title))
 }
 
-/// A text without its comments, and the inside of the last. One that isn't closed stays.
+/// Removes comments from a text. Returns the rest and the inside of the last comment. An unclosed comment stays.
 fn without_comments(text: &str) -> (Cow<'_, str>, Option<&str>) {
     let Some((before, inside, mut rest)) = at_comment(text) else { return (Cow::Borrowed(text), None) };
     if rest.trim_end().is_empty() {
@@ -472,7 +471,7 @@ fn without_comments(text: &str) -> (Cow<'_, str>, Option<&str>) {
     (Cow::Owned(kept), Some(last))
 }
 
-/// What stands before the first comment, in it, and behind it.
+/// Splits a text at its first comment: before, inside, after.
 fn at_comment(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once(COMMENT)?;
     let (inside, after) = rest.split_once(COMMENT_END)?;
@@ -480,7 +479,7 @@ fn at_comment(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, inside.trim(), after))
 }
 
-/// The day in a wake's id (`wake 20261121T140302Z-812 …`).
+/// Parses the day of a wake's id (`wake 20261121T140302Z-812 …`).
 fn day_of_wake(origin: &str) -> Option<NaiveDate> {
     let stamps = origin.split_whitespace().filter_map(|word| word.split_once('T'));
     stamps.filter(|(day, _)| day.len() == 8).find_map(|(day, _)| NaiveDate::parse_from_str(day, "%Y%m%d").ok())

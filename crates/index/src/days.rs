@@ -1,15 +1,15 @@
-//! Days in texts: the day that a heading or a line is of, and the days that a question asks about.
+//! Finds days in texts: the day of a heading or a line, and the days a question asks about.
 
 use chrono::{Datelike as _, Days, Months, NaiveDate};
 
 use reveille_base::schedule::words::WEEKDAYS;
 
-/// Years that a number is taken for.
+/// The range of numbers taken for years.
 const YEARS: std::ops::RangeInclusive<i32> = 1900..=2100;
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// Days from one to another, both included.
+/// A range of days, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DaySpan {
     /// The first day.
@@ -32,13 +32,13 @@ impl DaySpan {
         Some(Self { first: NaiveDate::from_ymd_opt(year, 1, 1)?, last: NaiveDate::from_ymd_opt(year, 12, 31)? })
     }
 
-    /// How many days lie between it and a day; 0 within.
+    /// Returns the number of days between the range and a day; 0 within.
     pub(super) fn distance(&self, day: NaiveDate) -> i64 {
         (self.first - day).num_days().max((day - self.last).num_days()).max(0)
     }
 }
 
-/// The first day that a text names in full: `2026-11-21`, `21 November 2026`, `Nov 21st, 2026`.
+/// Returns the first complete date in a text: `2026-11-21`, `21 November 2026`, `Nov 21st, 2026`.
 pub(super) fn day_in(text: &str) -> Option<NaiveDate> {
     if !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
@@ -47,7 +47,7 @@ pub(super) fn day_in(text: &str) -> Option<NaiveDate> {
     (0..words.len()).find_map(|at| full_day(words.get(at..)?))
 }
 
-/// The days that a question asks about, if it names some. What names no year is the last such day before `today`.
+/// Returns the days a question asks about. Dates without a year mean the latest such date up to `today`. `None` without a date.
 pub(super) fn asked(question: &str, today: NaiveDate) -> Option<DaySpan> {
     let words = tokens(question);
     let from = |at: usize| words.get(at..).unwrap_or_default();
@@ -78,7 +78,7 @@ pub(super) fn asked(question: &str, today: NaiveDate) -> Option<DaySpan> {
     })
 }
 
-/// Words and numbers in small letters; an ISO day stays whole.
+/// Splits a text into lower-case words and numbers; an ISO date stays whole.
 fn tokens(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').map(|word| word.trim_matches('-'));
     words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect()
@@ -86,7 +86,7 @@ fn tokens(text: &str) -> Vec<String> {
 
 fn full_day(words: &[String]) -> Option<NaiveDate> {
     let first = words.first()?;
-    // A wake's id begins with its day, and so does a time in RFC 3339.
+    // A wake's id begins with its date, and so does a time in RFC 3339.
     if let Some(iso) = first.get(..10).filter(|iso| iso.bytes().filter(|byte| *byte == b'-').count() == 2)
         && let Ok(day) = iso.parse::<NaiveDate>()
         && YEARS.contains(&day.year())

@@ -1,4 +1,4 @@
-//! The index's file: made, opened, and made anew when it is damaged, another program's or of another version.
+//! The index's file: creates and opens it, and rebuilds a file that is damaged, foreign or of another version.
 
 use std::{
     os::unix::fs::MetadataExt as _,
@@ -12,19 +12,20 @@ use reveille_base::file;
 
 use super::IndexError;
 
-/// What SQLite notes in the file's head: `wake`.
+/// The SQLite application id in the file's header: `wake`.
 const APPLICATION_ID: i64 = 0x7761_6b65;
-/// The version of what it holds: another one is built anew, since nothing is lost by it. Its vectors are taken over.
+/// The format version. An index of another version is rebuilt, keeping its vectors; nothing is lost.
 const VERSION: i64 = 4;
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pages that are kept in memory at most, in KiB: those that searches read of an index of 100,000 entries. A search reads some 4 MB.
+/// The maximum page cache, in KiB: enough for all pages that searches read in an index of 100,000 entries. A single search reads about 4
+/// MB.
 const CACHE_KIB: i64 = 64 * 1024;
 
-/// Pages of the log before it is copied into the file: whoever opens the index first reads all of the log.
+/// The log's pages before a checkpoint: the first process to open the index reads the whole log.
 const LOG_PAGES: i64 = 256;
 
-/// What stands at the index's path.
+/// The file at the index's path.
 enum Found {
     Current(Connection),
     /// An index of another version.
@@ -33,7 +34,7 @@ enum Found {
     Foreign,
 }
 
-/// Opens the index, or makes it. Says whether what was there had to go. An index of another version is moved aside.
+/// Opens or creates the index. Returns whether the previous file had to go. An index of another version is moved aside.
 pub(super) fn open(path: &Path) -> Result<(Connection, bool), IndexError> {
     match attempt(path) {
         Ok(Found::Current(conn)) => return Ok((conn, false)),
@@ -48,29 +49,29 @@ pub(super) fn open(path: &Path) -> Result<(Connection, bool), IndexError> {
     }
 }
 
-/// Copies the log into the file, as far as no other process reads it. A damaged one has nothing to be kept.
+/// Copies the log into the file, as far as other processes allow. A damaged index has nothing worth keeping.
 pub(super) fn settle(conn: &Connection) {
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
 }
 
-/// Where an index is moved that is to be made anew.
+/// Returns the path of an index moved aside for a rebuild.
 fn aside(path: &Path) -> PathBuf {
     path.with_extension("db.old")
 }
 
-/// An index that was moved aside, where whoever did it was ended before its vectors were taken over.
+/// Returns an index moved aside by a process that ended before taking over the vectors.
 pub(super) fn left_aside(path: &Path) -> Option<PathBuf> {
     Some(aside(path)).filter(|aside| aside.exists())
 }
 
-/// An index in memory, for where none can be written.
+/// Creates an index in memory, for places without a writable file.
 pub(super) fn in_memory() -> Result<Connection, IndexError> {
     let conn = Connection::open_in_memory()?;
     conn.execute_batch(include_str!("schema.sql"))?;
     Ok(conn)
 }
 
-/// Moves the file aside, and says where to.
+/// Moves the file aside and returns its new path.
 pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
     let aside = aside(path);
     remove(&aside)?;
@@ -79,17 +80,17 @@ pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(IndexError::File(error)),
     }
-    // What SQLite keeps beside it would be taken for the new one's.
+    // SQLite would take the old side files for the new index's.
     remove(path)?;
     Ok(Some(aside))
 }
 
-/// A file's device and inode.
+/// Returns a file's device and inode.
 pub(super) fn inode(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// How large the file is, with its log.
+/// Returns the file's size with its log.
 pub(super) fn bytes(path: &Path) -> u64 {
     [path.to_owned(), path.with_extension("db-wal")]
         .iter()
@@ -98,7 +99,7 @@ pub(super) fn bytes(path: &Path) -> u64 {
         .sum()
 }
 
-/// Deletes the file and what SQLite keeps beside it.
+/// Deletes the file and SQLite's side files.
 pub(super) fn remove(path: &Path) -> Result<(), IndexError> {
     for ending in ["", "-wal", "-shm", "-journal"] {
         file::remove_if_there(&file::add_ending(path, ending)).map_err(IndexError::File)?;
@@ -106,22 +107,22 @@ pub(super) fn remove(path: &Path) -> Result<(), IndexError> {
     Ok(())
 }
 
-/// Whether an error says that the file isn't a sound database.
+/// Returns whether an error means that the file isn't a sound database.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Opens what stands at the path; where nothing does, an empty index is made.
+/// Opens the file at the path, or creates an empty index there.
 fn attempt(path: &Path) -> rusqlite::Result<Found> {
     create_private(path);
     let mut conn = Connection::open(path)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
-    // Nothing is synced but when the log is copied into the file, every megabyte: a power cut takes what is newest, whole.
+    // Syncing happens only at checkpoints, every megabyte: a power cut loses the newest entries as whole transactions.
     conn.pragma_update(None, "synchronous", "NORMAL")?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
-    // Else some statements are prepared anew for each value that is bound.
+    // Without this, some statements are prepared again for each bound value.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(64);
     let number = |conn: &Connection, name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -137,7 +138,7 @@ fn attempt(path: &Path) -> rusqlite::Result<Found> {
     }
     conn.pragma_update(None, "journal_mode", "WAL")?;
     let tx = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may just have made it.
+    // Another process may have created the index meanwhile.
     let is_empty = tx.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get::<_, bool>(0))?;
     if is_empty {
         tx.execute_batch(include_str!("schema.sql"))?;
@@ -149,7 +150,7 @@ fn attempt(path: &Path) -> rusqlite::Result<Found> {
     Ok(if is_ours { Found::Current(conn) } else { Found::Foreign })
 }
 
-/// It holds what was said: nobody else on the machine may read it. Best effort: opening it reports real trouble.
+/// Creates the file readable only for its owner, because it contains conversations. Best effort: opening the file reports real trouble.
 fn create_private(path: &Path) {
     if let Err(error) = file::create_private(path) {
         tracing::trace!(%error, "the index's file was not made ahead");

@@ -1,10 +1,10 @@
-//! Hashes that stay the same from one run and one version of the compiler to the next: they are kept in the index.
+//! Hashes stable across runs and compiler versions, as required for storing them in the index.
 
-/// A hash of 64 bits: FNV-1a over the parts, each ended, and mixed once more so that all bits count.
+/// Computes a 64-bit hash: FNV-1a over the terminated parts, with a final mix to spread all bits.
 pub(super) fn hash(parts: &[&[u8]]) -> i64 {
     let mut state: u64 = 0xcbf2_9ce4_8422_2325;
     for part in parts {
-        // Eight bytes at a time: files of many megabytes are hashed, too.
+        // Eight bytes at a time, because files can have many megabytes.
         let mut words = part.chunks_exact(8);
         for word in &mut words {
             let word = word.try_into().map_or(0, u64::from_le_bytes);
@@ -22,11 +22,11 @@ pub(super) fn hash(parts: &[&[u8]]) -> i64 {
     (state ^ (state >> 33)).cast_signed()
 }
 
-/// Sets and maps by numbers of ours.
+/// A hasher for maps and sets keyed by ids or hashes.
 pub(super) type ByNumber = std::hash::BuildHasherDefault<NumberHasher>;
 pub(super) type KeySet = std::collections::HashSet<i64, ByNumber>;
 
-/// Ids are numbers in a row, and keys are hashes: mixing them is enough.
+/// Mixes a number once: enough for consecutive ids and for hashes.
 #[derive(Default)]
 pub(super) struct NumberHasher(u64);
 

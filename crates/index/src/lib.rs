@@ -1,9 +1,9 @@
-//! The index of the memory: every Markdown file under `memory/` and `skills/`, and both sides of all conversations, found by their
-//! words and by what they mean.
+//! The index of the memory: searches every Markdown file under `memory/` and `skills/`, and both sides of all conversations, by words and
+//! by meaning.
 //!
-//! `index.db` is derived and may be deleted at any time. Texts become chunks (`chunk`), kept with the hash of what they say, so that
-//! only what changed is written anew (`refresh`). A search gathers candidates by rare words, neighbours and vectors
-//! (`search`), and a small linear ranker orders them ([`weights`]). What each chat may see is written down with each chunk.
+//! `index.db` is derived and may be deleted at any time. Texts become chunks (`chunk`), stored with the hash of their content, and only
+//! changes are rewritten (`refresh`). A search gathers candidates by rare words, neighbours and vectors (`search`), and a small linear
+//! ranker orders them ([`weights`]). Each chunk records the chats that may see it.
 
 mod access;
 mod blocks;
@@ -47,44 +47,44 @@ use weights::Features;
 /// The index, opened by one process.
 pub struct Index {
     conn: Connection,
-    /// Where it is kept; none in memory.
+    /// The file's path; `None` in memory.
     path: Option<PathBuf>,
-    /// Its file's device and inode.
+    /// The file's device and inode.
     inode: Option<(u64, u64)>,
-    /// Whether what was there had to go.
+    /// Whether the previous file had to be deleted.
     was_rebuilt: bool,
-    /// The codes that were read last.
+    /// The vectors' bits, as read last.
     codes: Option<Codes>,
 }
 
-/// Why the index can't answer.
+/// The reason the index can't answer.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// Another process has been writing to it for long: try again.
+    /// Another process has been writing for long: try again.
     #[error("the memory's index is busy: another process is writing to it. Try again")]
     Busy,
-    /// No room: nothing was changed.
+    /// The disk is full; nothing was changed.
     #[error("the disk is full: the memory's index can't be written")]
     Full,
-    /// It can't be written here: search in memory.
+    /// The index can't be written here: search in memory.
     #[error("the memory's index can't be written: {0}")]
     ReadOnly(String),
-    /// The file is damaged: delete it, it is made anew.
+    /// The file is damaged: delete it, and it is rebuilt.
     #[error("the memory's index is damaged: {0}")]
     Damaged(String),
-    /// Another program's file stands in its place, and comes back when it is deleted.
+    /// Another program's file takes the index's path, and returns after deletion.
     #[error("{} isn't the memory's index, and can't be replaced", .0.display())]
     Foreign(PathBuf),
     /// The file can't be deleted or read.
     #[error("the memory's index: {0}")]
     File(std::io::Error),
-    /// What was said can't be read.
+    /// The conversations can't be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A vector that can't be used: another length, or a value that is no number.
+    /// An unusable vector: the wrong length, or a value that isn't a number.
     #[error("an embedding can't be used: {0}")]
     Vector(String),
-    /// Anything else that SQLite says.
+    /// Any other SQLite error.
     #[error("the memory's index: {0}")]
     Sqlite(rusqlite::Error),
 }
@@ -104,45 +104,45 @@ impl From<rusqlite::Error> for IndexError {
     }
 }
 
-/// What is looked for.
+/// The input of a search.
 #[derive(Default, Clone, Copy)]
 pub struct SearchQuery<'a> {
     /// A question, or words.
     pub text: &'a str,
-    /// Hits at most.
+    /// The maximum number of hits.
     pub limit: usize,
-    /// Today, by the person's calendar: what "last week" is told by.
+    /// Today by the person's calendar, as the base of "last week".
     pub today: NaiveDate,
-    /// Only what was said by that day. The documents are to be those of the day ([`Index::with_documents`]).
+    /// Only content known by that day. The documents must be in the state of that day ([`Index::with_documents`]).
     pub as_of: Option<NaiveDate>,
-    /// With `as_of`: documents are told by their own days, too. What has none isn't found: nobody knows whether it was known by then.
+    /// With `as_of`: also filters documents by their own days. Undated content is excluded, because its age is unknown.
     pub only_dated: bool,
-    /// Only in this file or folder; `messages` and `answers` are what was said.
+    /// Only content of this file or folder; `messages` and `answers` select the conversations.
     pub within: Option<&'a str>,
-    /// A guest: sees their own and what is for all.
+    /// The reading guest, who sees only their own content and content for all.
     pub reader: Option<ChatRef>,
-    /// The owner's chat: what is said there, and at the terminal, isn't others' words.
+    /// The owner's chat. Its messages, and those at the terminal, are trusted.
     pub owner: ChatRef,
-    /// What the question means, by a model.
+    /// The question's embedding, made by a model.
     pub vector: Option<QueryVector<'a>>,
-    /// Chats whose words, and what is theirs, aren't found.
+    /// Chats to exclude, with everything that belongs to them.
     pub without_chats: &'a [ChatRef],
-    /// Paths that may not be read.
+    /// The paths that may not be read.
     pub hidden: Option<&'a dyn Fn(&str) -> bool>,
 }
 
-/// Where a text comes from.
+/// The source of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ChunkOrigin {
-    /// The wake that wrote it, or that answered it.
+    /// The wake that wrote the text or answered the message.
     pub wake: Option<String>,
-    /// The message that said it.
+    /// The message with this content.
     pub message: Option<i64>,
-    /// The chat that it was said in, or written for.
+    /// The chat of the message, or the chat the text was written for.
     pub chat: Option<ChatNumber>,
 }
 
-/// A chat as JSON has it: its number.
+/// A chat's number in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatNumber(pub ChatRef);
 
@@ -152,87 +152,86 @@ impl serde::Serialize for ChatNumber {
     }
 }
 
-/// What was found.
+/// A hit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recalled {
-    /// Its path in the repository; `messages/<id>` or `answers/<id>` of what was said.
+    /// The path in the repository; `messages/<id>` or `answers/<id>` for conversations.
     pub path: String,
-    /// The line, counted from 1; of what was said, within it.
+    /// The line, counted from 1; in a message, counted within it.
     pub line: usize,
-    /// The last line that belongs to it.
+    /// The last line.
     pub last_line: usize,
-    /// What kind of thing it is.
+    /// The kind of content.
     pub kind: ChunkKind,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// The heading that it stands under.
+    /// The heading above.
     pub heading: String,
-    /// Who said it.
+    /// The speaker.
     pub speaker: String,
-    /// The day that it is of.
+    /// The day of the content.
     pub date: Option<NaiveDate>,
-    /// Where it comes from.
+    /// The source.
     pub origin: ChunkOrigin,
-    /// Whose words it may hold, besides the reader's own person's.
+    /// The untrusted sources the text may contain, from the reader's point of view.
     pub taint: Option<String>,
-    /// How well it fits: higher is better, of the same query.
+    /// The relevance: higher is better, within the same query.
     pub score: f32,
-    /// What it was ranked by, as [`weights::FEATURES`] names it.
+    /// The features of the ranking, named in [`weights::FEATURES`].
     pub features: Features,
-    /// Whether what it means was compared, too. Else it was ranked by its words alone.
+    /// Whether a vector was compared. Otherwise the ranking used words alone.
     pub has_vector: bool,
 }
 
 impl Recalled {
-    /// Whether it is found for what it says itself, and not only for what stands around it.
+    /// Returns whether the text itself matches, rather than only its surroundings.
     pub fn speaks_for_itself(&self) -> bool {
         weights::speaks_for_itself(&self.features)
     }
 
-    /// What it was ranked by: each feature that it has, with its part of the score.
+    /// Explains the ranking: each present feature with its part of the score.
     pub fn why(&self) -> Vec<(&'static str, f32)> {
         weights::contributions(&self.features, self.has_vector)
     }
 }
 
-/// What the index holds.
+/// The size of the index.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct IndexStats {
-    /// Files of the memory and of skills.
+    /// Files of the memory and the skills.
     pub documents: i64,
-    /// Parts of them.
+    /// Chunks of these files.
     pub chunks: i64,
-    /// Parts of what people said.
+    /// Chunks of people's messages.
     pub messages: i64,
-    /// Parts of what the assistant said.
+    /// Chunks of the assistant's answers.
     pub answers: i64,
     /// Distinct words.
     pub words: i64,
-    /// The file's size, its log's included.
+    /// The file's size in bytes, including its log.
     pub bytes: i64,
-    /// Models that something was embedded by, and how much.
+    /// The embedding models, with their progress.
     pub models: Vec<ModelStats>,
 }
 
-/// How far a model's embeddings are.
+/// The progress of a model's embeddings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ModelStats {
-    /// Its id.
+    /// The model's id.
     pub model: String,
-    /// Dimensions of a vector.
+    /// The number of dimensions per vector.
     pub dims: i64,
-    /// Distinct texts that have a vector.
+    /// Distinct texts with a vector.
     pub embedded: i64,
-    /// Distinct texts that have none yet, and weren't refused.
+    /// Distinct texts still without a vector, except refused ones.
     pub missing: i64,
 }
 
 impl Index {
-    /// Opens the index at a path, and makes it anew where it is damaged, another program's or of another version. Of another version the
-    /// vectors are kept.
+    /// Opens the index at a path. Rebuilds a damaged file, another program's file, or an index of another version, whose vectors are kept.
     ///
     /// # Errors
-    /// It can't be read or made there.
+    /// The file can't be read or created.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
         let index = Self::open_alone(path)?;
         if let Some(old) = file::left_aside(path) {
@@ -242,36 +241,36 @@ impl Index {
         Ok(index)
     }
 
-    /// Opens the index at a path, and leaves alone what was moved aside.
+    /// Opens the index at a path without handling an index moved aside earlier.
     fn open_alone(path: &Path) -> Result<Self, IndexError> {
         let (conn, was_rebuilt) = file::open(path)?;
         Ok(Self { conn, path: Some(path.to_owned()), inode: file::inode(path), was_rebuilt, codes: None })
     }
 
-    /// An empty index that ends with this process.
+    /// Creates an empty index that ends with this process.
     ///
     /// # Errors
-    /// There isn't the memory for it.
+    /// There isn't enough memory.
     pub fn in_memory() -> Result<Self, IndexError> {
         Ok(Self { conn: file::in_memory()?, path: None, inode: None, was_rebuilt: false, codes: None })
     }
 
-    /// Whether its file is still the one at its path.
+    /// Returns whether the opened file is still the one at its path.
     fn is_in_place(&self) -> bool {
         self.inode.is_some() && self.path.as_deref().and_then(file::inode) == self.inode
     }
 
-    /// The same for a further question; none if it is better opened anew then. That it was rebuilt was told.
+    /// Prepares the index for another question. `None` if it must be reopened. Clears the rebuilt flag, which was already reported.
     fn reusable(self) -> Option<Self> {
         (self.path.is_some() && self.conn.is_autocommit()).then_some(Self { was_rebuilt: false, ..self })
     }
 
-    /// Whether what stood at its path was no index of ours, or a damaged one, and is gone.
+    /// Returns whether a foreign or damaged file at the path was deleted.
     pub fn was_rebuilt(&self) -> bool {
         self.was_rebuilt
     }
 
-    /// Makes the file anew, empty but for vectors, which take hours. What else it held is built by the next [`Index::refresh`].
+    /// Empties the file except for vectors, which take hours to make. The next [`Index::refresh`] rebuilds the rest.
     ///
     /// # Errors
     /// The file can't be replaced.
@@ -284,7 +283,7 @@ impl Index {
         Ok(index)
     }
 
-    /// An empty one at the same path, and where the old one stands now.
+    /// Moves the file aside and creates an empty index at the same path. Returns the new index and the old path.
     fn set_aside(self) -> Result<(Self, Option<PathBuf>), IndexError> {
         let Self { conn, path, .. } = self;
         file::settle(&conn);
@@ -294,10 +293,10 @@ impl Index {
         Ok((Self::open_alone(&path)?, old))
     }
 
-    /// What it holds.
+    /// Counts the content.
     ///
     /// # Errors
-    /// It can't be read.
+    /// The index can't be read.
     pub fn stats(&self) -> Result<IndexStats, IndexError> {
         let count = |sql: &str| self.conn.query_row(sql, [], |row| row.get::<_, i64>(0));
         let (message, answer) = (ChunkKind::Message.number(), ChunkKind::Answer.number());
@@ -322,12 +321,12 @@ impl Index {
         })
     }
 
-    /// Whether this is asked for the first time, by its name; what can't be kept isn't.
+    /// Returns whether this is the first call with this name. `false` if the record can't be written.
     pub fn is_first(&self, name: &str) -> bool {
         self.state(name).is_ok_and(|known| known.is_none()) && self.set_state(name, 1).is_ok()
     }
 
-    /// A number that is kept.
+    /// Reads a stored number.
     fn state(&self, name: &str) -> Result<Option<i64>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT value FROM state WHERE name = ?1")?;
         Ok(statement.query_row([name], |row| row.get(0)).optional()?)
@@ -343,7 +342,7 @@ impl Index {
     }
 }
 
-/// Numbers as SQLite's `json_each` reads them: one statement for all of them takes half as long as one for each.
+/// Formats numbers for SQLite's `json_each`: a single statement for all takes half as long as one statement each.
 fn sql_list<'a>(numbers: impl IntoIterator<Item = &'a i64>) -> String {
     let mut list = String::from("[");
     for number in numbers {

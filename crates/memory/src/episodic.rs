@@ -33,7 +33,7 @@ pub struct Log {
 /// One `## 2026-11-21` section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Day {
-    /// The day.
+    /// The date.
     pub date: NaiveDate,
     /// The heading's line, counted from 1.
     pub line: usize,

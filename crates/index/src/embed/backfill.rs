@@ -1,37 +1,37 @@
-//! Embedding what the index holds and has no vector of: batch by batch, each kept before the next, so that a kill loses one at most.
+//! Embeds the indexed texts without a vector, in batches. Each batch is stored before the next, so a kill loses at most one batch.
 
 use std::collections::BTreeSet;
 
 use super::{EmbedDesk, EmbedError, Embedder, TextRole, embed};
 use crate::{ChunkKey, Index, IndexError};
 
-/// Texts of a batch: a second's work for a slow machine, and little to lose.
+/// The texts per batch: about a second's work for a slow machine.
 const BATCH: usize = 16;
 
-/// How far it came.
+/// The progress of a backfill.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backfilled {
-    /// Texts that were embedded.
+    /// The number of embedded texts.
     pub embedded: usize,
-    /// Texts that whoever embeds doesn't take. They are found by keywords, and it isn't asked for them again.
+    /// The number of texts refused by the embedder. They remain searchable by keywords and aren't sent again.
     pub refused: usize,
-    /// Whether nothing is left.
+    /// Whether every text is done.
     pub is_whole: bool,
 }
 
-/// Why it ended early. What was embedded by then is kept.
+/// The reason a backfill ended early. Finished batches are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum BackfillError {
-    /// Whoever embeds.
+    /// The embedder failed.
     #[error(transparent)]
     Embed(#[from] EmbedError),
-    /// The index.
+    /// The index failed.
     #[error(transparent)]
     Index(#[from] IndexError),
 }
 
-/// Embeds what has no vector by this embedder, the newest first, for as long as `goes_on` says so before each batch, which is told how far
-/// it came. Once nothing is left the vectors of other models go.
+/// Embeds the texts without a vector of this embedder, newest first. `goes_on` gets the progress before each batch and may stop. Once every
+/// text is done, the vectors of other models are deleted.
 ///
 /// # Errors
 /// The index's, or the embedder's.
@@ -43,7 +43,7 @@ pub async fn backfill(
 ) -> Result<Backfilled, BackfillError> {
     let mut done = Backfilled::default();
     while goes_on(&done) {
-        // What is kept on this machine isn't sent elsewhere.
+        // Content of local chats must stay on this machine.
         let left_out = match (embedder.leaves_for(), desk.store.as_deref()) {
             (Some(_), Some(store)) => store.local_chats().map_err(EmbedError::from)?,
             _ => BTreeSet::new(),
@@ -58,7 +58,7 @@ pub async fn backfill(
         }
         match embed_batch(index, embedder, desk, &batch).await {
             Ok(()) => done.embedded += batch.len(),
-            // One of them is at fault: the others are embedded without it.
+            // A single text may be at fault: embed the others without it.
             Err(BackfillError::Embed(error)) if is_of_texts(&error) => {
                 embed_each(index, embedder, desk, &batch, &mut done).await?;
             }
@@ -68,7 +68,7 @@ pub async fn backfill(
     Ok(done)
 }
 
-/// Embeds texts one by one, and notes those that aren't taken.
+/// Embeds texts singly, and records the refused ones.
 async fn embed_each(
     index: &mut Index,
     embedder: &dyn Embedder,
@@ -94,7 +94,7 @@ async fn embed_each(
         }
     }
     match last {
-        // Nothing was ever embedded: then it isn't the texts.
+        // If nothing was ever embedded, the fault isn't in the texts.
         Some(error) if !refused.is_empty() => Err(error.into()),
         _ => Ok(()),
     }
@@ -114,7 +114,7 @@ async fn embed_batch(
     Ok(index.put_vectors(embedder.id(), dims, &kept)?)
 }
 
-/// Whether it may be the fault of one of several texts.
+/// Returns whether a single text of several may be at fault.
 pub fn is_of_texts(error: &EmbedError) -> bool {
     matches!(error, EmbedError::Refused(_) | EmbedError::Unusable { .. })
 }

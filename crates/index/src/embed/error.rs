@@ -1,57 +1,57 @@
-//! Why there is no vector.
+//! The reasons for a missing vector.
 
 use std::time::Duration;
 
 use reveille_store::{Cap, StoreError};
 
-/// Why texts weren't embedded, by what should be done. Keywords serve in every case.
+/// The reason texts weren't embedded, by the next step. Keyword search works in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    /// A server that is busy or can't be reached, a child that was ended: try again later.
+    /// A busy or unreachable server, or a killed child process: try again later.
     #[error("{why}")]
     Later {
-        /// What happened, without secrets.
+        /// The cause, without secrets.
         why: String,
-        /// How long the server asked to be left alone.
+        /// The delay requested by the server.
         retry_after: Option<Duration>,
-        /// Whether the texts may have been worked on, and have to be paid for.
+        /// Whether the texts may have been processed and charged.
         may_have_cost: bool,
     },
-    /// A folder, a key, an address: a person must act.
+    /// A folder, a key or an address is wrong: a person must act.
     #[error("{0}")]
     SetUp(String),
-    /// These texts aren't taken: sending them again is no use, others may do.
+    /// The texts are refused: resending them is useless, but others may work.
     #[error("{0}")]
     Refused(String),
-    /// What came can't be vectors of these texts. None of it is kept.
+    /// The response can't be vectors of these texts, and is dropped whole.
     #[error("{embedder} gave vectors that can't be used: {why}. None of them is kept")]
     Unusable {
-        /// Whose they are.
+        /// The embedder's id.
         embedder: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
-    /// A person hasn't said that texts may leave this machine.
+    /// A person hasn't allowed texts to leave this machine.
     #[error("{to} would get everything that is searched, and you haven't allowed that: `wake memory embed allow`")]
     NotAllowed {
-        /// Where they would go.
+        /// The destination.
         to: String,
     },
-    /// No budget has room for it.
+    /// No budget has room.
     #[error("what is left of {} has no room for it", .0.setting())]
     NoRoom(Cap),
-    /// The database, which costs are written in.
+    /// The database that records costs failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl EmbedError {
-    /// It may go better another time, and has cost nothing.
+    /// Creates an error for a free attempt worth repeating.
     pub fn later(why: impl Into<String>) -> Self {
         Self::Later { why: why.into(), retry_after: None, may_have_cost: false }
     }
 
-    /// The same, where what was asked for may have to be paid.
+    /// Creates an error for an attempt worth repeating that may have cost money.
     pub fn cut_off(why: impl Into<String>) -> Self {
         Self::Later { why: why.into(), retry_after: None, may_have_cost: true }
     }

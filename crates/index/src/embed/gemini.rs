@@ -1,4 +1,4 @@
-//! Google's Gemini API.
+//! Google's Gemini API for embeddings.
 
 use reqwest::header::HeaderName;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,4 @@
-//! One JSON request to a server that embeds. No redirect is followed: the key and the texts are for the server that the settings
-//! name.
+//! Sends one JSON request to an embedding server. Redirects aren't followed: the key and the texts are only for the configured server.
 
 use std::{error::Error as _, sync::OnceLock, time::Duration};
 
@@ -16,23 +15,23 @@ use reveille_memory::outside::{Origin, Outside};
 
 use super::EmbedError;
 
-/// How long making a connection may take.
+/// The maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a request may take in all.
+/// The maximum time of a whole request.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(60);
-/// The largest answer that is read, in bytes: a full batch of the longest vectors in decimal.
+/// The maximum size of an answer, in bytes: a full batch of the longest vectors in decimal.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// A server by its address, with what it is told in each request.
+/// An embedding server with the headers of each request.
 pub(super) struct EmbedServer {
     url: Url,
     headers: HeaderMap,
-    /// Made when first needed.
+    /// Created on first use.
     client: OnceLock<Client>,
 }
 
 impl EmbedServer {
-    /// `key` is a header and its value. Nothing is connected yet.
+    /// Creates a server without connecting. `key` is a header and its value.
     pub(super) fn new(url: &str, key: Option<(HeaderName, Secret)>) -> Result<Self, EmbedError> {
         let url = Url::parse(url).map_err(|_| EmbedError::SetUp("its address is no URL".to_owned()))?;
         let mut headers = HeaderMap::new();
@@ -45,18 +44,18 @@ impl EmbedServer {
         Ok(Self { url, headers, client: OnceLock::new() })
     }
 
-    /// Its host, and its port if it has one of its own.
+    /// Returns the host, with an explicit port.
     pub(super) fn host(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Whether it is on this machine.
+    /// Returns whether the server is on this machine.
     pub(super) fn is_here(&self) -> bool {
         reveille_config::is_loopback(self.url.host_str().unwrap_or_default())
     }
 
-    /// Sends a request, and reads its answer.
+    /// Sends a request and parses its answer.
     pub(super) async fn ask<T: DeserializeOwned>(&self, body: &impl Serialize) -> Result<T, EmbedError> {
         let request = self.client()?.post(self.url.clone()).headers(self.headers.clone()).json(body);
         let response = request.timeout(TOTAL_TIMEOUT).send().await.map_err(|error| self.fault(&error))?;
@@ -67,7 +66,7 @@ impl EmbedServer {
         if status != 200 {
             return Err(self.refused(status, retry_after, &body.unwrap_or_default()));
         }
-        // It was worked on, whatever it is that came.
+        // The request was processed, even if the answer is unusable.
         serde_json::from_slice(&body?)
             .map_err(|_| EmbedError::cut_off(format!("{} answered something that isn't embeddings", self.host())))
     }
@@ -99,7 +98,7 @@ impl EmbedServer {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// What an answer other than 200 asks for.
+    /// Converts a failed HTTP status to an error.
     fn refused(&self, status: u16, retry_after: Option<u64>, body: &[u8]) -> EmbedError {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = body.pointer("/error/message").or_else(|| body.pointer("/error")).and_then(Value::as_str);
@@ -107,7 +106,7 @@ impl EmbedServer {
         let why = format!("{} refused to embed (HTTP {status}){said}", self.host());
         let code = body.pointer("/error/code").and_then(Value::as_str);
         match status {
-            // A balance that is used up comes back on no other day.
+            // A used-up balance won't recover by waiting.
             429 if code == Some("insufficient_quota") => EmbedError::SetUp(why),
             408 | 409 | 425 | 429 | 500..=599 => {
                 EmbedError::Later { why, retry_after: retry_after.map(Duration::from_secs), may_have_cost: false }
@@ -117,7 +116,7 @@ impl EmbedServer {
         }
     }
 
-    /// What went wrong with the connection: our words and the deepest cause. The error itself would print its URL.
+    /// Describes a connection failure in our words with the deepest cause. The error itself would reveal its URL.
     fn fault(&self, error: &reqwest::Error) -> EmbedError {
         let host = self.host();
         let what = match (error.is_connect(), error.is_timeout()) {
@@ -134,7 +133,7 @@ impl EmbedServer {
     }
 }
 
-/// Gemini says of a wrong key that the request is a bad one.
+/// Returns whether the key is at fault: Gemini reports a wrong key as a bad request.
 fn is_of_the_key(body: &Value) -> bool {
     let details = body.pointer("/error/details").and_then(Value::as_array);
     details.is_some_and(|details| details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID"))

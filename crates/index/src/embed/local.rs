@@ -1,5 +1,5 @@
-//! The encoder on this machine, in a process of its own that ends: `reveille-embedder` is started when there is something to embed,
-//! and gives its memory back with this value. A line is a batch, and its answer is a line.
+//! The encoder on this machine, in a child process. `reveille-embedder` starts with the first batch and ends with this value, which frees
+//! its memory. Each line is a batch, and each answer is a line.
 
 use std::{
     fs::File,
@@ -16,15 +16,15 @@ use reveille_encoder::{EmbedderAnswer, EmbedderRequest, from_text};
 
 use super::{EmbedError, EmbedFuture, Embedded, Embedder, MAX_BATCH, MAX_DIMS, TextRole};
 
-/// The program that embeds on this machine.
+/// The embedding program on this machine.
 const EMBEDDER: &str = "reveille-embedder";
-/// The longest line of an answer, in bytes: a full batch of the longest vectors in base64.
+/// The maximum length of an answer line, in bytes: a full batch of the longest vectors in base64.
 const MAX_LINE_BYTES: usize = MAX_BATCH * MAX_DIMS * 6;
-/// How long a batch may take. A slow machine needs half a minute for the longest texts.
+/// The maximum time of a batch. A slow machine needs half a minute for the longest texts.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(120);
-/// What is looked at of the weights to know a model by, at both ends of the file, in bytes.
+/// The bytes of the weights sampled at both ends of the file, to identify a model.
 const SAMPLE_BYTES: u64 = 64 * 1024;
-/// How many bytes of a digest tell models apart.
+/// The bytes of a digest used as a model's id.
 const ID_BYTES: usize = 8;
 
 /// The encoder in a folder.
@@ -36,7 +36,7 @@ pub(super) struct LocalEmbedder {
 }
 
 impl LocalEmbedder {
-    /// Looks at the folder. Nothing is started yet.
+    /// Identifies the model in the folder. The child starts later.
     pub(super) fn new(folder: &Path) -> Result<Self, EmbedError> {
         let missing = |error| {
             EmbedError::SetUp(format!(
@@ -57,7 +57,7 @@ impl LocalEmbedder {
         };
         let request = EmbedderRequest { texts: texts.to_vec() };
         let request = serde_json::to_string(&request).map_err(|error| EmbedError::Refused(error.to_string()))?;
-        // One that is given up is ended, whoever gives it up.
+        // The fuse kills the child if this call times out or is dropped.
         let fuse = lines.end_after(BATCH_TIMEOUT);
         lines.say(request);
         let Some(line) = lines.next().await else {
@@ -79,7 +79,7 @@ impl LocalEmbedder {
     }
 
     fn start(&self) -> Result<Lines, EmbedError> {
-        // It needs nothing but the folder.
+        // The child needs only the folder.
         let spec = Spec::new(&self.program).args([&self.folder]).only_inheriting(&["PATH", "LANG"]);
         Lines::start(&spec, MAX_LINE_BYTES).map_err(|error| EmbedError::SetUp(error.to_string()))
     }
@@ -103,7 +103,7 @@ impl Embedder for LocalEmbedder {
     }
 }
 
-/// By what a folder's model is known, wherever it stands: its settings and both ends of its weights.
+/// Identifies a folder's model independently of its place: hashes its settings and both ends of its weights.
 fn fingerprint(folder: &Path) -> std::io::Result<String> {
     let mut digest = Context::new(&SHA256);
     digest.update(&std::fs::read(folder.join("config.json"))?);

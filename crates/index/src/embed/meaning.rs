@@ -1,4 +1,4 @@
-//! What a question means, for whoever asks in the middle of something and can't wait for long: a search.
+//! Embeds questions for a search, which can't wait for long.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,10 +9,10 @@ use reveille_store::{SpendCap, database};
 use super::{EmbedDesk, EmbedError, TextRole, embed, of};
 use crate::{Index, QueryVector};
 
-/// How long a search waits for it. Starting the encoder takes a tenth of a second.
+/// The maximum wait of a search. Starting the encoder takes a tenth of a second.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// The way to the embedder that the settings name, if they name one.
+/// Access to the configured embedder, if any.
 #[derive(Clone, Default)]
 pub struct Meaning(Option<Arc<Settings>>);
 
@@ -20,11 +20,11 @@ struct Settings {
     config: Config,
     redactor: Redactor,
     caps: Vec<SpendCap>,
-    /// Whether an embedder elsewhere isn't asked.
+    /// Whether remote embedders are excluded.
     stays_here: bool,
 }
 
-/// What questions mean, by a model.
+/// The embeddings of questions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meant {
     model: String,
@@ -32,30 +32,30 @@ pub struct Meant {
 }
 
 impl Meant {
-    /// Whose vectors they are.
+    /// Returns the id of the model.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// The vectors of all questions.
+    /// Returns the vectors of all questions.
     pub fn vectors(&self) -> &[Vec<f32>] {
         &self.vectors
     }
 
-    /// A question's vector, by its place.
+    /// Returns the vector of a question by its index.
     pub fn of(&self, nth: usize) -> Option<QueryVector<'_>> {
         self.vectors.get(nth).map(|values| QueryVector { model: &self.model, values })
     }
 }
 
 impl Meaning {
-    /// Nothing is opened yet. `caps`: what may be spent.
+    /// Creates the access without opening anything. `caps` limits the spending.
     pub fn new(config: &Config, redactor: &Redactor, caps: Vec<SpendCap>) -> Self {
         let settings = || Settings { config: config.clone(), redactor: redactor.clone(), caps, stays_here: false };
         Self(config.embed_model.is_some().then(|| Arc::new(settings())))
     }
 
-    /// The same for a chat that is kept on this machine: an embedder elsewhere isn't asked.
+    /// Restricts to embedders on this machine, for a local chat.
     #[must_use]
     pub fn kept_here(self) -> Self {
         let kept = |settings: Arc<Settings>| {
@@ -66,11 +66,10 @@ impl Meaning {
         Self(self.0.map(kept))
     }
 
-    /// What these questions mean; none where no embedder is set up, or where it has embedded nothing yet that could be compared with
-    /// them: then nobody is asked.
+    /// Embeds these questions. `None` without an embedder, or before it has embedded any text to compare with.
     ///
     /// # Errors
-    /// By what should be done. The search goes on by keywords.
+    /// See [`EmbedError`]. The search continues with keywords.
     pub fn of(&self, questions: &[String], index: &Index) -> Result<Option<Meant>, EmbedError> {
         let Some(settings) = &self.0 else { return Ok(None) };
         let Some(embedder) = of(&settings.config)? else { return Ok(None) };
@@ -82,7 +81,7 @@ impl Meaning {
             return Ok(None);
         }
         drop(embedder);
-        // Tools run on the wake's one thread, which is within its own runtime.
+        // Tools run on the wake's only thread, inside its own runtime.
         let asked = std::thread::scope(|scope| scope.spawn(|| settings.ask(questions, dims)).join());
         asked.unwrap_or_else(|_| Err(EmbedError::later("embedding broke off"))).map(Some)
     }
@@ -96,7 +95,7 @@ impl Settings {
             .enable_all()
             .build()
             .map_err(|error| EmbedError::later(error.to_string()))?;
-        // What stays here costs nothing, and is asked without the database.
+        // A local embedder is free and needs no database.
         let mut store = match embedder.leaves_for() {
             Some(_) => Some(database::open(&self.config)?),
             None => None,

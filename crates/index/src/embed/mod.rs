@@ -1,10 +1,10 @@
-//! Texts as vectors, for the memory's search: texts that mean the same lie close to each other.
+//! Embeddings for the memory's search: texts with similar meaning get nearby vectors.
 //!
-//! Three make them, by configuration alone and never one in place of another: a sentence encoder on this machine (`local`, which
-//! starts `reveille-embedder`, of the crate `encoder`), an OpenAI-compatible server (`openai`), and Gemini
-//! (`gemini`). [`embed`] is the one way to any of them: it redacts, asks whether texts may leave, sets money aside, and checks what comes.
+//! The configuration selects one of three embedders, without any fallback among them: a sentence encoder on this machine (`local`, which
+//! starts `reveille-embedder` of the crate `encoder`), an OpenAI-compatible server (`openai`), or Gemini (`gemini`). All calls go through
+//! [`embed`], which redacts, checks the consent for sending texts, reserves money, and checks the result.
 //!
-//! Without one, or while it fails, keywords serve.
+//! If there is no embedder or it fails, the search uses keywords.
 
 mod backfill;
 mod error;
@@ -27,53 +27,53 @@ pub use error::EmbedError;
 pub use meaning::{Meaning, Meant};
 pub use paid::{EmbedDesk, embed};
 
-/// Texts that are embedded at once at most.
+/// The maximum number of texts per batch.
 pub const MAX_BATCH: usize = 64;
-/// What counts of a text, in bytes: more than any of the models reads, and no more than all their servers take.
+/// The maximum text length, in bytes: more than any model reads, and accepted by all servers.
 pub const MAX_TEXT_BYTES: usize = 8_000;
-/// Numbers that a vector has at most.
+/// The maximum number of dimensions.
 pub const MAX_DIMS: usize = 4_096;
 
-/// What a text is to be: some models tell the two apart.
+/// The role of a text; some models distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextRole {
-    /// What is looked for.
+    /// A search query.
     Query,
-    /// What is found.
+    /// A stored text.
     Kept,
 }
 
-/// What came of some texts.
+/// The result for a batch of texts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Embedded {
-    /// A vector for each, in their order.
+    /// One vector per text, in order.
     pub vectors: Vec<Vec<f32>>,
-    /// Tokens that are paid for, where whoever embedded says so.
+    /// The charged tokens, if the embedder reports them.
     pub tokens: Option<u64>,
 }
 
-/// A future that stays on its thread: the wake runs on one.
+/// A future that stays on its thread, since a wake runs on a single thread.
 pub type EmbedFuture<'a> = Pin<Box<dyn Future<Output = Result<Embedded, EmbedError>> + 'a>>;
 
-/// Something that makes vectors of texts.
+/// A source of embeddings.
 pub trait Embedder {
-    /// Under which name its vectors are kept: another name's vectors can't be compared with them.
+    /// Returns the name under which vectors are stored. Vectors of different names can't be compared.
     fn id(&self) -> &str;
 
-    /// Where texts go, if they leave this machine, for people; none: they stay.
+    /// Returns the destination of texts that leave this machine, for people. `None` if they stay.
     fn leaves_for(&self) -> Option<&str>;
 
-    /// What a million tokens cost, in US dollars.
+    /// Returns the price of a million tokens, in US dollars.
     fn usd_per_million(&self) -> f64;
 
-    /// Makes one vector of each text, at most [`MAX_BATCH`] of them. No retries, no checks: see [`embed`].
+    /// Embeds at most [`MAX_BATCH`] texts, without retries or checks: use [`embed`].
     fn embed<'a>(&'a self, texts: &'a [String], role: TextRole) -> EmbedFuture<'a>;
 }
 
-/// The embedder that the settings name; none: keywords alone.
+/// Creates the configured embedder. `None` for keyword search alone.
 ///
 /// # Errors
-/// [`EmbedError::SetUp`] where the settings can't work.
+/// [`EmbedError::SetUp`] for settings that can't work.
 pub fn of(config: &Config) -> Result<Option<Box<dyn Embedder>>, EmbedError> {
     Ok(match &config.embed_model {
         None => None,

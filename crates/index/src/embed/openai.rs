@@ -1,4 +1,4 @@
-//! An OpenAI-compatible server: OpenAI itself, or one of the many that speak as it does.
+//! An OpenAI-compatible embedding server: OpenAI itself, or one of many with the same API.
 
 use reqwest::header::AUTHORIZATION;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use reveille_base::redact::Secret;
 
 use super::{EmbedError, EmbedFuture, Embedded, Embedder, TextRole, http::EmbedServer, price};
 
-/// A model at such a server.
+/// A model on such a server.
 pub(super) struct OpenAiEmbedder {
     server: EmbedServer,
     model: String,
@@ -40,7 +40,7 @@ struct OpenAiUsage {
 }
 
 impl OpenAiEmbedder {
-    /// The key goes to this server alone, if there is one.
+    /// Creates the embedder. The key, if any, is sent only to this server.
     pub(super) fn new(base_url: &str, key: Option<&Secret>, model: &str) -> Result<Self, EmbedError> {
         let key = key.map(|key| (AUTHORIZATION, Secret::new(format!("Bearer {}", key.expose()))));
         let server = EmbedServer::new(&format!("{base_url}/embeddings"), key)?;

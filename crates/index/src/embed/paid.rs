@@ -1,5 +1,5 @@
-//! The one way to an embedder: texts are cut and redacted, a person has allowed that they leave, the most that they may cost is set aside,
-//! and what comes is checked before anybody has it.
+//! The only path to an embedder. Cuts and redacts the texts, checks the person's consent, reserves the maximum cost, and checks the result
+//! before passing it on.
 
 use chrono::{DateTime, Utc};
 
@@ -8,22 +8,23 @@ use reveille_store::{SpendCap, Spent, Store};
 
 use super::{EmbedError, Embedded, Embedder, MAX_BATCH, MAX_TEXT_BYTES, TextRole, price, vector};
 
-/// What embedding needs of its surroundings.
+/// The environment of an embedding call.
 pub struct EmbedDesk<'a> {
-    /// Where consent and costs are written; none: only what stays on this machine is asked.
+    /// The store for consent and costs; `None` allows only local embedders.
     pub store: Option<&'a mut Store>,
-    /// Masks the live secrets in whatever is embedded.
+    /// Masks live secrets in the texts.
     pub redactor: &'a Redactor,
-    /// What may be spent.
+    /// The spending limits.
     pub caps: &'a [SpendCap],
-    /// The time.
+    /// The current time.
     pub now: DateTime<Utc>,
 }
 
-/// A vector of length 1 for each text, in their order; at most [`MAX_BATCH`] texts. `dims`: as many numbers as those that are kept have.
+/// Embeds at most [`MAX_BATCH`] texts. Returns one unit vector per text, in order. `dims` is the number of dimensions of the stored
+/// vectors.
 ///
 /// # Errors
-/// By what should be done; no vector of the batch is had then.
+/// See [`EmbedError`]; the whole batch then fails.
 pub async fn embed(
     embedder: &dyn Embedder,
     desk: &mut EmbedDesk<'_>,
@@ -53,7 +54,7 @@ pub async fn embed(
     vector::checked(vectors, (embedder.id(), texts.len(), dims))
 }
 
-/// Asks whoever wants to be paid: the most that it may cost stands in the ledger before it leaves.
+/// Calls a paid embedder. The ledger reserves the maximum cost before any text leaves.
 async fn paid(
     embedder: &dyn Embedder,
     (store, caps, now): (&mut Store, &[SpendCap], DateTime<Utc>),
@@ -67,7 +68,7 @@ async fn paid(
     let came = embedder.embed(texts, role).await;
     let tokens = match &came {
         Ok(embedded) => embedded.tokens.unwrap_or(most),
-        // Nobody knows what it cost: it stays set aside.
+        // The cost is unknown, so the reservation stays.
         Err(EmbedError::Later { may_have_cost: true, .. }) => return came,
         Err(_) => 0,
     };
@@ -76,15 +77,15 @@ async fn paid(
     came
 }
 
-/// A text as it may leave: without secrets, and no longer than what is read of it.
+/// Prepares a text for sending: without secrets, and cut to the maximum length.
 fn sendable(text: &str, redactor: &Redactor) -> String {
     let mut clean = redactor.redact(text);
     clean.truncate(clean.floor_char_boundary(MAX_TEXT_BYTES));
-    // Servers refuse an empty text, and the whole batch with it.
+    // Servers refuse an empty text together with its whole batch.
     if clean.trim().is_empty() { "-".to_owned() } else { clean }
 }
 
-/// Whoever answered may have quoted a secret.
+/// Redacts an error, because the server may have quoted a secret.
 fn redacted(mut error: EmbedError, redactor: &Redactor) -> EmbedError {
     if let EmbedError::Later { why, .. } | EmbedError::SetUp(why) | EmbedError::Refused(why) = &mut error {
         *why = redactor.redact(why);

@@ -1,9 +1,9 @@
-//! What embedding costs. The table is the providers' public price lists, read on [`PRICES_READ_ON`].
+//! The prices of embedding, from the providers' public price lists, read on [`PRICES_READ_ON`].
 
-/// The day on which the prices were read.
+/// The date of the price lists.
 pub const PRICES_READ_ON: &str = "2026-11-24";
 
-/// US dollars a million tokens, by model.
+/// US dollars per million tokens, by model.
 const PRICES: &[(&str, f64)] = &[
     ("text-embedding-3-small", 0.02),
     ("text-embedding-3-large", 0.13),
@@ -11,23 +11,23 @@ const PRICES: &[(&str, f64)] = &[
     ("gemini-embedding-001", 0.15),
 ];
 
-/// What a model that isn't in the table is counted at: several times the dearest, so that a budget errs on the safe side.
+/// The assumed price of unknown models: several times the highest, to keep a budget on the safe side.
 pub const UNKNOWN_USD_PER_MILLION: f64 = 1.0;
 
-/// Bytes of text that make one token, at the least.
+/// The minimum bytes of text per token.
 const FEWEST_BYTES_PER_TOKEN: usize = 2;
 
-/// What a million tokens of a model cost, in US dollars, if the table has it.
+/// Returns the price of a million tokens of a model, in US dollars. `None` for unknown models.
 pub fn known(model: &str) -> Option<f64> {
     PRICES.iter().find(|(name, _)| *name == model).map(|(_, usd)| *usd)
 }
 
-/// The most tokens that these texts are likely to be.
+/// Returns the maximum number of tokens these texts are likely to have.
 pub(super) fn most_tokens(texts: &[String]) -> u64 {
     texts.iter().map(|text| text.len().div_ceil(FEWEST_BYTES_PER_TOKEN) as u64 + 1).sum()
 }
 
-/// What so many tokens cost, in US dollars.
+/// Returns the price of this many tokens, in US dollars.
 pub(super) fn usd(tokens: u64, usd_per_million: f64) -> f64 {
     tokens as f64 * usd_per_million / 1e6
 }

@@ -1,14 +1,14 @@
-//! Vectors checked before anything is made of them.
+//! Checks vectors before use.
 
 use super::{EmbedError, MAX_DIMS};
 
-/// Lengths below this are those of damaged weights, not of a text.
+/// Shorter vectors come from damaged weights rather than a text.
 const SHORTEST: f64 = 1e-6;
 
-/// Vectors of length 1, one a text and all of one size; `dims` is the size of those that are kept already.
+/// Checks a batch: one vector per text, all of one size; `dims` is the size of the stored vectors. Returns unit vectors.
 ///
 /// # Errors
-/// [`EmbedError::Unusable`]: the whole batch is refused.
+/// [`EmbedError::Unusable`]; the whole batch is refused.
 pub(super) fn checked(
     mut vectors: Vec<Vec<f32>>,
     (embedder, texts, dims): (&str, usize, Option<usize>),

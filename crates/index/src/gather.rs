@@ -1,4 +1,4 @@
-//! What a question asks for, and which chunks may answer it: by its rare words first, those that are spelt alike, days and vectors.
+//! Gathers the chunks that may answer a question: by its rare words first, then similar spellings, days and vectors.
 
 use std::{
     collections::HashMap,
@@ -19,56 +19,56 @@ use super::{
     weights::ALIKE,
 };
 
-/// Words of a question that are looked for at most: the rarest.
+/// The maximum number of a question's words searched for: the rarest.
 const MAX_WORDS: usize = 32;
-/// Different words of a question that are read at most.
+/// The maximum number of a question's distinct words read.
 const MAX_READ: usize = 4 * MAX_WORDS;
-/// Unknown words of a question that are compared by their spelling at most: each takes long.
+/// The maximum number of unknown words compared by spelling; each takes long.
 const MAX_SPELT: usize = 8;
-/// Rows of postings that bring candidates for one question: words that stand in many chunks say little, and take long.
+/// The maximum number of posting rows that add candidates for one question: common words say little and take long.
 const MAX_POSTINGS: i64 = 6_000;
-/// Room for what most questions bring.
+/// The initial capacity, enough for most questions.
 const ROOM: usize = 8_192;
-/// Chunks whose headings have a word, at most.
+/// The maximum number of chunks found by one word in a heading.
 const MAX_BY_HEADING: i64 = 3_000;
-/// Chunks of the days that are asked about, at most.
+/// The maximum number of chunks found by the asked days.
 const MAX_BY_DAY: i64 = 1_000;
-/// Candidates by words, and by vectors.
+/// The maximum numbers of candidates by words and by vectors.
 const MAX_BY_WORDS: usize = 240;
 const MAX_BY_VECTOR: usize = 120;
-/// Places of one text that are candidates.
+/// The maximum number of candidates with the same text.
 const MAX_PLACES: usize = 8;
-/// Words that are looked at for being spelt alike.
+/// The maximum number of words examined for a similar spelling.
 const MAX_SPELLINGS: i64 = 500;
-/// And of them those that are taken.
+/// The maximum number of similar spellings used.
 const MAX_ALIKE: usize = 3;
-/// Shorter words aren't compared by their spelling, in characters.
+/// The minimum length of words compared by spelling, in characters.
 const MIN_SPELT_CHARS: usize = 4;
-/// From so many characters on two letters may differ.
+/// The length from which two letters may differ.
 const TWO_SLIPS_CHARS: usize = 8;
-/// What a word in a heading counts to be a candidate, against one in the text; and the asked-for day.
+/// The weight of a word in a heading relative to one in the text, and of the asked day.
 const HEADING_COUNTS: f32 = 0.3;
 const DAY_COUNTS: f32 = 3.0;
-/// What two neighbouring words count, one of them a number, where they are neighbours in the text, too.
+/// The weight of two neighbouring words, one of them a number, found as neighbours in the text.
 const PAIR_COUNTS: f32 = 0.5;
 
-/// A word that is looked for.
+/// A word to search for.
 #[derive(Debug, Clone)]
 pub(super) struct WantedWord {
     pub(super) folded: String,
-    /// The stems that count as it, with what they count.
+    /// The matching stems with their weights.
     pub(super) stems: Vec<(String, f32)>,
-    /// How rare it is.
+    /// The word's rarity.
     pub(super) rarity: f32,
-    /// Chunks that it stands in.
+    /// The number of chunks with the word.
     chunks: i64,
-    /// Whether somebody is called so who speaks.
+    /// Whether a speaker has this name.
     pub(super) is_speaker: bool,
 }
 
-/// What a question asks for.
+/// The parsed content of a question.
 pub(super) struct QueryTerms {
-    /// In the question's order.
+    /// The words in the question's order.
     pub(super) words: Vec<WantedWord>,
     pub(super) span: Option<DaySpan>,
     /// The mean length of a chunk, in words.
@@ -76,7 +76,7 @@ pub(super) struct QueryTerms {
 }
 
 impl Index {
-    /// Reads a question.
+    /// Parses a question.
     pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<QueryTerms, IndexError> {
         let all = self.state("chunks")?.unwrap_or(0).max(1);
         let length = self.state("length")?.unwrap_or(0);
@@ -89,7 +89,7 @@ impl Index {
                 words.push(word);
             }
         }
-        // A question of stop words alone is asked by them.
+        // A question with only stop words is searched by them.
         if words.iter().any(|word| !terms::is_stop_word(&word.folded)) {
             words.retain(|word| !terms::is_stop_word(&word.folded));
         }
@@ -112,7 +112,7 @@ impl Index {
         })
     }
 
-    /// Looks a word up; by its spelling while some of `spelt` are left.
+    /// Looks up a word. An unknown word is also compared by spelling, up to `spelt` times.
     fn wanted_word(&self, word: terms::TextWord, all: i64, spelt: &mut usize) -> Result<WantedWord, IndexError> {
         let terms::TextWord { folded, stem } = word;
         let mut chunks = self.chunks_with(&stem)?;
@@ -141,14 +141,14 @@ impl Index {
         Ok(statement.exists([quoted(WordPlace::Speaker, stem)])?)
     }
 
-    /// Words that are known and spelt nearly like one that isn't, or begin with it: slips, parts of names and of compounds.
+    /// Returns known words with almost the spelling of an unknown one, or beginning with it: slips, parts of names and of compounds.
     fn spelt_alike(&self, word: &str) -> Result<Vec<(String, i64)>, IndexError> {
         let letters: Vec<char> = word.chars().collect();
         if letters.len() < MIN_SPELT_CHARS || !letters.iter().all(|c| c.is_alphabetic()) {
             return Ok(Vec::new());
         }
         let slips = if letters.len() >= TWO_SLIPS_CHARS { 2 } else { 1 };
-        // With so many slips one of so many parts and one more is as it was.
+        // Among one more part than the allowed slips, at least one part is unchanged.
         let part = (letters.len() / (slips + 1)).max(3);
         let parts = letters.chunks(part).map(|letters| letters.iter().collect::<String>());
         let mut parts: Vec<String> = parts.filter(|part| part.chars().count() >= 3).collect();
@@ -181,7 +181,7 @@ impl Index {
         Ok(known)
     }
 
-    /// The chunks that may answer, with what speaks for each; and those that a vector speaks for, by their keys.
+    /// Returns the candidate chunks, and the cosines of those found by vector, by key.
     pub(super) fn gathered(
         &mut self,
         wanted: &QueryTerms,
@@ -213,10 +213,10 @@ impl Index {
         Ok((ids, cosines))
     }
 
-    /// The chunks that have these keys, in the keys' order: a text that stands in many places counts as so many, but not without end.
+    /// Returns the chunks with these keys, in the keys' order. A repeated text yields several chunks, up to a limit.
     fn chunks_of(&self, keys: &[i64], scope: &Scope) -> Result<Vec<i64>, IndexError> {
         let mut of_key: HashMap<i64, Vec<i64>, ByNumber> = HashMap::default();
-        // One statement for all: a hundred single ones take longer than what they read.
+        // A single statement: a hundred separate ones take longer than the reading.
         let mut statement = self.conn.prepare_cached(
             "SELECT key, id FROM (SELECT value AS sought FROM json_each(?1)) CROSS JOIN chunks ON key = sought",
         )?;
@@ -233,7 +233,8 @@ impl Index {
         Ok(keys.iter().filter_map(|key| of_key.get(key)).flatten().take(MAX_BY_VECTOR).copied().collect())
     }
 
-    /// The rarest words bring candidates, up to a bound. Commoner ones only add to those: a chunk without a rare word stands behind.
+    /// Adds candidates by the rarest words, up to a limit. Commoner words only raise existing candidates: a chunk without a rare word ranks
+    /// low.
     fn gather_by_words(&self, tally: &mut Tally, wanted: &QueryTerms, scope: &Scope) -> Result<(), IndexError> {
         let has_others = wanted.words.iter().any(|word| !word.is_speaker && word.chunks > 0);
         let mut by_rarity: Vec<&WantedWord> = wanted.words.iter().collect();
@@ -261,7 +262,7 @@ impl Index {
                 }
             }
         }
-        // Of thousands of lines with the same number those come first in which it counts the same thing.
+        // Among thousands of lines with the same number, prefer those that use it with the same word.
         let stem = |word: &WantedWord| word.stems.first().map(|(stem, _)| stem.clone()).unwrap_or_default();
         for (one, other) in wanted.words.iter().zip(wanted.words.iter().skip(1)) {
             if let Some(token) = terms::beside(&stem(one), &stem(other)) {
@@ -272,7 +273,7 @@ impl Index {
         Ok(())
     }
 
-    /// Hands over the chunks that match, the newest first, and says how many.
+    /// Passes on the matching chunks, newest first, and returns their number.
     fn each_with(&self, matching: &str, limit: i64, mut take: impl FnMut(i64)) -> Result<i64, IndexError> {
         let mut statement = self
             .conn
@@ -287,7 +288,7 @@ impl Index {
     }
 }
 
-/// What speaks for each chunk, by its id.
+/// The weights collected for each chunk, by id.
 struct Tally {
     counts: HashMap<i64, f32, ByNumber>,
 }
@@ -305,7 +306,7 @@ impl Tally {
         }
     }
 
-    /// The best, of equals the newest.
+    /// Returns the best chunks; among equals the newest.
     fn best(self, limit: usize) -> Vec<i64> {
         let mut all: Vec<(i64, f32)> = self.counts.into_iter().collect();
         let order = |one: &(i64, f32), other: &(i64, f32)| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0));
@@ -318,18 +319,18 @@ impl Tally {
     }
 }
 
-/// What FTS5 looks for: one word in one place.
+/// Builds the FTS5 query for one word in one place.
 fn quoted(place: WordPlace, stem: &str) -> String {
     format!("\"{}\"", place.token(stem))
 }
 
-/// How many letters were left out, added, exchanged or swapped.
+/// Returns the edit distance: letters omitted, added, replaced or swapped.
 fn slips_between(one: &[char], other: &[char]) -> usize {
     if one.len().abs_diff(other.len()) > 2 {
         return usize::MAX;
     }
     let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX - 1);
-    // The rows above the one that is written.
+    // The two previous rows of the distance matrix.
     let (mut second, mut first): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=other.len()).collect());
     for (i, letter) in one.iter().enumerate() {
         let mut row = Vec::with_capacity(other.len() + 1);
@@ -350,12 +351,13 @@ fn slips_between(one: &[char], other: &[char]) -> usize {
     at(&first, other.len())
 }
 
-/// The natural logarithm of a number of at least 1, to five digits. Not the maths library's: each start would have to load that.
+/// Computes the natural logarithm of a number of at least 1, to five digits. Without the maths library, which each start would have to
+/// load.
 fn natural_log(number: f32) -> f32 {
     let bits = number.max(1.0).to_bits();
     let exponent = (bits >> 23) as f32 - 127.0;
     let mantissa = f32::from_bits(bits & 0x007f_ffff | 0x3f80_0000);
-    // The series of atanh, about the middle of the binade.
+    // The series of atanh around the middle of the binade.
     let part = (mantissa - SQRT_2) / (mantissa + SQRT_2);
     let square = part * part;
     let series = part * (2.0 + square * (0.666_666_7 + square * (0.4 + square * 0.285_714_3)));

@@ -1,4 +1,4 @@
-//! Where the index is kept, and what it is made of.
+//! The location of the index, and its sources.
 
 use std::{
     cell::RefCell,
@@ -13,74 +13,74 @@ use reveille_store::{Store, StoreError, StorePlace, database};
 
 use super::{Index, IndexError, Ready, Refreshed, Sources};
 
-/// How long a search brings the index up to date before it answers: what is left then is found by a later one.
+/// How long a search updates the index before answering; later searches do the rest.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What is told with hits while something is left.
+/// The note added to hits while the index is incomplete.
 const INCOMPLETE: &str =
     "The index of the memory isn't complete yet, so something may be missing here. The next searches find more.";
 
-/// Where the index is kept, and the database whose messages are in it.
+/// The location of the index and of the database with the conversations.
 #[derive(Clone, Default)]
 pub struct IndexPlace {
     /// The index's file.
     index: PathBuf,
-    /// Where the store is.
+    /// The location of the store.
     database: StorePlace,
-    /// The index while nobody asks it, where it stays open.
+    /// The open index between questions, if it stays open.
     open: Option<Rc<RefCell<Option<Index>>>>,
 }
 
 impl IndexPlace {
-    /// The places of a workspace. The index is opened for each question.
+    /// Returns the places of a workspace. Each question opens the index.
     pub fn of(config: &Config) -> Self {
         Self::at(config.index_path(), database::place(config).unwrap_or_else(|_| StorePlace::File(config.db_path())))
     }
 
-    /// An index's file, and a store's place.
+    /// Creates a place from an index's file and a store's location.
     pub fn at(index: PathBuf, database: impl Into<StorePlace>) -> Self {
         Self { index, database: database.into(), open: None }
     }
 
-    /// The same, but the index stays open between the questions of this place and its clones: who opens it first reads all of its log,
-    /// and each opening reads its schema.
+    /// Keeps the index open between the questions of this place and its clones. Saves the first opener's reading of the whole log, and the
+    /// reading of the schema at each opening.
     #[must_use]
     pub fn kept_open(self) -> Self {
         Self { open: Some(Rc::default()), ..self }
     }
 
-    /// The index, brought up to date as [`Ready::at`] does. Whoever is done with it hands it [back](IndexPlace::keep).
+    /// Returns the index, updated as by [`Ready::at`]. Return the index with [`IndexPlace::keep`] afterwards.
     ///
     /// # Errors
-    /// As of [`Ready::at`].
+    /// As [`Ready::at`].
     pub fn ready(&self, sources: &Sources<'_>, within: Option<Duration>) -> Result<Ready, IndexError> {
         let open = self.open.as_ref().and_then(|open| open.borrow_mut().take());
-        // Somebody may have made it anew meanwhile: what is written to the old file is read by nobody.
+        // Another process may have rebuilt the file; the old one would be written for nobody.
         match open.filter(Index::is_in_place).map(|index| Ready::of(index, sources, within)) {
             Some(ready @ (Ok(_) | Err(IndexError::Busy | IndexError::Store(_)))) => ready,
             Some(Err(_)) | None => Ready::at(&self.index, sources, within),
         }
     }
 
-    /// Takes an index back, for the next question.
+    /// Takes an index back for the next question.
     pub fn keep(&self, index: Index) {
         if let Some(open) = &self.open {
             open.replace(index.reusable());
         }
     }
 
-    /// The store, for looking only; none while there is none.
+    /// Opens the store read-only. `None` if it doesn't exist.
     ///
     /// # Errors
-    /// It can't be read.
+    /// The store can't be read.
     pub fn store(&self) -> Result<Option<Store>, StoreError> {
         self.database.look()
     }
 
-    /// Asks the index, brought up to date with the memory in a work tree and with what was said, for two seconds at most. Where it turns out
-    /// to be damaged it is made anew, once. With the answer comes what a person should know of the index.
+    /// Queries the index after updating it from a work tree and the conversations for at most two seconds. An index found damaged is
+    /// rebuilt once. Returns the answer and a note for the person.
     ///
     /// # Errors
-    /// Another process is writing to it, what was said can't be read, or `ask` fails.
+    /// Another process is writing to the index, the conversations can't be read, or `ask` fails.
     pub fn ask<T>(
         &self,
         brain: &Path,
@@ -91,7 +91,7 @@ impl IndexPlace {
         self.ask_of(&Sources { brain, store: store.as_ref(), zone }, ask)
     }
 
-    /// The same of sources that are open already.
+    /// Queries the index like [`IndexPlace::ask`], with sources already open.
     ///
     /// # Errors
     /// As [`IndexPlace::ask`].
@@ -103,7 +103,7 @@ impl IndexPlace {
         self.ask_within(sources, PATIENCE, &mut |_| false, ask)
     }
 
-    /// The same, however long it takes. `tell` hears every two seconds what was written since.
+    /// Queries the index after a complete update, however long it takes. `tell` gets the progress every two seconds.
     ///
     /// # Errors
     /// As [`IndexPlace::ask`].
@@ -142,7 +142,7 @@ impl IndexPlace {
         }
     }
 
-    /// What a person should know of an index that was asked.
+    /// Returns the note about a queried index for the person, and keeps the index.
     fn told(&self, Ready { index, refreshed, note }: Ready) -> Option<String> {
         self.keep(index);
         let incomplete = refreshed.is_partial.then(|| INCOMPLETE.to_owned());

@@ -1,25 +1,25 @@
-//! The index, ready to be searched: opened, brought up to date, and mended where that is needed.
+//! An index ready for searching: opened, updated, and repaired if needed.
 
 use std::{path::Path, time::Duration};
 
 use super::{Index, IndexError, Refreshed, Sources};
 
-/// An index that is up to date.
+/// An updated index.
 pub struct Ready {
     /// The index.
     pub index: Index,
-    /// What was written anew.
+    /// The changes of the update.
     pub refreshed: Refreshed,
-    /// What a person should know of it: it was damaged, or can't be kept here.
+    /// A note for the person: the index was damaged, or can't be stored here.
     pub note: Option<String>,
 }
 
 impl Ready {
-    /// Opens the index at a path and brings it up to date, within a time if one is given. A damaged one is made anew. Where none can
-    /// be written, what was found at the last refresh is searched, or else all of it in memory.
+    /// Opens the index at a path and updates it, within a time limit if given. A damaged index is rebuilt. If none can be written, all
+    /// content is indexed in memory.
     ///
     /// # Errors
-    /// Another process is writing to it, or what was said can't be read.
+    /// Another process is writing to the index, or the conversations can't be read.
     pub fn at(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
         match Self::attempt(path, sources, within) {
             Err(IndexError::Damaged(why)) => {
@@ -36,10 +36,10 @@ impl Ready {
         }
     }
 
-    /// Goes on while something is left and `goes_on` says so, which hears what was written of it.
+    /// Continues an incomplete update as long as `goes_on` agrees, which gets the progress.
     ///
     /// # Errors
-    /// As of [`Index::refresh`].
+    /// As [`Index::refresh`].
     pub(super) fn go_on(
         &mut self,
         sources: &Sources<'_>,
@@ -52,10 +52,10 @@ impl Ready {
         Ok(())
     }
 
-    /// Makes the index anew, within a time if one is given. Vectors that can still be read are kept: they took hours or money.
+    /// Rebuilds the index, within a time limit if given. Readable vectors are kept, because they cost hours or money.
     ///
     /// # Errors
-    /// The file can't be replaced, or what was said can't be read.
+    /// The file can't be replaced, or the conversations can't be read.
     pub fn anew(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
         match Index::open(path).and_then(Index::clear) {
             Ok(index) => drop(index),
@@ -70,7 +70,7 @@ impl Ready {
         Self::of(Index::open(path)?, sources, within)
     }
 
-    /// Brings an open index up to date, within a time if one is given.
+    /// Updates an open index, within a time limit if given.
     pub(super) fn of(mut index: Index, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
         let refreshed = index.refresh(sources, within)?;
         let note = index.was_rebuilt().then(|| REBUILT.to_owned());
@@ -78,6 +78,6 @@ impl Ready {
     }
 }
 
-/// What is said of an index that had to go.
+/// The note about a rebuilt index.
 const REBUILT: &str =
     "The index of the memory was damaged or of another version, so I built it anew. Nothing else was lost.";

@@ -1,4 +1,4 @@
-//! Recordings as documents of the index, `recordings/<number>`: one never changes, so its number tells whether it is there.
+//! Recordings as documents `recordings/<number>` of the index. A recording never changes, so its number alone tells whether it is indexed.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use super::{
     write::Placed,
 };
 
-/// Where recordings stand among the documents.
+/// The path prefix of recordings among the documents.
 pub(super) const RECORDINGS: &str = "recordings/";
 
-/// Characters of a request that are kept as a recording's heading.
+/// The maximum length of a request used as a recording's heading, in characters.
 const MAX_HEADING_CHARS: usize = 200;
 
-/// Whether a document isn't a file of the memory: a chat, or a recording.
+/// Returns whether a document comes from the store rather than the memory's files: a chat or a recording.
 pub(super) fn is_of_store(path: &str) -> bool {
     path.starts_with("chat/") || path.starts_with(RECORDINGS)
 }
 
 impl Index {
-    /// Brings the recordings up to date.
+    /// Updates the recordings.
     pub(super) fn refresh_recorded(&mut self, store: &Store, zone: Tz, done: &mut Refreshed) -> Result<(), IndexError> {
         let mut known: BTreeMap<i64, i64> = self
             .conn
@@ -50,7 +50,7 @@ impl Index {
         for id in new {
             let Some(recording) = store.recording(id)? else { continue };
             let path = format!("{RECORDINGS}{id}");
-            // Another process may just have written it.
+            // Another process may have written the recording meanwhile.
             let document = tx.query_row(
                 "INSERT INTO documents (path) VALUES (?1) ON CONFLICT (path) DO UPDATE SET path = path RETURNING id",
                 [path],
@@ -62,10 +62,10 @@ impl Index {
     }
 }
 
-/// What of a recording is found: what was done, under its request.
+/// Returns the chunks of a recording: its narrative, under the request as heading.
 fn placed(recording: &Recording, zone: Tz) -> Vec<Placed> {
     let kept = &recording.kept;
-    // The request itself is found where it was said: here it says what the narrative is of.
+    // The request itself is found in its conversation; here it only gives the context.
     let chunks = chunk::of_message(&kept.narrative, ChunkKind::Note);
     let place = |(ord, chunk): (usize, Chunk)| Placed {
         chunk: Chunk {

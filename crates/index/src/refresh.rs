@@ -1,7 +1,6 @@
-//! Bringing the index up to date: only what changed is written anew.
+//! Updates the index by rewriting only changes.
 //!
-//! Of files, the time and size tell what may have changed, and hashes what did. `spoken` does the same for what was said, `recorded`
-//! for recordings.
+//! For files, time and size show possible changes, and hashes confirm them. `spoken` updates the conversations, `recorded` the recordings.
 
 use std::{
     borrow::Cow,
@@ -27,45 +26,45 @@ use super::{
     write::{Changes, Placed},
 };
 
-/// A larger file isn't searched, in bytes.
+/// The maximum size of a searched file, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
-/// Chunks of files that are written in one transaction, about.
+/// The approximate number of files' chunks per transaction.
 const CHUNKS: usize = 5_000;
-/// A file that was written within so many nanoseconds before it was read may have been written again since, unseen.
+/// A file written within this time before reading, in nanoseconds, may have changed again without a new time stamp.
 const RACY_NS: i64 = 2_000_000_000;
-/// The folders that are searched.
+/// The searched folders.
 const FOLDERS: [&str; 2] = ["memory", "skills"];
 
-/// What the index is made of.
+/// The sources of the index.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     /// The work tree of the memory.
     pub brain: &'a Path,
-    /// Both sides of the conversations.
+    /// The store with both sides of the conversations.
     pub store: Option<&'a Store>,
-    /// The person's zone, for the days on which something was said.
+    /// The person's time zone, for the days of messages.
     pub zone: Tz,
 }
 
-/// What a refresh did.
+/// The result of a refresh.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Refreshed {
-    /// Chunks that were written.
+    /// The number of chunks written.
     pub added: usize,
-    /// Chunks that were taken out.
+    /// The number of chunks removed.
     pub removed: usize,
-    /// Whether time ran out before all was done: the next refresh goes on.
+    /// Whether time ran out; the next refresh continues.
     pub is_partial: bool,
 }
 
-/// A file as the disk has it.
+/// A file's size and time on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileMark {
     bytes: i64,
     mtime_ns: i64,
 }
 
-/// A document as the index knows it.
+/// A document as stored in the index.
 struct Known {
     id: i64,
     hash: i64,
@@ -73,17 +72,17 @@ struct Known {
 }
 
 impl Index {
-    /// Brings the index up to date with its sources, for at most so long.
+    /// Updates the index from its sources, within a time limit if given.
     ///
     /// # Errors
-    /// The index can't be written, or what was said can't be read. A file that can't be read is left out.
+    /// The index can't be written, or the conversations can't be read. An unreadable file is skipped.
     pub fn refresh(&mut self, sources: &Sources<'_>, within: Option<Duration>) -> Result<Refreshed, IndexError> {
         let end = within.map(|within| clock::awake() + within);
         let is_late = || end.is_some_and(|end| clock::awake() >= end);
         let mut done = Refreshed::default();
         match self.refresh_all(sources, &is_late, &mut done).and_then(|()| self.commit()) {
             Ok(()) => {
-                // Only where nobody waits for it: all of the lists are written anew.
+                // Only without a time limit, since this rewrites all posting lists.
                 if done.added + done.removed >= CHUNKS && within.is_none() {
                     self.gather_postings();
                 }
@@ -98,7 +97,7 @@ impl Index {
         }
     }
 
-    /// Makes one list of the many that a great refresh leaves of each word's places: each search reads all lists.
+    /// Merges the many posting lists left by a large refresh, because each search reads all of them.
     fn gather_postings(&self) {
         if let Err(error) = self.conn.execute_batch("INSERT INTO postings (postings) VALUES ('optimize')") {
             tracing::debug!(%error, "the index's lists stay as they are; what was indexed is kept");
@@ -119,7 +118,7 @@ impl Index {
         Ok(())
     }
 
-    /// Begins a transaction, where none is open: a refresh takes as few as it can, since each writes the same pages of words again.
+    /// Begins a transaction if none is open. A refresh uses as few as possible, because each rewrites the same pages of words.
     pub(super) fn begin(&self) -> Result<(), IndexError> {
         if self.conn.is_autocommit() {
             self.conn.execute_batch("BEGIN IMMEDIATE")?;
@@ -127,7 +126,7 @@ impl Index {
         Ok(())
     }
 
-    /// Keeps what was written since [`Index::begin`].
+    /// Commits the changes since [`Index::begin`].
     pub(super) fn commit(&self) -> Result<(), IndexError> {
         if !self.conn.is_autocommit() {
             self.conn.execute_batch("COMMIT")?;
@@ -148,7 +147,7 @@ impl Index {
             if before.as_ref().is_some_and(|known| known.mark == mark) {
                 continue;
             }
-            // However late it is, each refresh gets further.
+            // Even when late, each refresh makes some progress.
             if has_written && is_late() {
                 done.is_partial = true;
                 continue;
@@ -156,7 +155,7 @@ impl Index {
             let read_ns = clock::SystemClock.now().timestamp_nanos_opt();
             let Ok(bytes) = std::fs::read(brain.join(&path)) else { continue };
             let text = String::from_utf8_lossy(&bytes);
-            // Just written: the next look reads it again.
+            // A freshly written file is read again by the next refresh.
             let is_racy = read_ns.is_none_or(|now| now.saturating_sub(mark.mtime_ns) < RACY_NS);
             let mark = if is_racy { FileMark { mtime_ns: 0, ..mark } } else { mark };
             let hash = hash(&[text.as_bytes()]);
@@ -197,7 +196,7 @@ impl Index {
         Ok(())
     }
 
-    /// Writes what changed of a document.
+    /// Writes the changes of a document.
     fn write_document(
         &mut self,
         path: &str,
@@ -224,8 +223,8 @@ impl Index {
         Ok(())
     }
 
-    /// Runs a search as if documents said something else, or weren't there: what a running cycle has staged, or an earlier commit.
-    /// With `only`, no other documents are there.
+    /// Runs a search with changed or missing documents: the staged state of a running cycle, or an earlier commit. `only` hides all other
+    /// documents.
     ///
     /// # Errors
     /// The index can't be written, or the search fails.
@@ -240,7 +239,7 @@ impl Index {
         }
         self.conn.execute_batch("BEGIN IMMEDIATE")?;
         let found = self.put_documents(documents, only).and_then(|()| search(self));
-        // A full disk or a failed read has ended it already.
+        // A full disk or a failed read has already ended the transaction.
         if !self.conn.is_autocommit()
             && let Err(error) = self.conn.execute_batch("ROLLBACK")
         {
@@ -274,7 +273,7 @@ impl Index {
     }
 }
 
-/// The chunks of a document.
+/// Returns the chunks of a document with their access rights.
 fn placed(path: &str, text: &str) -> Vec<Placed> {
     let access = LineAccess::of(path, text);
     let shown = if is_log(path) { Cow::Owned(without_undone(text)) } else { Cow::Borrowed(text) };
@@ -287,7 +286,7 @@ fn placed(path: &str, text: &str) -> Vec<Placed> {
     chunks.map(place).collect()
 }
 
-/// Makes a document's chunks these. Those that are there stay, at their new places.
+/// Replaces a document's chunks. Unchanged chunks stay and get their new positions.
 pub(super) fn replace(
     conn: &rusqlite::Connection,
     document: i64,
@@ -331,13 +330,13 @@ pub(super) fn replace(
     changes.finish(conn)
 }
 
-/// Whether a document of this path is searched: a Markdown file of the memory or a skill, by the one spelling of its path.
+/// Returns whether a path is searched: a Markdown file of the memory or the skills, in canonical spelling.
 fn is_searched(path: &str) -> bool {
     let is_below = FOLDERS.iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
     is_below && path.ends_with(".md") && !is_disguised(path)
 }
 
-/// The files that are searched: none that is hidden, a link or too large.
+/// Returns the searched files, without hidden, linked and oversized ones.
 fn files(brain: &Path) -> Vec<(String, FileMark)> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();

@@ -1,4 +1,4 @@
-//! Which chunks a search may find: a guest's, of one folder, of a time, and none that a rule keeps back.
+//! The chunks a search may find, restricted by guest, folder, time and rules.
 
 use chrono::Datelike as _;
 use rusqlite::Params;
@@ -8,14 +8,14 @@ use reveille_memory::{CONTEXT, WORKING_MEMORY, view::View};
 
 use super::{ChunkKind, Index, IndexError, SearchQuery};
 
-/// The chunks that may be found.
+/// The searchable chunks.
 pub(super) struct Scope {
-    /// By their ids; none: all.
+    /// The permission by chunk id; `None` for all.
     allowed: Option<Vec<bool>>,
 }
 
 impl Scope {
-    /// Whether everything may be found.
+    /// Returns whether every chunk is searchable.
     pub(super) fn is_open(&self) -> bool {
         self.allowed.is_none()
     }
@@ -26,7 +26,7 @@ impl Scope {
     }
 }
 
-/// The name by which a guest knows a document of their own; none: they know no such document.
+/// Returns a document's name from a guest's point of view. `None` if the guest has no such document.
 pub(super) fn name_for(path: &str, reader: ChatRef) -> Option<String> {
     let view = View::of(reader);
     let own = [WORKING_MEMORY, CONTEXT].into_iter().find(|name| view.path(name).as_deref() == Some(path));
@@ -51,7 +51,7 @@ impl Index {
         if let Some(reader) = query.reader {
             self.mark(&mut allowed, true, "SELECT id FROM chunks WHERE chat = ?1", [reader])?;
             self.mark(&mut allowed, true, "SELECT id FROM chunks WHERE for_all = 1", [])?;
-            // What a chat has besides its own documents is nobody's to read there.
+            // Guests may not read further documents in a chat's folder.
             for (id, path) in &documents {
                 if !path.starts_with("chat/") && name_for(path, reader).is_none() {
                     self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE document = ?1", [id])?;
@@ -71,7 +71,7 @@ impl Index {
             if query.only_dated {
                 self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE date IS NULL OR date > ?1", [day])?;
             } else {
-                // The documents are those of the day: a line of theirs may name a day ahead.
+                // The documents have the state of that day; their lines may still name a later day.
                 self.mark(
                     &mut allowed,
                     false,

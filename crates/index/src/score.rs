@@ -1,4 +1,4 @@
-//! The features of candidates: values in, values out.
+//! The features of candidates, as pure values in and out.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::{
     write::said,
 };
 
-/// A chunk that may answer.
+/// A candidate chunk.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) id: i64,
@@ -36,7 +36,7 @@ pub(super) struct Candidate {
     pub(super) cosine: Option<f32>,
 }
 
-/// What of a candidate's features concerns itself alone.
+/// The features of a candidate on its own.
 struct Own {
     bm25: f32,
     alike: f32,
@@ -50,7 +50,7 @@ struct Own {
     asks: bool,
 }
 
-/// The features of candidates, in their order. These are sorted by their place: document, order, id.
+/// Returns the features of candidates, in order. The candidates must be sorted by document, position and id.
 pub(super) fn features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Vec<Features> {
     let mut sought = Sought::new(wanted);
     let mut own: Vec<Own> = candidates.iter().map(|candidate| own(&mut sought, candidate)).collect();
@@ -93,18 +93,18 @@ pub(super) fn features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Ve
         .collect()
 }
 
-/// The words of a question, as texts are held against them.
+/// The words of a question, prepared for comparison with texts.
 struct Sought<'a> {
     wanted: &'a QueryTerms,
-    /// Each stem that counts, by its number.
+    /// The index of each matching stem.
     stems: HashMap<&'a str, usize>,
-    /// For each wanted word the numbers of its stems, with what they count.
+    /// For each wanted word, the indexes of its stems with their weights.
     of_words: Vec<Vec<(usize, f32)>>,
-    /// The stems of neighbouring words of the question, by their numbers.
+    /// The stems of neighbouring words of the question, by index.
     pairs: Vec<(usize, usize)>,
-    /// How words begin that may have one of the stems.
+    /// The possible beginnings of words with one of the stems.
     heads: Vec<&'a str>,
-    /// Which wanted words stand in a heading, or in a name. Many candidates share them.
+    /// The wanted words found in each heading or name, cached because many candidates share them.
     in_labels: HashMap<&'a str, Vec<bool>>,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Sought<'a> {
         Self { wanted, stems, of_words, pairs, heads, in_labels: HashMap::new() }
     }
 
-    /// Which wanted words stand in a heading or a name.
+    /// Returns for each wanted word whether it occurs in a heading or a name.
     fn in_label(&mut self, label: &'a str) -> &[bool] {
         let Self { wanted, in_labels, heads, .. } = self;
         in_labels.entry(label).or_insert_with(|| {
@@ -148,7 +148,7 @@ impl<'a> Sought<'a> {
         })
     }
 
-    /// What of the question stands in a text.
+    /// Matches the question against a text.
     fn in_text(&self, text: &str) -> InText {
         let mut found = InText {
             counts: vec![0.0; self.stems.len()],
@@ -179,20 +179,20 @@ impl<'a> Sought<'a> {
     }
 }
 
-/// Whether a word may have a stem that begins so: few have to be stemmed to know.
+/// Returns whether a word may have one of the stems, to avoid stemming most words.
 fn may_be(heads: &[&str], folded: &str) -> bool {
     heads.iter().any(|head| folded.starts_with(head))
 }
 
-/// What of a question stands in one text.
+/// The matches of a question in one text.
 struct InText {
-    /// How often each stem does.
+    /// The number of occurrences of each stem.
     counts: Vec<f32>,
-    /// Which words do in the very same form.
+    /// For each word, whether it occurs in exactly the same form.
     is_exact: Vec<bool>,
-    /// Which pairs of neighbouring words do as a pair.
+    /// For each pair of neighbouring words, whether it occurs as a pair.
     follows: Vec<bool>,
-    /// How many words it has.
+    /// The number of words in the text.
     words: usize,
 }
 
@@ -253,12 +253,12 @@ fn own<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own {
     own
 }
 
-/// Which part of them is so.
+/// Returns the fraction of true values.
 fn part(are: &[bool]) -> f32 {
     are.iter().filter(|is| **is).count() as f32 / are.len().max(1) as f32
 }
 
-/// What the lines around lend.
+/// The contributions of neighbouring lines.
 #[derive(Default)]
 struct Near {
     bm25: f32,
@@ -275,7 +275,7 @@ impl Near {
             let Some(there) = at.checked_add_signed(step) else { continue };
             let (Some(other), Some(own)) = (candidates.get(there), own.get(there)) else { continue };
             let far = step.unsigned_abs();
-            // In a document places are counted; in a conversation they are times.
+            // Positions are consecutive numbers in a document, and times in a conversation.
             let is_near = match here.message {
                 None => here.ord.abs_diff(other.ord) == far as u64,
                 Some(_) => here.ord.abs_diff(other.ord) <= MAX_PAUSE_MS,
@@ -295,7 +295,7 @@ impl Near {
     }
 }
 
-/// What is said after a longer pause belongs to another conversation, in milliseconds.
+/// The maximum pause within a conversation, in milliseconds; after it, another conversation begins.
 const MAX_PAUSE_MS: u64 = 6 * 60 * 60 * 1_000;
 
 fn date(wanted: &QueryTerms, candidate: &Candidate) -> f32 {

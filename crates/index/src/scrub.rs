@@ -1,5 +1,5 @@
-//! Making the index anew after something was forgotten: neither its rows nor the free pages of its file hold that any more. Vectors of
-//! what is still there are kept, since they cost time or money.
+//! Rebuilds the index after content was forgotten, to clear it from the rows and the free pages of the file. Vectors of remaining texts are
+//! kept, since they cost time or money.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Index {
-    /// Makes the file at a path anew from its sources; where none is, none is made.
+    /// Rebuilds the file at a path from its sources. Does nothing if the file doesn't exist.
     ///
     /// # Errors
     /// The index can't be replaced, or its sources can't be read.
@@ -31,7 +31,7 @@ impl Index {
         Ok(())
     }
 
-    /// Takes over the vectors of the index `old` whose texts are still there.
+    /// Copies the vectors of remaining texts from the attached index `old`.
     fn take_vectors_of_what_is_there(&mut self) -> Result<(), IndexError> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         tx.execute("INSERT INTO models SELECT * FROM old.models", [])?;
@@ -61,7 +61,8 @@ impl Index {
     }
 }
 
-/// One bit a dimension, as `vectors` makes them of the vector itself: behind the four bytes of the scale stands a byte a dimension.
+/// Converts a code to one bit per dimension, as `vectors` makes from the vector itself. A code has four bytes of scale, then a byte per
+/// dimension.
 fn bits_of_code(code: &[u8]) -> Vec<u8> {
     let values = code.get(4..).unwrap_or_default();
     let word = |values: &[u8]| {

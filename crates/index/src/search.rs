@@ -1,4 +1,4 @@
-//! One search: read the question, gather candidates with their neighbours, rank them, and say where each comes from.
+//! A search: parse the question, gather candidates and their neighbours, rank them, and add their sources.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,31 +22,31 @@ use super::{
     write::day_of,
 };
 
-/// Candidates whose neighbours are looked at, too.
+/// The maximum number of candidates with neighbours.
 const MAX_WITH_NEIGHBOURS: usize = 100;
-/// Lines before and after one.
+/// The number of lines before and after a candidate.
 const NEIGHBOURS: i64 = 2;
 
-/// The record's own verbs for having written down what was said. Any other, such as "finished", tells something new.
+/// The log's verbs for recording what was said. Any other verb, such as "finished", adds information.
 const NOTING_VERBS: &str = "Remembered Put Added Set Noted Answered";
-/// A record of fewer words is kept: they may be anywhere.
+/// The minimum number of words in a repetition; shorter lines could match by chance.
 const MIN_REPEATED_WORDS: usize = 3;
 
-/// What is read of a chunk.
+/// The columns read for a chunk.
 const COLUMNS: &str =
     "id, document, ord, line, last_line, kind, message, key, date, chat, taint, guest_taint, speaker, heading, above,
     origin, text";
 
 impl Index {
-    /// Finds what fits best, the best first.
+    /// Returns the best hits, best first.
     ///
     /// # Errors
-    /// The index can't be read, or the query's vector isn't of its model's dimensions.
+    /// The index can't be read, or the query's vector has other dimensions than its model.
     pub fn search(&mut self, query: &SearchQuery<'_>) -> Result<Vec<Recalled>, IndexError> {
         if !self.conn.is_autocommit() {
             return self.search_within(query);
         }
-        // Some hundred statements read: each by itself would lock the file anew.
+        // One transaction for hundreds of statements, because each alone would lock the file again.
         self.conn.execute_batch("BEGIN")?;
         let found = self.search_within(query);
         if !self.conn.is_autocommit() {
@@ -71,7 +71,7 @@ impl Index {
         let mut ranked: Vec<Ranked> = candidates
             .into_iter()
             .zip(features)
-            // What has no vector yet is ranked by its words, among those that have one.
+            // A candidate without a vector is ranked by words, among those with one.
             .map(|(candidate, features)| (weights::score(&features, candidate.cosine.is_some()), candidate, features))
             .collect();
         facts_before_their_sources(&mut ranked);
@@ -83,7 +83,7 @@ impl Index {
             if found.len() >= query.limit {
                 break;
             }
-            // What was said is found once, by its best part.
+            // A message is found once, by its best part.
             if candidate.message.is_some_and(|message| !said.insert((message, candidate.kind == ChunkKind::Answer))) {
                 continue;
             }
@@ -92,7 +92,7 @@ impl Index {
                 Some(message) => format!("messages/{message}"),
                 None => {
                     let Some(path) = self.path(candidate.document)? else { continue };
-                    // A guest's recordings are theirs alone.
+                    // A guest's recordings are visible only to that guest.
                     let is_owners = |chat: ChatRef| chat == query.owner || chat.is_terminal();
                     let is_a_guests = candidate.chat.is_some_and(|chat| !is_owners(chat));
                     if path.starts_with(RECORDINGS) && is_a_guests && candidate.chat != query.reader {
@@ -112,14 +112,14 @@ impl Index {
         Ok(found)
     }
 
-    /// The candidates, and for the first of them the lines around, sorted by their place.
+    /// Returns the candidates, and the lines around the first ones, sorted by position.
     #[expect(clippy::vec_box, reason = "hundreds of bytes each, and they are sorted twice")]
     fn with_neighbours(&self, ids: &[i64], scope: &Scope) -> Result<Vec<Box<Candidate>>, IndexError> {
         let mut found = CandidatesById::default();
         self.read_chunks(ids.to_vec(), &mut found)?;
         let first = ids.get(..MAX_WITH_NEIGHBOURS).unwrap_or(ids);
         let mut near = KeySet::default();
-        // In a document places are counted, so that one look tells of both sides, for all. In a conversation they are times.
+        // Positions in a document are consecutive, so one query finds both sides for all candidates. In a conversation they are times.
         let mut around = self.conn.prepare_cached(&format!(
             "SELECT id FROM
                 (SELECT document AS of, ord AS at FROM (SELECT value AS sought FROM json_each(?1))
@@ -152,8 +152,8 @@ impl Index {
         Ok(all)
     }
 
-    /// Reads chunks by one statement for all, in the order that they are kept in: hundreds of single ones take longer than what they
-    /// read. They are large, and are moved about; so each stays where it was put.
+    /// Reads chunks with a single statement in storage order, because hundreds of separate ones take longer than the reading. Candidates
+    /// are large and often moved, so each is boxed.
     fn read_chunks(&self, mut ids: Vec<i64>, found: &mut CandidatesById) -> Result<(), IndexError> {
         ids.sort_unstable();
         let mut by_id = self.conn.prepare_cached(&format!(
@@ -167,7 +167,7 @@ impl Index {
     }
 
     fn add_cosines(&self, candidates: &mut [Box<Candidate>], direction: &Direction, known: &Cosines) {
-        // What isn't among the nearest needn't be told exactly: its bits are in memory, its bytes are not.
+        // Distant vectors need no exact cosine: their bits are in memory, but their bytes aren't.
         let keys = candidates.iter().map(|candidate| candidate.key).filter(|key| !known.contains_key(key)).collect();
         let about = self.about(direction, &keys);
         for candidate in candidates {
@@ -181,18 +181,16 @@ impl Index {
     }
 }
 
-/// Candidates by their ids.
 type CandidatesById = HashMap<i64, Box<Candidate>, ByNumber>;
-/// A candidate with its score and its features.
 type Ranked = (f32, Box<Candidate>, weights::Features);
 
-/// The words of what has been found so far, a day each.
+/// The words of the hits so far, by day.
 #[derive(Default)]
 struct Told(HashMap<Option<NaiveDate>, Vec<HashSet<String>>>);
 
 impl Told {
-    /// Whether a line of the log or of a recording only says again what stands before it: every word but its verb is in one text of that
-    /// day. Any other text is noted, for the lines behind it.
+    /// Returns whether a line of the log or of a recording only repeats an earlier hit: a single text of that day contains every word
+    /// except the verb. Other texts are remembered for later lines.
     fn is_repeated_by(&mut self, candidate: &Candidate, path: &str) -> bool {
         let is_record = path == EPISODIC_MEMORY || path.starts_with(RECORDINGS);
         let texts = self.0.entry(candidate.date).or_default();
@@ -207,7 +205,7 @@ impl Told {
     }
 }
 
-/// A record without its frame: why the wake began, that it answered, and how long it took.
+/// Strips a log entry's frame: the wake's reason, the answering, and the duration.
 fn what_was_done(record: &str) -> &str {
     let frames = [("Woke for ", ". "), ("Answered ", ": ")];
     let done = frames.into_iter().fold(record, |text, (head, end)| {
@@ -217,12 +215,12 @@ fn what_was_done(record: &str) -> &str {
     done.split(" It took ").next().unwrap_or(done)
 }
 
-/// The stems of the words that say what a text is about.
+/// Returns the stems of the meaningful words in a text.
 fn content_words(text: &str) -> impl Iterator<Item = String> {
     words(text).into_iter().filter(|word| !is_stop_word(&word.folded)).map(|word| word.stem)
 }
 
-/// A fact stands before the message that it was learnt from and the answer to that, which say the same at greater length.
+/// Ranks a fact before its source message and the answer, which say the same at greater length.
 fn facts_before_their_sources(ranked: &mut [Ranked]) {
     let mut of_wakes: HashMap<String, f32> = HashMap::new();
     for (score, candidate, _) in ranked.iter().filter(|(_, candidate, _)| candidate.message.is_some()) {
@@ -273,7 +271,7 @@ fn recalled(
     let number = |line: i64| usize::try_from(line).unwrap_or(1).max(1);
     let origin = origin(&candidate);
     let taint = taint(&candidate, query);
-    // A day is told beside the text: its heading says what else it belongs to, such as an imported chat.
+    // The date has its own field. A heading that only repeats it is replaced by the one above, such as an imported chat's title.
     let title = candidate.above.rsplit(BETWEEN_HEADINGS).next().filter(|title| !title.is_empty());
     let heading = match (title, candidate.date) {
         (Some(title), Some(day)) if candidate.heading == day.to_string() => title.to_owned(),
@@ -296,7 +294,7 @@ fn recalled(
     }
 }
 
-/// Whose words it may hold, for the one who asks.
+/// Returns the untrusted sources of a candidate, from the reader's point of view.
 fn taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
     if candidate.message.is_none() {
         return match query.reader {
@@ -315,7 +313,7 @@ fn taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
     }
 }
 
-/// Where it comes from, by the comment that a wake left, or the row that it was said in.
+/// Returns the source of a candidate, from the wake's comment or the message's row.
 fn origin(candidate: &Candidate) -> ChunkOrigin {
     let words: Vec<&str> = candidate.origin.split_whitespace().take_while(|word| *word != "after").collect();
     let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));

@@ -1,5 +1,5 @@
-//! Bringing what was said up to date: rows are read on from the last one. Those that weren't settled then are looked at again, and all
-//! of them when a counter says that something older was changed.
+//! Updates the conversations in the index by reading rows after the last one. Unsettled rows are checked again. A changed counter means
+//! that older rows changed, and all rows are compared.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ use super::{
     write::{Changes, Placed},
 };
 
-/// Rows of what was said that are written in one transaction.
+/// The number of rows per transaction.
 const ROWS: usize = 2_000;
-/// Rows that weren't settled and are looked at again, at most.
+/// The maximum number of unsettled rows checked again.
 const MAX_UNSETTLED: usize = 500;
 
 /// A side of the conversations.
 #[derive(Clone, Copy)]
 struct Side {
     kind: ChunkKind,
-    /// The state's name for the last row that was read.
+    /// The name of the state with the last row read.
     last: &'static str,
 }
 
@@ -31,7 +31,7 @@ const SIDES: [Side; 2] =
     [Side { kind: ChunkKind::Message, last: "last_message" }, Side { kind: ChunkKind::Answer, last: "last_answer" }];
 
 impl Index {
-    /// Brings what was said up to date.
+    /// Updates the conversations.
     pub(super) fn refresh_spoken(
         &mut self,
         store: &Store,
@@ -46,11 +46,11 @@ impl Index {
             known.is_none_or(|known| known == changes) && self.state("witness")?.is_none_or(|known| known == witness);
         if known != Some(changes) || !is_same {
             self.begin()?;
-            // Before any row is read: what is changed meanwhile is seen by the next refresh.
+            // Stored before any row is read, to let the next refresh see later changes.
             self.set_state("changes", changes)?;
         }
         if !is_same {
-            // Rare: all of it is compared. A refresh that runs late is gone on from by the next one.
+            // This is rare, and compares everything. If time runs out, the next refresh continues.
             self.start_again(store)?;
             self.remove_gone(store, done)?;
             self.commit()?;
@@ -78,7 +78,7 @@ impl Index {
         Ok(())
     }
 
-    /// Reads what was said from its beginning again.
+    /// Restarts reading from the first row.
     fn start_again(&self, store: &Store) -> Result<(), IndexError> {
         for side in SIDES {
             self.set_state(side.last, 0)?;
@@ -86,7 +86,7 @@ impl Index {
         self.set_state("witness", witness_of(store, 0)?)
     }
 
-    /// Rows that weren't settled when they were read.
+    /// Checks rows again that were unsettled when read.
     fn look_again(&mut self, store: &Store, side: Side, zone: Tz, done: &mut Refreshed) -> Result<(), IndexError> {
         let prefix = unsettled_prefix(side);
         let rows: Vec<i64> = self
@@ -107,7 +107,7 @@ impl Index {
         self.write_spoken(side, zone, &found, None, done)
     }
 
-    /// What was said and isn't there any more.
+    /// Removes chunks of deleted rows.
     fn remove_gone(&mut self, store: &Store, done: &mut Refreshed) -> Result<(), IndexError> {
         for side in SIDES {
             let mut all = Vec::new();
@@ -134,7 +134,7 @@ impl Index {
         Ok(())
     }
 
-    /// Writes what changed of rows of one side, and that they were read up to `end`.
+    /// Writes the changes of one side's rows, and `end` as the last row read.
     fn write_spoken(
         &mut self,
         side: Side,
@@ -192,7 +192,7 @@ impl Index {
     }
 }
 
-/// What tells whether the store is the one that was read up to a message.
+/// Returns a value that identifies the store as the one read up to a message.
 fn witness_of(store: &Store, message: i64) -> Result<i64, IndexError> {
     Ok(store.time_of_message(message)?.map_or(0, |time| hash(&[time.as_bytes()])))
 }
@@ -208,7 +208,7 @@ fn read(store: &Store, side: Side, rows: SpokenRows<'_>) -> Result<Vec<Spoken>, 
     })
 }
 
-/// The chunks of something that was said.
+/// Returns the chunks of a message or an answer.
 fn said(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
     let millis = row.at.map_or(0, |at| at.timestamp_millis());
     let place = |chunk: Chunk| {

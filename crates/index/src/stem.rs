@@ -1,11 +1,11 @@
-//! The Porter stemmer (1980, as its author published it): English words that differ in their endings become one.
+//! The Porter stemmer (1980, as published by its author), which maps English words with different endings to one stem.
 //!
-//! By our own hand, and not FTS5's: what was found is scored from its text, and has to be cut as the index was.
+//! Our own implementation replaces FTS5's, because scoring must stem the found texts exactly like the index.
 
-/// Longer words are left as they are, in bytes.
+/// The maximum length of stemmed words, in bytes.
 const MAX_BYTES: usize = 40;
 
-/// A word's stem. Only words of small ASCII letters have one; all others are returned as they are.
+/// Returns a word's stem. Words other than lower-case ASCII letters are returned unchanged.
 pub(super) fn stem(word: &str) -> String {
     if word.len() < 3 || word.len() > MAX_BYTES || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
@@ -21,13 +21,13 @@ pub(super) fn stem(word: &str) -> String {
     String::from_utf8(stemmer.word).unwrap_or_else(|_| word.to_owned())
 }
 
-/// What of a stem stands at the beginning of each word that has it: all but its last letter, which a rule may have put there.
+/// Returns the common beginning of all words with this stem: all but the last letter, which a rule may have added.
 pub(super) fn kept_by_stemming(stem: &str) -> &str {
     let last = stem.char_indices().next_back().map_or(0, |(at, _)| at);
     stem.get(..last).unwrap_or_default()
 }
 
-/// Suffixes and what stands in their place where something is left before them that has a measure.
+/// Suffixes and their replacements, applied if the rest has a positive measure.
 const STEP_2: &[(&str, &str)] = &[
     ("ational", "ate"),
     ("tional", "tion"),
@@ -52,7 +52,7 @@ const STEP_2: &[(&str, &str)] = &[
 ];
 const STEP_3: &[(&str, &str)] =
     &[("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""), ("ness", "")];
-/// Suffixes that go where a measure of more than one is left.
+/// Suffixes removed if the rest has a measure of more than one.
 const STEP_4: &[&str] = &[
     "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti",
     "ous", "ive", "ize",
@@ -71,13 +71,13 @@ impl Stemmer {
         }
     }
 
-    /// How often a vowel is followed by a consonant in the first so many letters.
+    /// Counts the vowel-consonant sequences in the first `length` letters.
     fn measure(&self, length: usize) -> usize {
         let mut count = 0;
         let mut after_vowel = false;
         let mut consonant = false;
         for at in 0..length {
-            // A run of `y`s looks at its neighbour alone: what that is was found just now.
+            // In a run of `y`s each depends only on the letter before, which was just classified.
             consonant = match self.word.get(at) {
                 Some(b'y') => at == 0 || !consonant,
                 _ => self.is_consonant(at),
@@ -97,7 +97,7 @@ impl Stemmer {
         length >= 2 && self.word.get(length - 1) == self.word.get(length - 2) && self.is_consonant(length - 1)
     }
 
-    /// Whether it ends in consonant, vowel, consonant, the last not w, x or y.
+    /// Returns whether the letters end in consonant, vowel, consonant, the last other than w, x or y.
     fn ends_cvc(&self, length: usize) -> bool {
         length >= 3
             && self.is_consonant(length - 1)
@@ -106,10 +106,10 @@ impl Stemmer {
             && !matches!(self.word.get(length - 1), Some(b'w' | b'x' | b'y'))
     }
 
-    /// What is left before a suffix, in letters; none without it.
+    /// Returns the number of letters before a suffix. `None` if the word ends otherwise.
     fn before(&self, suffix: &str) -> Option<usize> {
         let suffix = suffix.as_bytes();
-        // Most words are done with at their last letter.
+        // Most words are rejected by their last letter.
         let may_end = self.word.last() == suffix.last();
         (may_end && self.word.ends_with(suffix)).then(|| self.word.len() - suffix.len())
     }

@@ -1,15 +1,15 @@
-//! What a text is found by: words in one spelling, cut to their stems; pairs of signs where a script has no blanks.
+//! Splits texts into search terms: normalised words reduced to stems, and pairs of signs for scripts without blanks.
 //!
-//! The index and a query are cut by the same hand, so that FTS5 only has to compare.
+//! Index and queries use the same code, which leaves FTS5 only to compare.
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
 use super::stem::stem;
 
-/// A longer run of letters or signs is cut off here, in characters: nobody asks for more of it.
+/// The maximum length of a run of letters or signs, in characters; the rest is ignored.
 const MAX_WORD_CHARS: usize = 64;
 
-/// Words that say nothing of what a text is about, as [`each`] spells them.
+/// Words that don't tell the subject of a text, as spelt by [`each`].
 const STOP_WORDS: &[&str] = &[
     "a",
     "about",
@@ -116,27 +116,27 @@ const STOP_WORDS: &[&str] = &[
     "yours",
 ];
 
-/// A word as it was found.
+/// A word of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TextWord {
-    /// In one spelling: small letters, without accents.
+    /// The normalised word: lower case, without accents.
     pub(super) folded: String,
-    /// What it is compared by.
+    /// The stem used for comparison.
     pub(super) stem: String,
 }
 
-/// Where of a chunk a word stands.
+/// The place of a word in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordPlace {
     Text,
     Heading,
     Speaker,
-    /// Beside a number: a word and a number say more together than each does.
+    /// Beside a number, because a word and a number together say more than each alone.
     Beside,
 }
 
 impl WordPlace {
-    /// The token that stands for a word there. No text has these signs: they are letters of no script.
+    /// Returns the token of a word in this place. The prefixes are private-use characters, absent from texts.
     pub(super) fn token(self, stem: &str) -> String {
         match self {
             Self::Text => stem.to_owned(),
@@ -147,32 +147,32 @@ impl WordPlace {
     }
 }
 
-/// What two neighbouring words are found by together, where one is a number: `book 5` among all that has a 5.
+/// Returns the token of two neighbouring words if one is a number: finds `book 5` among all texts with a 5.
 pub(super) fn beside(one: &str, other: &str) -> Option<String> {
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     (is_number(one) || is_number(other)).then(|| WordPlace::Beside.token(&format!("{one}\u{e002}{other}")))
 }
 
-/// The words of a text, in order; two that a hyphen joins besides as one.
+/// Returns the words of a text, in order. Hyphenated words also appear joined.
 pub(super) fn words(text: &str) -> Vec<TextWord> {
     let mut found = Vec::new();
     each(text, |folded| found.push(TextWord { folded: folded.to_owned(), stem: stem(folded) }));
     found
 }
 
-/// The stems alone.
+/// Returns the stems of a text's words.
 pub(super) fn stems(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     each(text, |folded| found.push(stem(folded)));
     found
 }
 
-/// Whether a word says nothing of what a text is about.
+/// Returns whether a word doesn't tell the subject of a text.
 pub(super) fn is_stop_word(folded: &str) -> bool {
     STOP_WORDS.binary_search(&folded).is_ok()
 }
 
-/// Hands over each word in one spelling.
+/// Passes on each normalised word.
 pub(super) fn each(text: &str, mut take: impl FnMut(&str)) {
     if text.is_ascii() {
         each_of_ascii(text.as_bytes(), &mut take);
@@ -181,7 +181,7 @@ pub(super) fn each(text: &str, mut take: impl FnMut(&str)) {
     }
 }
 
-/// The same as [`each_of_any`], several times as fast: a search cuts some hundred texts.
+/// Handles ASCII several times as fast as [`each_of_any`]: a search splits some hundred texts.
 fn each_of_ascii(text: &[u8], take: &mut impl FnMut(&str)) {
     let mut word = String::with_capacity(MAX_WORD_CHARS + 1);
     let mut before_hyphen: Option<String> = None;
@@ -208,7 +208,7 @@ fn each_of_any(text: &str, take: &mut impl FnMut(&str)) {
     while let Some(c) = chars.next() {
         if is_sign(c) {
             end_word(&mut word, &mut before_hyphen, false, take);
-            // Pairs of neighbours; a sign that stands alone is a word by itself.
+            // Pairs of neighbouring signs; a lone sign is a word.
             if let Some((last, _)) = signs {
                 take(&[last, c].into_iter().collect::<String>());
             }
@@ -259,7 +259,7 @@ fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '\u{2019}' | '\u{02bc}')
 }
 
-/// Signs of scripts that write no blanks between words, or long words of many parts.
+/// Returns whether a character belongs to a script without blanks between words, or with long compound words.
 fn is_sign(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
@@ -267,12 +267,12 @@ fn is_sign(c: char) -> bool {
         | '\u{20000}'..='\u{2fa1f}')
 }
 
-/// Letters, digits, and what belongs to letters: accents, vowel signs.
+/// Returns whether a character is a letter, a digit, or part of a letter such as an accent or a vowel sign.
 fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '\u{0300}'..='\u{036f}' | '\u{0900}'..='\u{0dff}')
 }
 
-/// One letter in small, without its accent.
+/// Appends a letter in lower case without its accent.
 fn fold(c: char, into: &mut String) {
     if c.is_ascii() {
         into.push(c.to_ascii_lowercase());

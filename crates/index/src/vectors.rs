@@ -1,7 +1,6 @@
-//! Sentence embeddings, quantised: a bit a dimension to look through all of them, eight bits to compare the nearest.
+//! Quantised sentence embeddings: one bit per dimension to scan all vectors, eight bits to compare the nearest.
 //!
-//! They are kept by the hash of what was embedded and by the model. A search uses the vectors of the model that its query was embedded
-//! by, and of no other.
+//! Vectors are stored by model and by the hash of the embedded text. A search uses only vectors of its query's model.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,24 +16,24 @@ use super::{
     write::embedded,
 };
 
-/// Codes in one block.
+/// The number of codes per block.
 pub(super) const BLOCK: usize = 1_024;
-/// The nearest by their bits alone, of which those are chosen that speak for the question's greatest values.
+/// The number of nearest vectors by bits, from which the best for the question's largest values are chosen.
 const MAX_BY_BITS: usize = 2_048;
-/// And of those the nearest, which are read and compared by their bytes.
+/// The number of these read and compared by bytes.
 const MAX_BY_BYTES: usize = 192;
-/// The mean of a bell curve's absolute values by their root mean square: the square root of 2/π.
+/// The mean absolute value of a normal distribution divided by its root mean square: the square root of 2/π.
 const SIGNS_COSINE: f32 = 0.797_884_6;
-/// A distance beyond all that there are.
+/// A distance larger than any real one.
 const OUT_OF_REACH: u16 = u16::MAX;
-/// By how many of its first bits a key is told from most others.
+/// The number of leading bits that distinguish a key from most others.
 const FIRST_BITS: u32 = 14;
-/// Dimensions of a vector at most.
+/// The maximum number of dimensions.
 const MAX_DIMS: usize = 8_192;
-/// What of a chunk is embedded at most, in bytes: models read no more.
+/// The maximum length of embedded text, in bytes: models read no more.
 const MAX_EMBEDDED_BYTES: usize = 2_000;
 
-/// What a vector is kept by: the hash of the text that was embedded.
+/// The key of a vector: the hash of the embedded text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChunkKey(pub i64);
 
@@ -43,36 +42,36 @@ pub struct ChunkKey(pub i64);
 pub struct QueryVector<'a> {
     /// The model's id.
     pub model: &'a str,
-    /// Its values; of any length.
+    /// The values, of any length.
     pub values: &'a [f32],
 }
 
-/// The bits of all vectors of a model, as they were at one moment.
+/// The bits of all vectors of a model, at one moment.
 pub(super) struct Codes {
     model: i64,
     stamp: i64,
-    /// Words of 64 bits that a vector takes.
+    /// The number of 64-bit words per vector.
     words: usize,
     blocks: Vec<Block>,
 }
 
-/// The bits of some vectors, the first 64 of all of them first: in this order they are compared many at once.
+/// The bits of a block of vectors, stored by column: the first 64 bits of all vectors come first, for fast comparison of many at once.
 struct Block {
     keys: Vec<i64>,
     columns: Vec<Vec<u64>>,
 }
 
-/// Cosines with a question, by keys.
+/// The cosines with a question, by key.
 pub(super) type Cosines = HashMap<i64, f32, ByNumber>;
 
-/// A question's vector, of length 1.
+/// A question's vector of length 1.
 pub(super) struct Direction {
     pub(super) model: i64,
     values: Vec<f32>,
 }
 
 impl Direction {
-    /// The cosine with a code.
+    /// Computes the cosine with a code.
     fn cosine(&self, code: &[u8]) -> f32 {
         let Some((scale, code)) = code.split_first_chunk::<4>() else { return 0.0 };
         let sum: f32 = self.values.iter().zip(code).map(|(value, byte)| value * f32::from(byte.cast_signed())).sum();
@@ -81,7 +80,7 @@ impl Direction {
 }
 
 impl Index {
-    /// Texts that a model hasn't embedded yet and hasn't refused, the newest first, at most so many.
+    /// Returns texts that a model has neither embedded nor refused, newest first, at most `limit`.
     ///
     /// # Errors
     /// The index can't be read.
@@ -89,7 +88,7 @@ impl Index {
         self.without_vector_but(model, limit, &BTreeSet::new())
     }
 
-    /// The same without what is these chats'.
+    /// Returns texts to embed like [`Self::without_vector`], except those of certain chats.
     ///
     /// # Errors
     /// The index can't be read.
@@ -102,7 +101,7 @@ impl Index {
         let model_id = self.model_id(model)?.unwrap_or(-1);
         let done_to = format!("embedded/{model}");
         let after = self.state(&done_to)?.unwrap_or(0);
-        // Before the look: what another process writes meanwhile lies behind it.
+        // Read first, because other processes may add chunks during the search.
         let last: Option<i64> = self.conn.query_row("SELECT max(id) FROM chunks", [], |row| row.get(0))?;
         let mut statement = self.conn.prepare_cached(
             "SELECT key, kind, heading, speaker, text FROM chunks k
@@ -125,7 +124,7 @@ impl Index {
         let mut seen = HashSet::new();
         found.retain(|(key, _)| seen.insert(*key));
         if found.is_empty() {
-            // All up to here have one: they needn't be looked at again.
+            // Every chunk up to here has a vector, and needn't be checked again.
             if left_out.is_empty() && last.is_some_and(|last| last > after) {
                 self.set_state(&done_to, last.unwrap_or(0))?;
             }
@@ -133,10 +132,10 @@ impl Index {
         Ok(found)
     }
 
-    /// Keeps vectors of a model. Those that are known already stay.
+    /// Stores vectors of a model; known ones stay unchanged.
     ///
     /// # Errors
-    /// [`IndexError::Vector`] where one hasn't `dims` values, or one that is no number; nothing of all is kept then.
+    /// [`IndexError::Vector`] if any vector hasn't `dims` values or has an invalid one; no vector is then stored.
     pub fn put_vectors(
         &mut self,
         model: &str,
@@ -190,8 +189,7 @@ impl Index {
         Ok(())
     }
 
-    /// Notes texts that a model doesn't take, so that it isn't asked for them again until the index is made anew. Of a model that has
-    /// embedded nothing yet nothing is noted.
+    /// Records texts refused by a model, to skip them until the index is rebuilt. Records nothing for a model without embeddings.
     ///
     /// # Errors
     /// The index can't be written.
@@ -204,7 +202,7 @@ impl Index {
         Ok(tx.commit()?)
     }
 
-    /// Forgets the vectors of all models but one, when that one is whole.
+    /// Deletes the vectors of all other models, once this model is complete.
     ///
     /// # Errors
     /// The index can't be written.
@@ -222,7 +220,7 @@ impl Index {
         Ok(())
     }
 
-    /// How many numbers a vector of a model has, if it has embedded anything.
+    /// Returns the number of dimensions of a model. `None` before its first embedding.
     ///
     /// # Errors
     /// The index can't be read.
@@ -232,7 +230,7 @@ impl Index {
         Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
     }
 
-    /// Takes over the vectors of another index, where this one has none. Where that can't be read there are none to take.
+    /// Copies the vectors of another index, if this one has none. An unreadable index yields none.
     pub(super) fn take_vectors_of(&self, old: &std::path::Path) {
         let copy = || -> rusqlite::Result<()> {
             self.conn.execute("ATTACH DATABASE ?1 AS old", [old.display().to_string()])?;
@@ -259,7 +257,7 @@ impl Index {
         Ok(statement.query_row([model], |row| row.get(0)).optional()?)
     }
 
-    /// A question's vector, where its model has embedded anything.
+    /// Returns a question's vector for its model. `None` before the model's first embedding.
     pub(super) fn direction(&self, query: QueryVector<'_>) -> Result<Option<Direction>, IndexError> {
         let found: Option<(i64, i64)> = self
             .conn
@@ -270,7 +268,7 @@ impl Index {
         Ok(Some(Direction { model, values: unit(query.values, usize::try_from(dims).unwrap_or(0))? }))
     }
 
-    /// The keys whose vectors are nearest to a question's, with their cosines, the nearest first.
+    /// Returns the keys of the vectors nearest to a question's with their cosines, nearest first.
     pub(super) fn nearest(&mut self, direction: &Direction, scope: &Scope) -> Result<Vec<(i64, f32)>, IndexError> {
         let stamp = self.state("vectors")?.unwrap_or(0);
         let is_fresh = |codes: &Codes| codes.model == direction.model && codes.stamp == stamp;
@@ -284,7 +282,7 @@ impl Index {
             "SELECT key, code FROM (SELECT value AS sought FROM json_each(?2)) CROSS JOIN codes
              ON model = ?1 AND key = sought",
         )?;
-        // In the order that they are kept in: neighbours are found from each other.
+        // Reads in storage order, where neighbours are found from each other.
         let mut sought = codes.nearest(direction, within.as_ref());
         sought.sort_unstable();
         let mut rows = statement.query((direction.model, sql_list(&sought)))?;
@@ -295,7 +293,7 @@ impl Index {
         Ok(found)
     }
 
-    /// The keys of what may be found, where not everything may.
+    /// Returns the keys of the searchable chunks, for a restricted scope.
     fn keys_within(&self, scope: &Scope) -> Result<KeySet, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT key, id FROM chunks")?;
         let mut rows = statement.query([])?;
@@ -308,15 +306,15 @@ impl Index {
         Ok(keys)
     }
 
-    /// About the cosines of a question with some keys, as far as they have vectors: by the bits that were read last.
+    /// Estimates the cosines of a question with some keys' vectors, from the bits read last.
     pub(super) fn about(&self, direction: &Direction, keys: &KeySet) -> Cosines {
         let Some(codes) = &self.codes else { return Cosines::default() };
         let parts = parts_by_byte(&direction.values);
         let all: f32 = direction.values.iter().sum();
-        // Signs alone, as a vector of length 1, have this cosine with what they are the signs of, where values spread like a bell.
+        // The cosine between a normally distributed vector and its signs, as a unit vector.
         let scale = SIGNS_COSINE * (direction.values.len() as f32).sqrt();
         let mut found = Cosines::default();
-        // Keys are hashes: their first bits tell most of the others from the few that are sought.
+        // Keys are hashes, so their first bits rule out most others.
         let first_bits = |key: i64| usize::try_from(key.cast_unsigned() >> (64 - FIRST_BITS)).unwrap_or(0);
         let mut may_be = vec![false; 1 << FIRST_BITS];
         for key in keys {
@@ -355,8 +353,8 @@ fn numbers(blob: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 impl Codes {
-    /// The keys that are probably the nearest: first those whose bits differ least, of them those whose bits speak for the question's
-    /// greatest values.
+    /// Returns the probably nearest keys: first those with the fewest differing bits, among them those that match the question's largest
+    /// values.
     fn nearest(&self, direction: &Direction, within: Option<&KeySet>) -> Vec<i64> {
         let bits = bits_of(&direction.values);
         let wanted: Vec<u64> = numbers(&bits).collect();
@@ -365,7 +363,7 @@ impl Codes {
         for (block, distances) in self.blocks.iter().zip(distances.chunks_mut(BLOCK)) {
             block.measure(&wanted, within, distances);
             for (distance, _) in distances.iter().zip(&block.keys) {
-                // One beyond all that there are isn't counted.
+                // [`OUT_OF_REACH`] isn't counted.
                 if let Some(count) = counts.get_mut(usize::from(*distance)) {
                     *count += 1;
                 }
@@ -381,7 +379,7 @@ impl Codes {
         let parts = parts_by_byte(&direction.values);
         let mut near: Vec<(f32, i64)> = Vec::with_capacity(2 * MAX_BY_BITS);
         for (block, distances) in self.blocks.iter().zip(distances.chunks(BLOCK)) {
-            // Most are far: sixteen at once are passed over.
+            // Most vectors are far, so skip sixteen at once.
             for (first, distances) in distances.chunks(16).enumerate() {
                 if distances.iter().fold(u16::MAX, |least, distance| least.min(*distance)) > most {
                     continue;
@@ -402,11 +400,11 @@ impl Codes {
 }
 
 impl Block {
-    /// Adds to zeros in how many bits each vector differs from the wanted ones; of what may not be found, [`OUT_OF_REACH`] is said.
+    /// Adds the number of bits in which each vector differs from `wanted` to zeroed distances. Excluded vectors get [`OUT_OF_REACH`].
     fn measure(&self, wanted: &[u64], within: Option<&KeySet>, distances: &mut [u16]) {
         for (columns, wanted) in self.columns.chunks(3).zip(wanted.chunks(3)) {
             if let ([a, b, c], [wanted_a, wanted_b, wanted_c]) = (columns, wanted) {
-                // Three words are added bit by bit before they are counted: two counts in place of three.
+                // Adds three words bitwise before counting: two counts instead of three.
                 for (((distance, a), b), c) in distances.iter_mut().zip(a).zip(b).zip(c) {
                     let (a, b, c) = (a ^ wanted_a, b ^ wanted_b, c ^ wanted_c);
                     let differ = a ^ b;
@@ -427,7 +425,7 @@ impl Block {
         }
     }
 
-    /// The sum of the question's values where a vector is positive: what each byte of bits adds is in `parts`.
+    /// Sums the question's values where a vector is positive. `parts` holds the sum of each byte of bits.
     fn speaks(&self, at: usize, parts: &[ByteSums]) -> f32 {
         let mut sums = [0.0; 8];
         for (column, parts) in self.columns.iter().zip(parts.chunks(8)) {
@@ -440,16 +438,16 @@ impl Block {
     }
 }
 
-/// Of eight dimensions, for each byte of their bits: the sum of the values whose bits are set.
+/// For eight dimensions and each byte of their bits, the sum of the values with a set bit.
 type ByteSums = [f32; 256];
 
-/// The sums of each eight dimensions.
+/// Computes the sums of each eight dimensions.
 fn parts_by_byte(values: &[f32]) -> Vec<ByteSums> {
     let sums = |values: &[f32]| {
         let mut sums = [0.0; 256];
-        // A bit that stands for no dimension adds nothing.
+        // Bits beyond the last dimension count as zero.
         for (bit, value) in values.iter().chain(std::iter::repeat(&0.0)).take(8).enumerate() {
-            // Whatever is known with the bits below this one, and the same with it.
+            // The known sums of the lower bits, and the same sums with this bit.
             let (below, with) = sums.split_at_mut(1 << bit);
             with.iter_mut().zip(below).for_each(|(with, below)| *with = *below + value);
         }
@@ -473,7 +471,7 @@ pub(super) fn put_block(
     Ok(())
 }
 
-/// The vector with the length 1.
+/// Scales a vector to length 1.
 fn unit(vector: &[f32], dims: usize) -> Result<Vec<f32>, IndexError> {
     if vector.len() != dims {
         return Err(IndexError::Vector(format!("it has {} dimensions, and {dims} were expected", vector.len())));
@@ -485,16 +483,16 @@ fn unit(vector: &[f32], dims: usize) -> Result<Vec<f32>, IndexError> {
     Ok(vector.iter().map(|value| value / length).collect())
 }
 
-/// Eight bits a dimension, behind what they are to be multiplied by.
+/// Encodes a vector as a scale followed by eight bits per dimension.
 fn bytes_of(unit: &[f32]) -> Vec<u8> {
     let most = unit.iter().fold(0.0_f32, |most, value| most.max(value.abs())).max(f32::MIN_POSITIVE);
     let scale = most / 127.0;
-    // Rounded by hand: the maths library isn't loaded for it.
+    // Rounds without loading the maths library.
     let codes = unit.iter().map(|value| ((value / scale + 128.5) as i16 - 128) as i8).map(i8::cast_unsigned);
     scale.to_le_bytes().into_iter().chain(codes).collect()
 }
 
-/// One bit a dimension: whether it is positive. Whole words of 64.
+/// Encodes the sign of each dimension as one bit, in whole 64-bit words.
 fn bits_of(unit: &[f32]) -> Vec<u8> {
     let word = |values: &[f32]| {
         values.iter().enumerate().filter(|(_, value)| **value > 0.0).fold(0_u64, |word, (at, _)| word | 1 << at)

@@ -1,4 +1,4 @@
-//! Writing chunks: each with its words, and how many chunks each word now stands in.
+//! Writes chunks with their words, and updates the number of chunks per word.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use super::{
     terms::{self, WordPlace},
 };
 
-/// Words of so many letters are kept by their spelling: what is shorter is too like others.
+/// The length of words stored for spelling comparison, in letters: shorter ones resemble too many others.
 const SPELT_CHARS: std::ops::RangeInclusive<usize> = 4..=32;
 
-/// A chunk with its place.
+/// A chunk with its position and access rights.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
     pub(super) chunk: Chunk,
@@ -31,7 +31,7 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// A part of a document.
+    /// Creates a document's chunk.
     pub(super) fn of_document(chunk: Chunk, ord: usize, whose: ChunkReaders, taint: &str) -> Self {
         Self {
             chunk,
@@ -44,7 +44,7 @@ impl Placed {
         }
     }
 
-    /// All that is kept of it but its place.
+    /// Hashes everything stored about the chunk except its position.
     pub(super) fn identity(&self) -> i64 {
         let Chunk { kind, text, heading, above, speaker, date, origin, .. } = &self.chunk;
         let numbers = [
@@ -63,7 +63,7 @@ impl Placed {
     }
 }
 
-/// What is embedded of a chunk: what is said, and by whom or of what.
+/// Returns the text to embed for a chunk: the content, with its speaker or heading.
 pub(super) fn embedded(kind: super::ChunkKind, heading: &str, speaker: &str, text: &str) -> String {
     use super::ChunkKind::{Answer, Fact, Log, Message, Note, Skill, Task};
     match kind {
@@ -73,17 +73,17 @@ pub(super) fn embedded(kind: super::ChunkKind, heading: &str, speaker: &str, tex
     }
 }
 
-/// One transaction's changes to the chunks.
+/// The changes of one transaction.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// By how much the count of a word's chunks changes.
+    /// The change of each word's chunk count.
     words: HashMap<String, i64>,
     chunks: i64,
     length: i64,
 }
 
 impl Changes {
-    /// Adds a chunk of a document.
+    /// Adds a chunk to a document.
     pub(super) fn add(&mut self, conn: &Connection, document: i64, placed: &Placed) -> Result<(), IndexError> {
         let Chunk { line, last_line, kind, text, heading, above, speaker, date, origin } = &placed.chunk;
         let key = hash(&[embedded(*kind, heading, speaker, text).as_bytes()]);
@@ -125,7 +125,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Takes a chunk out.
+    /// Removes a chunk.
     pub(super) fn remove(&mut self, conn: &Connection, id: i64) -> Result<(), IndexError> {
         let found: Option<(String, String)> = conn
             .prepare_cached("SELECT text, speaker FROM chunks WHERE id = ?1")?
@@ -138,7 +138,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Counts a text's words, and returns them.
+    /// Counts a text's words and returns their stems.
     fn count(&mut self, text: &str, speaker: &str, by: i64) -> Vec<String> {
         let stems = text_stems(text, speaker);
         self.chunks += by;
@@ -152,7 +152,7 @@ impl Changes {
                 None => drop(self.words.insert(word.clone(), by)),
             }
         }
-        // Those who speak are known by their spelling, too.
+        // Speakers' names are also found by spelling.
         for word in terms::stems(speaker) {
             self.words.entry(word).or_default();
         }
@@ -183,12 +183,12 @@ impl Changes {
     }
 }
 
-/// The stems of what is said, without the label that says who.
+/// Returns the stems of the spoken text, without the speaker's label.
 pub(super) fn text_stems(text: &str, speaker: &str) -> Vec<String> {
     terms::stems(said(text, speaker))
 }
 
-/// What is said, without the label that says who.
+/// Returns the spoken text, without the speaker's label.
 pub(super) fn said<'a>(text: &'a str, speaker: &str) -> &'a str {
     if speaker.is_empty() {
         return text;
@@ -197,13 +197,13 @@ pub(super) fn said<'a>(text: &'a str, speaker: &str) -> &'a str {
     let Some(at) = at else { return text };
     let after = text.get(at + speaker.len()..).unwrap_or_default();
     match after.find(':') {
-        // A label is short, with or without a time behind the name.
+        // A label is short, with or without a time after the name.
         Some(colon) if at + colon <= 60 => after.get(colon + 1..).unwrap_or(text),
         _ => text,
     }
 }
 
-/// A day as the index keeps it.
+/// Converts a stored day number to a date.
 pub(super) fn day_of(number: Option<i32>) -> Option<NaiveDate> {
     number.and_then(NaiveDate::from_num_days_from_ce_opt)
 }

@@ -7,7 +7,7 @@ use reveille_base::redact::Secret;
 
 use super::{EmbedError, EmbedFuture, Embedded, Embedder, TextRole, http::EmbedServer, price};
 
-/// A model there.
+/// A Gemini embedding model.
 pub(super) struct GeminiEmbedder {
     server: EmbedServer,
     model: String,

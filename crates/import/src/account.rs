@@ -1,4 +1,4 @@
-//! What an import is told by: what came, what was known, what was left out and why, and what to do next.
+//! The report on an import: new, known and skipped content with reasons, and the next steps.
 
 use std::collections::BTreeMap;
 
@@ -9,40 +9,40 @@ use reveille_config::OldSetting;
 
 use super::{ImportKind, found::ImportLeftOut};
 
-/// Of what was left out for one reason, how many are named.
+/// The maximum number of skipped items named per reason.
 const MAX_NAMED: usize = 3;
-/// A name that is told, in characters.
+/// The maximum length of a name shown, in characters.
 const MAX_NAME_CHARS: usize = 80;
 
-/// The account of an import.
+/// The report on an import.
 #[derive(Debug, Clone, Default)]
 pub struct ImportAccount {
-    /// What it came from.
+    /// The kind of source.
     pub kind: Option<ImportKind>,
-    /// What is new.
+    /// The new content.
     pub new: ImportCounts,
-    /// Documents that came before and have grown since.
+    /// The number of earlier imported documents that have grown since.
     pub updated: usize,
-    /// What had come before, or was known here.
+    /// The number of items imported before or known otherwise.
     pub known: usize,
-    /// Texts in which a secret was masked.
+    /// The number of texts with a masked secret.
     pub masked: usize,
-    /// The documents, by their paths in the memory.
+    /// The documents' paths in the memory.
     pub documents: Vec<String>,
-    /// Reminders that lie ahead: each waits for the person to set it.
+    /// The future reminders, each waiting for the person to set it.
     pub reminders: Vec<SetReminder>,
-    /// The old settings.
+    /// The old assistant's settings.
     pub settings: Vec<OldSetting>,
-    /// What was left out, by the reason.
+    /// The skipped items, by reason.
     pub left_out: Vec<LeftOutFor>,
 }
 
-/// What is new, by kind.
+/// The number of new items, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ImportCounts {
     /// Notes and other texts.
     pub notes: usize,
-    /// Conversations; a long one counts for each of its documents.
+    /// Conversations; a long one counts once per document.
     pub conversations: usize,
     /// Facts.
     pub facts: usize,
@@ -50,45 +50,45 @@ pub struct ImportCounts {
     pub tasks: usize,
     /// Reminders.
     pub reminders: usize,
-    /// Orders for another assistant.
+    /// Instructions for another assistant.
     pub orders: usize,
     /// Skills of another assistant.
     pub skills: usize,
 }
 
-/// A reminder that lies ahead, and the command that sets it.
+/// A future reminder with the command that sets it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SetReminder {
-    /// What of.
+    /// The reminder's text.
     pub text: String,
-    /// When, on the person's wall.
+    /// The local time.
     pub at: String,
-    /// The command.
+    /// The shell command.
     pub command: String,
 }
 
-/// What was left out for one reason.
+/// The items skipped for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct LeftOutFor {
-    /// Why.
+    /// The reason.
     pub why: &'static str,
-    /// How many.
+    /// The number of items.
     pub count: usize,
-    /// Some of them by name.
+    /// Some of the items' names.
     pub named: Vec<String>,
 }
 
 impl SetReminder {
     pub(super) fn new(text: &str, at: NaiveDateTime) -> Self {
         let (text, at) = (one_line(text), at.format("%Y-%m-%d %H:%M").to_string());
-        // A word of its own for the shell, and no option for the command.
+        // Quoted as a single shell word, and never taken as an option.
         let command = format!("wake remind --at '{at}' -- {}", in_shell(std::path::Path::new(&text)));
         Self { text, at, command }
     }
 }
 
 impl ImportAccount {
-    /// `2 facts, 1 task`; empty where nothing is new.
+    /// Describes the new content, such as `2 facts, 1 task`; empty if there is none.
     pub fn counted(&self) -> String {
         let ImportCounts { notes, conversations, facts, tasks, reminders, orders, skills } = self.new;
         let counts = [
@@ -104,7 +104,7 @@ impl ImportAccount {
         counts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Gathers what was left out by its reason.
+    /// Groups the skipped items by reason.
     pub(super) fn leave(&mut self, left_out: Vec<ImportLeftOut>) {
         let mut by_reason: BTreeMap<&'static str, (usize, Vec<String>)> = BTreeMap::new();
         for ImportLeftOut { what, why, times } in left_out {
@@ -119,7 +119,7 @@ impl ImportAccount {
         self.left_out = groups.collect();
     }
 
-    /// Whether the import brings nothing.
+    /// Returns whether the import brings nothing.
     pub fn is_empty(&self) -> bool {
         self.new == ImportCounts::default() && self.updated == 0
     }

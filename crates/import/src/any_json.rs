@@ -1,9 +1,9 @@
-//! JSON of any shape, for tests of those that read others'.
+//! Arbitrary JSON, for tests of parsers of foreign files.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::{Value, json};
 
-/// Any JSON, with the fields of exports among its own.
+/// Generates arbitrary JSON that often contains fields of exports.
 pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -22,7 +22,7 @@ pub(super) fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts a value in the place of any other in a document.
+/// Replaces any value in a document.
 pub(super) fn mutate(document: &mut Value, at: Index, value: Value) {
     let mut places = vec![String::new()];
     let mut next = 0;

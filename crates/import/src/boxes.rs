@@ -1,4 +1,4 @@
-//! Boxes of tasks in Markdown, `- [ ] Paint the shed`. An example in a code block, a quotation, a comment or the front matter is no task.
+//! Checkbox tasks in Markdown, `- [ ] Paint the shed`. Examples in code blocks, quotations, comments and front matter don't count.
 
 use std::ops::Range;
 
@@ -10,30 +10,30 @@ use reveille_memory::{
     sections::front_matter_length,
 };
 
-/// A task's due time, in characters at most.
+/// The maximum length of a task's due time, in characters.
 const MAX_DUE_CHARS: usize = 40;
 
-/// A task that a box stands before.
+/// A task behind a checkbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TaskBox {
     pub(super) title: String,
-    /// Until when it is to be done, as written there.
+    /// The due time, as written.
     pub(super) due: Option<String>,
     pub(super) state: BoxState,
 }
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BoxState {
-    /// To be done: also one that was begun or put off.
+    /// To be done, possibly begun or postponed.
     Open,
     /// Done.
     Ticked,
-    /// Given up.
+    /// Abandoned.
     Cancelled,
 }
 
-/// The boxes of a text, and whether it holds more than these and headings.
+/// Returns the checkboxes of a text, and whether it contains anything besides them and headings.
 pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
     let skipped = front_matter_length(text);
     let body = text.get(skipped..).unwrap_or_default();
@@ -71,8 +71,8 @@ pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
     (boxes, has_more || skipped > 0)
 }
 
-/// The comments of a text outside of code; one that is never closed hides nothing. By their marks: the parser ends one within a line
-/// where a list begins, and knows nothing of `%%`.
+/// Returns the comments of a text outside code; unclosed ones hide nothing. Searches for the marks itself: the Markdown parser ends a
+/// comment within a line if a list begins, and doesn't know `%%`.
 fn comments(text: &str, code: &[Range<usize>], opening: &str, closing: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -88,7 +88,7 @@ fn comments(text: &str, code: &[Range<usize>], opening: &str, closing: &str) -> 
     found
 }
 
-/// Reads the first line of a list item.
+/// Parses the first line of a list item.
 fn read_box(line: &str) -> Option<TaskBox> {
     let mut rest = behind_bullet(line.trim())?.strip_prefix('[')?.chars();
     let mark = rest.next()?;
@@ -101,7 +101,7 @@ fn read_box(line: &str) -> Option<TaskBox> {
     let state = match mark {
         'x' | 'X' | '✓' | '✔' => BoxState::Ticked,
         '-' | '~' => BoxState::Cancelled,
-        // What other marks of people's own stand for isn't known: `[i]` and `[1]` are no tasks.
+        // Other custom marks have unknown meanings: `[i]` and `[1]` aren't tasks.
         ' ' | '\u{a0}' | '/' | '>' | '<' | '!' | '?' | '*' => match () {
             () if says(&["✅", "[completion::", "(completion::", "@done"]) => BoxState::Ticked,
             () if says(&["❌", "[cancelled::", "(cancelled::", "@cancelled"]) => BoxState::Cancelled,
@@ -114,7 +114,7 @@ fn read_box(line: &str) -> Option<TaskBox> {
     Some(TaskBox { title, due, state })
 }
 
-/// A title without its due time, and that.
+/// Splits a title into the bare title and its due time.
 fn split_due(title: &str) -> (String, Option<String>) {
     let found = [("📅", ""), ("📆", ""), ("🗓", ""), ("[due::", "]"), ("(due::", ")"), ("@due(", ")"), ("@{", "}")]
         .into_iter()
@@ -127,7 +127,7 @@ fn split_due(title: &str) -> (String, Option<String>) {
     (bare, Some(due))
 }
 
-/// Where a due time stands in a title, and the time. Without a closing mark it has to begin with a date.
+/// Returns the range of a due time in a title, and the time. Without a closing mark the time must begin with a date.
 fn read_due(title: &str, opening: &str, closing: &str) -> Option<(Range<usize>, String)> {
     let start = title.find(opening)?;
     let after = title.get(start + opening.len()..)?;
@@ -147,7 +147,7 @@ fn is_date(text: &str) -> bool {
     NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }
 
-/// Whether it is ` 14:00` or `T14:00`.
+/// Returns whether a text is a time such as ` 14:00` or `T14:00`.
 fn is_time(text: &str) -> bool {
     text.starts_with([' ', 'T'])
         && chrono::NaiveTime::parse_from_str(text.get(1..).unwrap_or_default(), "%H:%M").is_ok()

@@ -1,5 +1,5 @@
-//! ChatGPT's export: `conversations.json`, a list, or several files of it. Each conversation is a tree of messages, since an edited
-//! question begins another branch; the one that was shown last is taken.
+//! Reads ChatGPT's export: a list in `conversations.json`, or several such files. Each conversation is a tree of messages, because editing
+//! a question begins another branch; the branch shown last is used.
 
 use serde_json::Value;
 
@@ -21,10 +21,10 @@ use super::{
 };
 
 const PICTURES: &str = "pictures, sound and files of conversations";
-/// Contents that only a program sees.
+/// Content types that only a program sees.
 const UNSEEN: [&str; 5] =
     ["user_editable_context", "model_editable_context", "thoughts", "reasoning_recap", "app_pairing_content"];
-/// Contents of calls of tools, and of what came of them.
+/// Content types of tool calls and their results.
 const CALLS: [&str; 6] =
     ["code", "execution_output", "tether_quote", "tether_browsing_display", "tether_browsing_code", "system_error"];
 
@@ -79,7 +79,7 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
     Some(ExportedConversation { id, begun: time_of(conversation, &["create_time"]), read })
 }
 
-/// The messages as a tree. A message's parent is named by itself; where it isn't, by the parent's list of children.
+/// Builds the message tree. A message's parent is its own field, or else found in the parent's list of children.
 fn thread<'a>(nodes: &[(&'a String, &'a Value)]) -> Vec<ThreadNode<'a>> {
     let mut parents = std::collections::HashMap::new();
     for (id, node) in nodes {
@@ -95,7 +95,7 @@ fn thread<'a>(nodes: &[(&'a String, &'a Value)]) -> Vec<ThreadNode<'a>> {
     nodes.iter().map(node).collect()
 }
 
-/// A message, and what of it isn't words.
+/// A message, with its parts other than text.
 #[derive(Default)]
 struct ChatgptMessage {
     said: Option<SaidThere>,
@@ -112,7 +112,7 @@ fn read_message(message: &Value) -> ChatgptMessage {
         let at = time_of(message, &["create_time", "update_time"]);
         return ChatgptMessage { said: Some(SaidThere { who: "ChatGPT".to_owned(), at, text }), ..none };
     }
-    // Nothing of what only a program sees.
+    // Skip content that only a program sees.
     let is_hidden = metadata.get("is_visually_hidden_from_conversation").and_then(Value::as_bool) == Some(true);
     let who = match role {
         _ if is_hidden => return none,
@@ -140,7 +140,7 @@ fn read_message(message: &Value) -> ChatgptMessage {
     ChatgptMessage { said: Some(SaidThere { who: who.to_owned(), at, text }), pictures, ..none }
 }
 
-/// The report of a research, which stands in the state of what shows it: the message itself says nothing, and may be hidden.
+/// Returns a research report, stored in the state of its widget. The message itself is empty and may be hidden.
 fn report(metadata: &Value) -> Option<String> {
     let state = metadata.pointer("/chatgpt_sdk/widget_state").or_else(|| metadata.get("widget_state"))?;
     let parsed = state.as_str().and_then(|state| parse_json(state.as_bytes()));
@@ -150,7 +150,7 @@ fn report(metadata: &Value) -> Option<String> {
     Some(without_marks(&texts.join("\n\n"), &sources)).filter(|text| !text.trim().is_empty())
 }
 
-/// What a content says, and how many parts of it are no words.
+/// Returns the texts of a content, and the number of other parts.
 fn words(content: &Value) -> (Vec<String>, usize) {
     let parts = match (content, content.get("parts")) {
         (Value::String(text), _) | (_, Some(Value::String(text))) => return (vec![text.clone()], 0),
@@ -159,7 +159,7 @@ fn words(content: &Value) -> (Vec<String>, usize) {
     };
     let (mut texts, mut others) = (Vec::new(), 0);
     for part in parts {
-        // What was spoken comes as an object with its transcript.
+        // Speech is an object with a transcript.
         match part.as_str().or_else(|| part.get("text").and_then(Value::as_str)) {
             Some(text) => texts.push(text.to_owned()),
             None => others += usize::from(part.is_object()),
@@ -168,7 +168,7 @@ fn words(content: &Value) -> (Vec<String>, usize) {
     (texts, others)
 }
 
-/// The document that an answer wrote beside the conversation, or the text that took its place.
+/// Returns the document an answer wrote beside the conversation, or its replacement text.
 fn canvas(content: &Value) -> Vec<String> {
     let (texts, _) = words(content);
     let Some(call) = texts.first().and_then(|text| parse_json(text.as_bytes())) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Claude's export: `conversations.json` with `chat_messages`, projects with documents and instructions, and what Claude had noted.
+//! Reads Claude's export: `conversations.json` with `chat_messages`, projects with documents and instructions, and Claude's notes.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,9 @@ use super::{
 const FILES: &str = "files of conversations, which the export only names";
 const NO_PROJECT: &str = "a project that isn't understood";
 const NO_MEMORY: &str = "notes on you that aren't understood";
-/// Thoughts that are looked for in a text at most.
+/// The maximum number of thoughts removed from a text.
 const MAX_THOUGHTS: usize = 100;
-/// What the export writes in the place of what it can't show.
+/// The export's placeholders for content it can't show.
 const PLACEHOLDERS: [&str; 3] = [
     "This block is not supported on your current device yet.",
     "Viewing artifacts created via the Analysis Tool web feature preview isn’t yet supported on mobile.",
@@ -60,7 +60,7 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
     }
 }
 
-/// Takes each element of a file in; `work` says whether it understood one.
+/// Passes each element of a file to `work`, which returns whether it understood the element.
 fn elements(
     source: &ImportSource,
     entry: &SourceEntry,
@@ -126,7 +126,7 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
     Some(ExportedConversation { id, begun: time_of(conversation, &["created_at"]), read })
 }
 
-/// The messages as a tree. Where no parent is named, or one for all, a message is simply the next.
+/// Builds the message tree. Without parents, or with a single parent for all, messages follow each other in order.
 fn thread(messages: &[Value]) -> Vec<ThreadNode<'_>> {
     let sender = |message: &Value| text_of(message, &["sender", "role"]).map(str::to_owned);
     let mut nodes: Vec<_> = messages.iter().map(thread_node).collect();
@@ -146,7 +146,7 @@ fn thread_node(message: &Value) -> ThreadNode<'_> {
     }
 }
 
-/// What a message says, and how many other parts of it aren't taken, by the reason.
+/// The text of a message, and the number of other parts by the reason for skipping them.
 #[derive(Default)]
 struct ClaudeWords {
     text: String,
@@ -159,7 +159,7 @@ impl ClaudeWords {
     }
 }
 
-/// The words of a message with the text of what was attached to it.
+/// Returns the text of a message with its attachments.
 fn words(message: &Value) -> ClaudeWords {
     let mut words = ClaudeWords::default();
     let mut texts: Vec<String> = Vec::new();
@@ -180,7 +180,7 @@ fn words(message: &Value) -> ClaudeWords {
     }
     texts.retain(|text| !text.trim().is_empty());
     if texts.is_empty() {
-        // All blocks run together in one text: of those that aren't words, a placeholder is there.
+        // The text field joins all blocks, with placeholders for other content.
         let whole = text_of(message, &["text"]).unwrap_or_default().to_owned();
         texts.push(thoughts.into_iter().take(MAX_THOUGHTS).fold(whole, |text, thought| text.replace(thought, "")));
     }
@@ -203,7 +203,7 @@ fn words(message: &Value) -> ClaudeWords {
     words
 }
 
-/// The document that an answer wrote beside the conversation: its text is in the call of a tool.
+/// Returns the document an answer wrote beside the conversation, found in its tool call.
 fn artifact(block: &Value) -> Option<String> {
     let input = block.get("input")?;
     let name = text_of(block, &["name"]).filter(|name| ["artifacts", "create_file"].contains(name))?;
@@ -212,8 +212,8 @@ fn artifact(block: &Value) -> Option<String> {
     Some(format!("[{title}]\n{content}"))
 }
 
-/// The text without placeholders, each a line of its own and mostly in a fence, and how many there were. By the lines that the program
-/// writes: a Markdown parser would take one fence of an answer for another where the answer has left one open.
+/// Removes placeholders, each on its own line and mostly in a fence. Returns the rest and their number. Works by lines, because an unclosed
+/// fence in an answer would make a Markdown parser pair the fences wrongly.
 fn without_placeholders(text: &str) -> (String, usize) {
     if !PLACEHOLDERS.iter().any(|placeholder| text.contains(placeholder)) {
         return (text.trim().to_owned(), 0);
@@ -235,7 +235,7 @@ fn without_placeholders(text: &str) -> (String, usize) {
     (kept.join("\n").trim().to_owned(), removed)
 }
 
-/// A project: its instructions are orders, its documents are notes.
+/// Takes a project: its instructions as orders, its documents as notes.
 fn project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
     if !project.is_object() {
         return false;
@@ -262,7 +262,7 @@ fn project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> 
     true
 }
 
-/// What Claude has noted of the person. An account without notes has an empty element.
+/// Takes Claude's notes on the person. An account without notes has an empty element.
 fn memories(memory: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
     let Some(fields) = memory.as_object() else { return false };
     let mut text = text_of(memory, &["conversations_memory", "memory"]).unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! A conversation as Markdown: days as headings, each message under its speaker. What was said stands in quotations but for its
-//! first line, so that nothing in it opens a heading, a comment or a fence.
+//! A conversation as Markdown: days as headings, each message under its speaker. All but a message's first line is quoted, to keep it from
+//! opening a heading, a comment or a fence.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +15,28 @@ use super::{
     plan::hash,
 };
 
-/// How much of a conversation's id is in its name.
+/// The length of a conversation id within a name, in characters.
 const ID_CHARS: usize = 12;
-/// How many letters of that have to differ: ids that somebody made up begin alike.
+/// The minimum number of distinct characters in it: made-up ids often begin alike.
 const MIN_ID_LETTERS: usize = 5;
 const TWICE: &str = "conversations that stood there twice: the longer one came";
 
-/// A conversation's title, in characters.
+/// The maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 120;
-/// What is kept of one message, in characters.
+/// The maximum length kept of one message, in characters.
 const MAX_MESSAGE_CHARS: usize = 100_000;
-/// Where a long conversation goes on in another document, in bytes.
+/// The maximum size of a document, in bytes; a long conversation continues in another.
 const MAX_DOCUMENT_BYTES: usize = 192 << 10;
 
 /// A conversation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadConversation {
     pub(super) title: String,
-    /// In the order in which it was said.
+    /// The messages in order.
     pub(super) said: Vec<SaidThere>,
 }
 
-/// A message of one.
+/// A message of a conversation.
 #[derive(Debug, Clone)]
 pub(super) struct SaidThere {
     pub(super) who: String,
@@ -47,20 +47,20 @@ pub(super) struct SaidThere {
 /// A conversation of an export.
 #[derive(Debug, Clone)]
 pub(super) struct ExportedConversation {
-    /// Its id there.
+    /// The id in the export.
     pub(super) id: Option<String>,
     pub(super) begun: Option<DateTime<Utc>>,
     pub(super) read: ReadConversation,
 }
 
-/// The conversations of an export, each once, by the paths of their documents without `.md`.
+/// The distinct conversations of an export, by their documents' paths without `.md`.
 #[derive(Debug, Default)]
 pub(super) struct ConversationShelf {
     kept: BTreeMap<String, ExportedConversation>,
 }
 
 impl ConversationShelf {
-    /// Takes a conversation in. Of one that is there twice, the one with more messages stays.
+    /// Adds a conversation. Of duplicates, the one with more messages stays.
     pub(super) fn keep(&mut self, folder: &str, conversation: ExportedConversation, tz: Tz, found: &mut FoundThings) {
         let day = conversation.day(tz);
         let stem = |id: &str| format!("{folder}/{}", dated(day, id));
@@ -79,7 +79,7 @@ impl ConversationShelf {
         }
     }
 
-    /// Makes documents of all.
+    /// Converts all conversations to documents.
     pub(super) fn into_documents(self, tz: Tz, found: &mut FoundThings) {
         for (stem, conversation) in self.kept {
             keep(&stem, conversation.day(tz), &conversation.read, tz, found);
@@ -88,13 +88,13 @@ impl ConversationShelf {
 }
 
 impl ExportedConversation {
-    /// The day on which it began.
+    /// Returns the day the conversation began.
     fn day(&self, tz: Tz) -> Option<NaiveDate> {
         let begun = self.begun.or_else(|| self.read.said.iter().find_map(|said| said.at));
         begun.map(|at| at.with_timezone(&tz).date_naive())
     }
 
-    /// Its id as part of a name: its own, or one of what was said first.
+    /// Returns the id's part of a name: from the id itself, or from a hash of the first message.
     fn short_id(&self) -> String {
         let own = self.id.as_deref().map(|id| (plain_id(id), id));
         match own {
@@ -116,19 +116,19 @@ impl ExportedConversation {
     }
 }
 
-/// The first letters and digits of an id.
+/// Returns the first letters and digits of an id.
 fn plain_id(id: &str) -> String {
     id.chars().filter(char::is_ascii_alphanumeric).take(ID_CHARS).collect::<String>().to_lowercase()
 }
 
-/// Whether the beginning of an id tells it from all others.
+/// Returns whether the beginning of an id looks random enough to be unique.
 fn is_random(short: &str) -> bool {
     let letters: std::collections::BTreeSet<char> = short.chars().collect();
     let is_hex = short.chars().all(|c| c.is_ascii_hexdigit());
     is_hex && short.len() >= ID_CHARS / 2 && letters.len() >= MIN_ID_LETTERS
 }
 
-/// Keeps a conversation, and says of which messages only the beginning came. `stem`: the path of its first document without `.md`.
+/// Adds a conversation's documents, and reports truncated messages. `stem` is the path of its first document without `.md`.
 pub(super) fn keep(
     stem: &str,
     day: Option<NaiveDate>,
@@ -141,7 +141,7 @@ pub(super) fn keep(
     found.documents.extend(documents(stem, day, conversation, tz));
 }
 
-/// The conversation's documents: mostly one.
+/// Builds the conversation's documents, usually a single one.
 fn documents(stem: &str, day: Option<NaiveDate>, conversation: &ReadConversation, tz: Tz) -> Vec<FoundDocument> {
     let title = match one_line(&conversation.title.replace("<!--", "<! --")) {
         title if title.is_empty() => "Untitled".to_owned(),
@@ -188,7 +188,7 @@ fn message_block(message: &SaidThere, time: Option<&str>) -> String {
     block
 }
 
-/// A day as a folder and the beginning of a name, `2025-03/2025-03-14`; without one, `undated/`.
+/// Returns a path such as `2025-03/2025-03-14-ID` for a day; `undated/ID` without one.
 pub(super) fn dated(day: Option<NaiveDate>, id: &str) -> String {
     match day {
         Some(day) => format!("{}/{day}-{id}", day.format("%Y-%m")),

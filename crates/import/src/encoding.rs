@@ -1,15 +1,15 @@
-//! Text of others as UTF-8. What says its encoding is decoded, and emoji that a program wrote as two halves (CESU-8) become one again.
+//! Converts foreign texts to UTF-8. Decodes texts with a recognisable encoding, and rejoins emoji written as two halves (CESU-8).
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
-/// The mark of UTF-8, which some editors put first.
+/// The byte order mark of UTF-8, written by some editors.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The replacement character in UTF-8.
 const REPLACEMENT: &[u8] = b"\xef\xbf\xbd";
 
-/// Names the UTF-16 in which a text begins: by its mark, or by the zeros beside the first letter of JSON.
+/// Recognises UTF-16 at the beginning of a text: by its mark, or by the zeros beside JSON's first character.
 pub(super) fn find_utf16(begin: &[u8]) -> Option<&'static Encoding> {
     match *begin {
         [0xff, 0xfe, ..] => Some(UTF_16LE),
@@ -20,7 +20,7 @@ pub(super) fn find_utf16(begin: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Decodes a text without its byte order mark; `None` if it is no text.
+/// Decodes a text without its byte order mark. `None` if the bytes aren't text.
 pub(super) fn decode_text(bytes: &[u8]) -> Option<String> {
     let text = match find_utf16(bytes) {
         Some(encoding) => encoding.decode(bytes).0.into_owned(),
@@ -29,7 +29,7 @@ pub(super) fn decode_text(bytes: &[u8]) -> Option<String> {
     (!text.contains('\0')).then_some(text)
 }
 
-/// Decodes a text and replaces what is no letter in it by U+FFFD.
+/// Decodes a text, replacing invalid bytes with U+FFFD.
 pub(super) fn decode_lossy(bytes: &[u8]) -> String {
     match find_utf16(bytes) {
         Some(encoding) => encoding.decode(bytes).0.into_owned(),
@@ -37,12 +37,12 @@ pub(super) fn decode_lossy(bytes: &[u8]) -> String {
     }
 }
 
-/// The bytes without the mark of UTF-8.
+/// Removes the byte order mark of UTF-8.
 pub(super) fn strip_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes)
 }
 
-/// Joins the halves of surrogate pairs that were encoded one by one. A half that is alone becomes U+FFFD.
+/// Joins surrogate halves encoded separately. A lone half becomes U+FFFD.
 fn join_halves(bytes: &[u8]) -> Cow<'_, [u8]> {
     if !bytes.windows(2).any(|pair| matches!(*pair, [0xed, 0xa0..=0xbf])) {
         return Cow::Borrowed(bytes);

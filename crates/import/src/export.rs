@@ -1,4 +1,4 @@
-//! Files of conversations, as ChatGPT and Claude export them: a file that can't be read costs itself alone, and so does a conversation.
+//! Reads the conversation files exported by ChatGPT and Claude. An unreadable file or conversation doesn't affect the others.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::{
     stores::{self, StoreEnd, text_of},
 };
 
-/// The largest file of conversations, in bytes.
+/// The maximum size of a conversations file, in bytes.
 pub(super) const MAX_CONVERSATIONS_BYTES: u64 = 256 << 20;
 
 pub(super) const NOT_UNDERSTOOD: &str = "a conversation that isn't understood";
@@ -23,7 +23,7 @@ pub(super) const TOOL_CALLS: &str = "calls of tools and what came of them";
 pub(super) const THOUGHTS: &str = "what a model or its program said to itself";
 pub(super) const OTHER_BRANCHES: &str = "an answer or question that was replaced by another";
 pub(super) const OTHER_EXPORT: &str = "another assistant's export: import it by itself";
-/// A conversation's title, in characters at most.
+/// The maximum length of a conversation's title, in characters.
 const MAX_TITLE_CHARS: usize = 300;
 
 const UNTITLED: &str = "without a title";
@@ -33,13 +33,13 @@ const NO_CONVERSATION: &str = "no conversation stands in it";
 const BEYOND_BOUND: &str = "longer than is read: its beginning came";
 const DAMAGED: &str = "it can't be read, or its bytes aren't those that were packed";
 
-/// Reads one conversation of an export; says in the things found what of it is left out.
+/// Parses one conversation of an export, and reports its skipped parts.
 pub(super) type ReadOne<'a> = &'a dyn Fn(&Value, &mut FoundThings) -> Option<ExportedConversation>;
 
-/// Reads files of conversations, and keeps these below a folder.
+/// Reads files of conversations and adds these below a folder.
 ///
 /// # Errors
-/// No file can be read.
+/// None of the files is readable.
 pub(super) fn read_conversations(
     source: &ImportSource,
     files: &[&SourceEntry],
@@ -83,11 +83,11 @@ pub(super) fn read_conversations(
     }
 }
 
-/// Gives each element of a file to `work`, raw and as JSON; an element that is too large as nothing. Says what is wrong with the file
-/// though it was read.
+/// Passes each element of a file to `work`, raw and parsed; an oversized element is passed empty. Returns a fault of the file that didn't
+/// prevent reading.
 ///
 /// # Errors
-/// It can't be read, or what came isn't what was packed.
+/// The file can't be read, or its checksum is wrong.
 pub(super) fn each_value(
     source: &ImportSource,
     entry: &SourceEntry,
@@ -108,7 +108,7 @@ pub(super) fn each_value(
     }
 }
 
-/// Gives each conversation of an element to `work`: mostly it is one, and sometimes an object with a list of them.
+/// Passes each conversation of an element to `work`: usually the element itself, sometimes a list within.
 fn each_conversation(value: &Value, work: &mut dyn FnMut(&Value)) {
     let list = ["conversations", "chats", "data"].iter().find_map(|name| value.get(name)?.as_array());
     match list.or_else(|| value.as_array()) {
@@ -117,17 +117,17 @@ fn each_conversation(value: &Value, work: &mut dyn FnMut(&Value)) {
     }
 }
 
-/// The title of a conversation.
+/// Returns the title of a conversation.
 pub(super) fn title_of(conversation: &Value, names: &[&str]) -> String {
     text_of(conversation, names).map(|title| shortened(title, MAX_TITLE_CHARS)).unwrap_or_default()
 }
 
-/// Leaves a conversation out that isn't understood.
+/// Reports a conversation that isn't understood.
 pub(super) fn leave_odd(title: &str, found: &mut FoundThings) {
     found.leave(if title.is_empty() { UNTITLED } else { title }, NOT_UNDERSTOOD);
 }
 
-/// Names a conversation that isn't understood by its title, if it has one.
+/// Returns a name for a conversation that isn't understood: its title, if any.
 pub(super) fn name_conversation(raw: &[u8]) -> String {
     let value = parse_json(raw).unwrap_or_default();
     let title = title_of(&value, &["title", "name"]);

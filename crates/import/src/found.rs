@@ -1,4 +1,4 @@
-//! What a source holds, as values: texts for the memory, and what was left out and why.
+//! The content of a source as values: texts for the memory, and skipped items with reasons.
 
 use chrono::NaiveDate;
 
@@ -6,7 +6,7 @@ use reveille_base::redact::Secret;
 use reveille_config::OldSetting;
 use reveille_memory::tasks::TaskDraft;
 
-/// All that a source holds.
+/// The content of a source.
 #[derive(Debug, Default)]
 pub struct FoundThings {
     /// Texts.
@@ -15,28 +15,28 @@ pub struct FoundThings {
     pub facts: Vec<FoundFact>,
     /// Tasks.
     pub tasks: Vec<FoundTask>,
-    /// Reminders that weren't over.
+    /// The open reminders.
     pub reminders: Vec<FoundReminder>,
-    /// The old settings: shown, never taken over.
+    /// The old settings: shown, but never adopted.
     pub settings: Vec<OldSetting>,
-    /// Secrets of the old settings, to be masked wherever they stand.
+    /// The secrets of the old settings, masked in all texts.
     pub secrets: Vec<Secret>,
-    /// Texts in which a secret was masked.
+    /// The number of texts with a masked secret.
     pub masked: usize,
-    /// What isn't taken.
+    /// The skipped items.
     pub left_out: Vec<ImportLeftOut>,
 }
 
-/// What a document is.
+/// The sort of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DocumentSort {
     /// A note, or another text.
     Note,
-    /// A conversation, or a part of one that is long.
+    /// A conversation, or a part of a long one.
     Conversation,
-    /// Orders for another assistant. They aren't in force here.
+    /// Instructions for another assistant, without effect here.
     Orders,
-    /// A skill of another assistant. It isn't in force here.
+    /// A skill of another assistant, without effect here.
     Skill,
 }
 
@@ -56,9 +56,9 @@ pub struct FoundDocument {
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFact {
-    /// What is known.
+    /// The fact.
     pub text: String,
-    /// The file that says it.
+    /// The source file.
     pub from: String,
 }
 
@@ -76,37 +76,37 @@ pub struct FoundTask {
 /// A reminder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundReminder {
-    /// What of.
+    /// The reminder's text.
     pub text: String,
-    /// When, as written there.
+    /// The due time, as written there.
     pub due: String,
-    /// The file that says it.
+    /// The source file.
     pub from: String,
 }
 
-/// What wasn't taken.
+/// A skipped item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportLeftOut {
-    /// What, as its source calls it.
+    /// The source's name for the item.
     pub what: String,
-    /// Why: the same words for the same reason.
+    /// The reason, with equal wording for equal reasons.
     pub why: &'static str,
-    /// How many times.
+    /// The number of occurrences.
     pub times: usize,
 }
 
-/// What came only in part.
+/// The reason for truncated content.
 pub(super) const CUT_SHORT: &str = "longer than is kept: its beginning came";
-/// Why a document isn't taken that is called so.
+/// The reason for a document with a secret in its name.
 const SECRET_NAME: &str = "its name holds a key or token";
 
 impl FoundThings {
-    /// Leaves something out.
+    /// Reports a skipped item.
     pub(super) fn leave(&mut self, what: impl Into<String>, why: &'static str) {
         self.leave_times(what, why, 1);
     }
 
-    /// Leaves something out that is there several times, or never.
+    /// Reports several occurrences of a skipped item, or none.
     pub(super) fn leave_times(&mut self, what: impl Into<String>, why: &'static str, times: usize) {
         if times > 0 {
             self.left_out.push(ImportLeftOut { what: what.into(), why, times });

@@ -1,4 +1,4 @@
-//! An assistant that keeps its memory in JSON: facts in `knowledge.json`, reminders in `reminders.json`, what was said in
+//! Reads an assistant with its memory in JSON: facts in `knowledge.json`, reminders in `reminders.json`, conversations in
 //! `conversation_log.jsonl`, settings in `config/`.
 
 use std::{
@@ -26,7 +26,7 @@ use super::{
 };
 
 const FOLDER: &str = "json-agent";
-/// The longest log of what was said, in bytes.
+/// The maximum size of the conversation log, in bytes.
 const MAX_LOG_BYTES: u64 = 256 << 20;
 
 const OF_THE_PROGRAM: &str = "files of the program, not of its memory";
@@ -60,7 +60,7 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
     Ok(found)
 }
 
-/// A store as JSON; what isn't any is left out.
+/// Parses a file as JSON. `None` if it is invalid, which is reported.
 fn json(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<Value> {
     match source.whole(entry, MAX_WHOLE_BYTES) {
         Ok(bytes) => match parse_json(&bytes) {
@@ -72,7 +72,7 @@ fn json(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> 
     None
 }
 
-/// The elements of a store: a list, or an object with a list of this name.
+/// Returns the elements of a file: a list, or a list of this name in an object.
 fn elements<'a>(value: &'a Value, name: &str, entry: &SourceEntry, found: &mut FoundThings) -> &'a [Value] {
     if !value.is_null() && !value.is_array() && !value.get(name).is_some_and(|list| list.is_array() || list.is_null()) {
         found.leave(&entry.path, NOT_UNDERSTOOD);
@@ -117,7 +117,7 @@ fn reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings
     }
 }
 
-/// What was said, a document a month.
+/// Reads the conversations, one document per month.
 fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
     let mut months: BTreeMap<String, ReadConversation> = BTreeMap::new();
     let mut bad = 0;
@@ -156,20 +156,20 @@ fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz:
     }
 }
 
-/// A time with a zone, or one on the person's wall.
+/// Parses a time with a zone, or a local one.
 fn moment(text: &str, tz: Tz) -> Option<DateTime<Utc>> {
     let civil = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];
     let civil = civil.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
     civil.map(|civil| resolve(civil, tz).at).or_else(|| parse_time(text))
 }
 
-/// Settings in JSON: the names of all, the values of those that are known here and no secret.
+/// Reads settings in JSON: all names, but only the values of settings known here and not secret.
 fn settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
     let Some(store) = json(source, entry, found) else { return };
     each_setting("", &store, entry.file_name() == "secrets.json", found);
 }
 
-/// Goes down to the single values: what stands deeper is named by all names above it.
+/// Visits the single values. A nested value is named by all names above it.
 fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundThings) {
     match value {
         Value::Object(fields) => {
@@ -188,7 +188,7 @@ fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundTh
             } else {
                 found.secrets.extend(old.secret());
             }
-            // Of a list, the name once.
+            // Name a list only once.
             if !name.is_empty() && (old.is_known() || !found.settings.iter().any(|other| other.name == name)) {
                 found.settings.push(old);
             }
@@ -196,7 +196,7 @@ fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundTh
     }
 }
 
-/// A task that another assistant did by itself: what it says, as an order that isn't in force.
+/// Takes a task the other assistant ran by itself, as an order without effect.
 fn scheduled(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, taken: &mut TakenNames) {
     match source.text(entry, notes::MAX_NOTE_BYTES) {
         Ok(text) => {

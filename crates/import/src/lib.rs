@@ -1,9 +1,9 @@
-//! `wake import`: what another assistant or a folder of notes holds, taken into the memory as others' words.
+//! `wake import`: takes the content of another assistant or a folder of notes into the memory as untrusted text.
 //!
-//! [`source`] opens a folder or an archive within bounds, and `recognise` tells what it is. A reader for each kind
-//! (`chatgpt`, `claude`, `notes`, `markdown_agent`, `json_agent`) gives [`found::FoundThings`], as values. [`plan`] holds
-//! these against what the memory has and against the record of what came in before, and [`carry_out`] makes one commit of the
-//! person's. Nothing that came in is known, an order or a skill before the person has confirmed it ([`reveille_memory::imported`]).
+//! [`source`] opens a folder or an archive within limits, and `recognise` determines its kind. A reader per kind (`chatgpt`, `claude`,
+//! `notes`, `markdown_agent`, `json_agent`) returns [`found::FoundThings`] as values. [`plan`] compares these with the memory and with the
+//! record of earlier imports, and [`carry_out`] makes one commit in the person's name. Imported facts, orders and skills have no effect
+//! until the person confirms them ([`reveille_memory::imported`]).
 
 pub mod account;
 #[cfg(test)]
@@ -63,7 +63,7 @@ pub enum ImportKind {
 }
 
 impl ImportKind {
-    /// What it is called in a path, and with `--as`.
+    /// Returns the name used in paths and with `--as`.
     pub fn name(self) -> &'static str {
         match self {
             Self::MarkdownAgent => "markdown-agent",
@@ -74,7 +74,7 @@ impl ImportKind {
         }
     }
 
-    /// For people.
+    /// Returns a description for people.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::MarkdownAgent => "an assistant with a memory in Markdown",
@@ -86,21 +86,21 @@ impl ImportKind {
     }
 }
 
-/// Why nothing was imported, in words for the person.
+/// The reason nothing was imported, worded for the person.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It can't be read.
+    /// The source can't be read.
     #[error("{what} can't be read: {why}. Nothing was imported.")]
     Unreadable {
-        /// What.
+        /// The unreadable thing.
         what: String,
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// It isn't taken as it is.
+    /// The source is refused in this form.
     #[error("{0} Nothing was imported.")]
     Refused(String),
-    /// The memory or the database.
+    /// The memory or the database failed.
     #[error(transparent)]
     Memory(#[from] ProvenanceError),
 }
@@ -111,21 +111,21 @@ impl ImportError {
     }
 }
 
-/// What a look at a source needs.
+/// The environment of an import.
 #[derive(Clone, Copy)]
 pub struct ImportTools<'a> {
     /// Masks secrets.
     pub redactor: &'a Redactor,
-    /// The person's zone.
+    /// The person's time zone.
     pub tz: Tz,
-    /// The time.
+    /// The current time.
     pub now: DateTime<Utc>,
 }
 
-/// Reads a source; nothing is written. `kind`: what the person says it is.
+/// Reads a source without writing. `kind` is the person's choice.
 ///
 /// # Errors
-/// It can't be read, isn't recognised, or is refused as a whole.
+/// The source can't be read, isn't recognised, or is refused.
 pub fn read(
     path: &Path,
     kind: Option<ImportKind>,
@@ -144,14 +144,14 @@ pub fn read(
         ImportKind::Claude => claude::read(&source, tools.tz)?,
     };
     found.left_out.extend(source.left_out().iter().cloned());
-    // The old assistant's own secrets stand in its notes more often than anywhere.
+    // The old assistant's secrets appear most often in its own notes.
     let olds = Redactor::new(&found.secrets);
     // fault: old-assistants-secrets-come
     found.mask(&|text| tools.redactor.redact(&olds.redact(text)));
     Ok((kind, found))
 }
 
-/// Works out what would be imported; nothing is written.
+/// Plans an import without writing.
 ///
 /// # Errors
 /// The memory can't be read.
@@ -164,10 +164,10 @@ pub fn look(
     Ok(plan::plan(kind, found, &MemoryReader { repo }, tools.now, tools.tz).map_err(ProvenanceError::from)?)
 }
 
-/// Imports it, as one commit of the person's.
+/// Runs an import, as one commit in the person's name.
 ///
 /// # Errors
-/// [`ImportError::Refused`] where what stands in the memory can't be committed first: it would be lost.
+/// [`ImportError::Refused`] if the memory has changes that can't be committed first and would be lost.
 pub fn carry_out(
     hand: &mut Hand<'_>,
     kind: ImportKind,

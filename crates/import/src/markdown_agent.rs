@@ -1,5 +1,5 @@
-//! An assistant that keeps its memory in Markdown: `memory/*.md`, flat or in `agent-memory/` and `project-memory/`, `claude.md`,
-//! `.claude/skills/` and `.env`. Facts and tasks become facts and tasks, all else is kept as it came.
+//! Reads an assistant with its memory in Markdown: `memory/*.md`, flat or in `agent-memory/` and `project-memory/`, `claude.md`,
+//! `.claude/skills/` and `.env`. Facts and tasks become facts and tasks; the rest is kept as it came.
 
 use reveille_config::OldSetting;
 use reveille_memory::{
@@ -23,15 +23,15 @@ const INTERRUPTED: &str = "what an interrupted run left behind";
 const DONE: &str = "tasks that were finished";
 const CANCELLED: &str = "tasks that were cancelled";
 const BAD_LINES: &str = "lines of settings that aren't understood";
-/// Statuses of tasks that are over.
+/// The statuses of finished tasks.
 const OVER: [&str; 6] = ["done", "completed", "complete", "dropped", "cancelled", "archived"];
-/// Keys that have a place of their own, or none here: whose chat's a task is, no other program says.
+/// Keys handled separately or dropped: another program can't assign a task to a chat.
 const OWN_KEYS: [&str; 7] = ["status", "touched", "next", "why", "due", "chat", "unconfirmed"];
 
 pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
     let mut taken = TakenNames::default();
-    // Where somebody names the memory's folder itself, all in it is memory.
+    // If the source is itself a memory folder, everything in it counts as memory.
     let has_folder = source.entries().iter().any(|entry| below(&entry.path, "memory").is_some());
     for entry in source.entries() {
         let name = entry.file_name().to_lowercase();
@@ -66,7 +66,7 @@ pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     Ok(found)
 }
 
-/// What stands below a folder of this name, wherever that is.
+/// Returns the rest of a path below a folder of this name, at any depth.
 fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let within = format!("/{folder}/");
     let start = format!("{folder}/");
@@ -78,7 +78,7 @@ fn text(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> 
     text.map_err(|why| found.leave(&entry.path, why)).ok()
 }
 
-/// Reads settings; their values are kept to be masked elsewhere.
+/// Reads settings; their values are remembered for masking.
 pub(super) fn settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
     match source.text(entry, MAX_WHOLE_BYTES) {
         Ok(text) => {
@@ -91,7 +91,7 @@ pub(super) fn settings(source: &ImportSource, entry: &SourceEntry, found: &mut F
     }
 }
 
-/// Takes the facts; whether there is more in the document than these.
+/// Takes the facts of a document. Returns whether it has other content too.
 fn facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
     let (facts, _) = Facts::parse(text);
     let taken = facts.iter().map(|(topic, fact)| {
@@ -102,11 +102,11 @@ fn facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
     Document::split(text).holds_more_than_items()
 }
 
-/// Takes the tasks; whether the document is kept as well, since it holds more, or nothing that reads like a task.
+/// Takes the tasks of a document. Returns whether to keep the document itself: it has other content, or nothing that reads like a task.
 fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
     let (boxes, has_more) = read_boxes(text);
     if !boxes.is_empty() {
-        // A list of boxes under headings: the headings are no tasks.
+        // In a list of checkboxes, headings aren't tasks.
         for TaskBox { title, due, state } in boxes {
             match state {
                 BoxState::Open => {

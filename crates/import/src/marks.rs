@@ -1,5 +1,5 @@
-//! ChatGPT's marks in its texts: where it cites a source, names a thing or shows a picture. A mark is invisible there, and noise
-//! elsewhere; the source's address takes its place where the export has it.
+//! ChatGPT's marks in texts, which cite a source, name a thing or show a picture. ChatGPT hides them, but elsewhere they are noise. The
+//! source's URL replaces a mark if the export has it.
 
 use serde_json::Value;
 
@@ -10,23 +10,23 @@ use super::stores::{list_of, text_of};
 const BEGIN: char = '\u{e200}';
 const END: char = '\u{e201}';
 const BETWEEN: char = '\u{e202}';
-/// Characters that only such marks use.
+/// Private characters used only by such marks.
 const MARKS: std::ops::RangeInclusive<char> = '\u{e200}'..='\u{e20f}';
-/// The longest mark in brackets, in bytes.
+/// The maximum length of a mark in brackets, in bytes.
 const MAX_BRACKET_BYTES: usize = 400;
-/// Sources of one message at most.
+/// The maximum number of sources per message.
 const MAX_SOURCES: usize = 1_000;
 
-/// A source that a text cites.
+/// A source cited in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CitedSource {
     /// The mark in the text, or its beginning.
     mark: String,
-    /// Where the source is found.
+    /// The source's URLs.
     addresses: Vec<String>,
 }
 
-/// The sources that a message's metadata names.
+/// Returns the sources named in a message's metadata.
 pub(super) fn cited_sources(metadata: &Value) -> Vec<CitedSource> {
     let mut sources = Vec::new();
     for reference in list_of(metadata, &["content_references"]) {
@@ -52,7 +52,7 @@ pub(super) fn cited_sources(metadata: &Value) -> Vec<CitedSource> {
     sources
 }
 
-/// The beginning of a text, in which a mark in brackets ends or is none.
+/// Returns the beginning of a text within which a bracketed mark must end.
 fn begin_of(text: &str) -> &str {
     first_bytes(text, MAX_BRACKET_BYTES)
 }
@@ -61,7 +61,7 @@ fn is_address(url: &str) -> bool {
     (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace)
 }
 
-/// The text without its marks, with the addresses of the sources that are known.
+/// Replaces marks with the URLs of known sources, and removes the others.
 pub(super) fn without_marks(text: &str, sources: &[CitedSource]) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -76,7 +76,7 @@ pub(super) fn without_marks(text: &str, sources: &[CitedSource]) -> String {
         };
         rest = rest.get(length..).unwrap_or_default();
         if words.is_empty() {
-            // The blank before it would stand before a full stop, or beside another.
+            // Also remove the blank before a deleted mark if another blank or a punctuation mark follows.
             let goes_on = rest.chars().next().is_none_or(|c| c.is_whitespace() || ".,;:!?)".contains(c));
             if goes_on && plain.ends_with(' ') && !plain.ends_with("\n ") {
                 plain.pop();
@@ -89,7 +89,7 @@ pub(super) fn without_marks(text: &str, sources: &[CitedSource]) -> String {
     plain
 }
 
-/// The length of the mark at the beginning of a text, and the words that take its place; `None` if there is none.
+/// Returns the length of the mark at the beginning of a text, and its replacement. `None` without a mark.
 fn read_mark(text: &str, first: char, sources: &[CitedSource]) -> Option<(usize, String)> {
     let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| text.starts_with(beginning));
     match first {
@@ -124,7 +124,7 @@ fn read_mark(text: &str, first: char, sources: &[CitedSource]) -> Option<(usize,
     }
 }
 
-/// The length of `turn0search3` at the beginning of a text.
+/// Returns the length of `turn0search3` at the beginning of a text.
 fn turn_length(text: &str) -> Option<usize> {
     let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let rest = text.strip_prefix("turn")?;
@@ -135,7 +135,7 @@ fn turn_length(text: &str) -> Option<usize> {
     (turn > 0 && kind_length > 0 && number > 0).then_some("turn".len() + turn + kind_length + number)
 }
 
-/// As [`read_mark`], of a mark between private characters. One that is never closed ends with its word.
+/// Reads a mark between private characters like [`read_mark`]. An unclosed mark ends with its word.
 fn read_private_mark(text: &str, sources: &[CitedSource]) -> (usize, String) {
     let after = text.strip_prefix(BEGIN).unwrap_or_default();
     let inner = match after.find([BEGIN, END]) {
@@ -149,7 +149,7 @@ fn read_private_mark(text: &str, sources: &[CitedSource]) -> (usize, String) {
     let mut values = inner.split(BETWEEN);
     let kind = values.next().unwrap_or_default();
     let words = match (kind, values.next()) {
-        // Its kind, its name and a number, as a list.
+        // A list with kind, name and number.
         ("entity", Some(entity)) => {
             let entity: Value = serde_json::from_str(entity).unwrap_or_default();
             entity.get(1).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -163,7 +163,7 @@ fn read_private_mark(text: &str, sources: &[CitedSource]) -> (usize, String) {
     (length, words)
 }
 
-/// ` (https://…)` where the mark's source is known.
+/// Returns ` (https://…)` for a mark with a known source.
 fn addresses_of(mark: &str, sources: &[CitedSource]) -> String {
     let cited = sources
         .iter()

@@ -1,15 +1,15 @@
-//! Names from outside as names of the memory: letters, digits, dashes and points, so that no disk, git or tool takes them for more.
+//! Converts foreign names to safe ones: only letters, digits, dashes and dots, without special meaning to disks, git or tools.
 
 use std::collections::BTreeSet;
 
 use reveille_base::{disk, words::shortened};
 
-/// The longest name of a file or folder, in characters.
+/// The maximum length of a file or folder name, in characters.
 const MAX_NAME_CHARS: usize = 60;
-/// Names that Windows keeps for its devices.
+/// Device names reserved by Windows.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com1", "lpt1"];
 
-/// One step of a path, made safe; none if nothing is left of it.
+/// Makes one path step safe. `None` if nothing is left.
 pub(super) fn step(name: &str) -> Option<String> {
     let mut safe = String::with_capacity(name.len());
     for c in name.chars() {
@@ -28,7 +28,7 @@ pub(super) fn step(name: &str) -> Option<String> {
     safe.chars().any(char::is_alphanumeric).then(|| if is_device { format!("{safe}-") } else { safe.to_owned() })
 }
 
-/// A document's path below a folder, from its path in the source: each step made safe, ending in `.md`.
+/// Converts a source path to a document's path below a folder: safe steps, ending in `.md`.
 pub(super) fn document(folder: &str, path: &str) -> Option<String> {
     let path = path.trim_end_matches(['.', ' ']);
     let stem = path.rsplit_once('.').filter(|(_, ending)| !ending.contains('/')).map_or(path, |(stem, _)| stem);
@@ -36,12 +36,12 @@ pub(super) fn document(folder: &str, path: &str) -> Option<String> {
     Some(format!("{folder}/{}.md", steps?.join("/")))
 }
 
-/// Names that are taken, as disks compare them.
+/// The taken names, as disks compare them.
 #[derive(Debug, Default)]
 pub(super) struct TakenNames(BTreeSet<String>);
 
 impl TakenNames {
-    /// The path, or the same with a number that no other has.
+    /// Returns the path, with a number added if the name is taken, and marks it as taken.
     pub(super) fn free(&mut self, path: String) -> String {
         let stem = path.strip_suffix(".md").unwrap_or(&path).to_owned();
         let names = std::iter::once(path).chain((2..).map(|n| format!("{stem}-{n}.md")));

@@ -1,4 +1,4 @@
-//! A folder of Markdown notes, as it is or packed: each note as it came, under its own name.
+//! Reads a folder of Markdown notes, plain or packed. Each note stays as it came, under its own name.
 
 use reveille_memory::imported::harmless;
 
@@ -9,16 +9,16 @@ use super::{
     source::{INNER, ImportSource, SourceEntry},
 };
 
-/// How notes end.
+/// The endings of notes.
 pub(super) const ENDINGS: &[&str] = &[".md", ".markdown"];
-/// The longest note, in bytes.
+/// The maximum size of a note, in bytes.
 pub(super) const MAX_NOTE_BYTES: u64 = 1 << 20;
 
 const NO_NOTE: &str = "no Markdown";
 const NO_NAME: &str = "its name has no letter and no digit";
 const EMPTY: &str = "empty";
 const BACKUP: &str = "copies that Logseq keeps of what was changed";
-/// Files that tell an assistant what to do.
+/// Names of files with instructions for an assistant.
 const ORDERS: [&str; 9] = [
     "claude.md",
     "agents.md",
@@ -35,7 +35,7 @@ pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
     let mut taken = TakenNames::default();
     let outer = source.outer_folder();
-    // A single note stands among others; a folder keeps its name.
+    // A single note goes with the others; a folder keeps its name.
     let folder = match (source.entries(), outer) {
         (_, Some(outer)) => names::step(outer),
         ([only], None) if only.path == only.file_name() => None,
@@ -55,12 +55,12 @@ pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     Ok(found)
 }
 
-/// Whether a file is one of the copies that Logseq keeps of what was changed.
+/// Returns whether a file is one of Logseq's backup copies.
 fn is_backup(path: &str) -> bool {
     format!("/{path}").contains("/logseq/bak/") || format!("/{path}").contains("/logseq/version-files/")
 }
 
-/// Takes one file as a document at a path below a folder.
+/// Takes a file as a document at a path below a folder.
 pub(super) fn take(
     source: &ImportSource,
     entry: &SourceEntry,
@@ -75,7 +75,7 @@ pub(super) fn take(
     }
 }
 
-/// Keeps a text as a document.
+/// Adds a text as a document.
 pub(super) fn keep(text: &str, folder: &str, path: &str, found: &mut FoundThings, taken: &mut TakenNames) {
     if text.trim().is_empty() {
         return found.leave(path, EMPTY);
@@ -85,7 +85,7 @@ pub(super) fn keep(text: &str, folder: &str, path: &str, found: &mut FoundThings
     found.documents.push(FoundDocument { path, text, day: None, sort });
 }
 
-/// What a file is, by where it stands.
+/// Returns the sort of a document, by its path.
 fn sort_of(path: &str) -> DocumentSort {
     let lower = path.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);

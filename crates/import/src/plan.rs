@@ -1,5 +1,5 @@
-//! What an import changes in the memory. Pure but for reading: what came in before stands in a record beside it, by its hash, so that
-//! nothing comes twice, and nothing comes back that the person has confirmed, moved or deleted.
+//! Plans an import's changes in the memory. Pure except for reading. A record beside the memory lists the hashes of earlier imports, to
+//! import nothing twice and to leave out content the person has confirmed, moved or deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,24 +26,24 @@ use super::{
     found::{CUT_SHORT, DocumentSort, FoundDocument, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
 };
 
-/// Where it is written what came in. It is no Markdown, so that no search finds it.
+/// The path of the record of earlier imports. It isn't Markdown, which hides it from searches.
 pub const RECORD: &str = "memory/imported/record.txt";
 /// The record's first line.
 const RECORD_HEAD: &str =
     "What wake import took in, one a line: a hash, and what it was. It keeps anything from coming twice.";
-/// Documents of one import at most; the next goes on.
+/// The maximum number of documents per import; another import continues.
 const MAX_DOCUMENTS: usize = 5_000;
-/// And what they hold together, in bytes.
+/// The maximum total size of these documents, in bytes.
 const MAX_DOCUMENT_BYTES: usize = 64 << 20;
-/// Facts of one import at most.
+/// The maximum number of facts per import.
 const MAX_FACTS: usize = 2_000;
-/// Tasks of one import at most, reminders among them.
+/// The maximum number of tasks per import, including reminders.
 const MAX_TASKS: usize = 500;
-/// Where documents stand that are named by their month alone.
+/// The folder of documents named only by their month.
 const OF_LOGS: &str = "json-agent/";
-/// A time in a task's title, in characters at most.
+/// The maximum length of a time in a task's title, in characters.
 const MAX_DUE_CHARS: usize = 40;
-/// How much of a hash is kept, in characters.
+/// The length of a stored hash, in characters.
 const HASH_CHARS: usize = 32;
 
 const EDITED: &str = "it came before and was edited or moved here since: yours stays";
@@ -52,22 +52,22 @@ const BEYOND: &str = "more than one import takes: run it once more, it goes on";
 const EMPTY_FACT: &str = "a fact that says nothing";
 const UNNAMED_TASK: &str = "a task without a title";
 
-/// The memory, for reading.
+/// Read access to the memory.
 pub(super) struct MemoryReader<'a> {
     pub(super) repo: &'a Repo,
 }
 
-/// What would be done.
+/// The planned changes.
 #[derive(Debug, Default)]
 pub struct ImportPlan {
-    /// The documents that become another.
+    /// The changed documents.
     pub changes: Vec<FileChange>,
-    /// What the person is told of it.
+    /// The report for the person.
     pub account: ImportAccount,
 }
 
 impl ImportPlan {
-    /// The commit's message. Names and titles of others aren't in it.
+    /// Returns the commit message, free of foreign names and titles.
     pub fn subject(&self) -> String {
         let what = self.account.counted();
         let updated = match self.account.updated {
@@ -82,14 +82,14 @@ impl ImportPlan {
     }
 }
 
-/// The hash of a text.
+/// Returns the hash of a text.
 pub(super) fn hash(text: &str) -> String {
     let mut hash = hex(digest(&SHA256, text.as_bytes()).as_ref());
     hash.truncate(HASH_CHARS);
     hash
 }
 
-/// What came in before.
+/// The record of earlier imports.
 #[derive(Debug, Default)]
 struct ImportRecord {
     hashes: BTreeSet<String>,
@@ -108,7 +108,7 @@ impl ImportRecord {
         record
     }
 
-    /// Writes it down.
+    /// Records an item.
     fn add(&mut self, hash: String, what: &str) {
         if self.hashes.insert(hash.clone()) {
             self.lines.push_str(&format!("{hash} {what}\n"));
@@ -117,7 +117,7 @@ impl ImportRecord {
     }
 }
 
-/// Works it out.
+/// Plans the import.
 ///
 /// # Errors
 /// The memory can't be read.
@@ -165,10 +165,10 @@ impl PlanDraft {
         self.left_out.push(ImportLeftOut { what: what.to_owned(), why, times: 1 });
     }
 
-    /// Where a document goes, and the hash of what came there before. Only a conversation that went on takes the place of another
-    /// document: two that share a name are two, and the second gets a name that is free.
+    /// Returns a document's path, and the hash of the earlier import at that path. Only a continued conversation replaces another document.
+    /// Different documents with one name get separate names.
     fn place(&self, document: &FoundDocument, memory: &MemoryReader<'_>) -> (String, Option<String>) {
-        // A log's months are named alike whoever kept it: what came must be how this one begins.
+        // All logs name their months alike, so the earlier text must be the beginning of this one.
         let is_by_month = document.path.starts_with(OF_LOGS);
         let begins_so = |place: &str, came: &str| {
             let there = memory.repo.read_work_tree(&format!("{IMPORTED_DIR}/{place}")).ok().flatten();
@@ -192,7 +192,7 @@ impl PlanDraft {
         }
     }
 
-    /// Texts, the newest first.
+    /// Plans the documents, newest first.
     fn documents(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let mut documents: Vec<_> = found.documents.iter().collect();
         documents.sort_by(|one, other| other.day.cmp(&one.day).then_with(|| one.path.cmp(&other.path)));
@@ -273,7 +273,7 @@ impl PlanDraft {
         Ok(())
     }
 
-    /// Tasks, and reminders as such: both wait in the backlog.
+    /// Plans tasks and reminders: both go to the backlog.
     fn tasks(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let base = memory.repo.read_work_tree(BACKLOG)?;
         let before = base.clone().unwrap_or_default();
@@ -299,7 +299,7 @@ impl PlanDraft {
             let with =
                 |draft: &TaskDraft| imported::with_task(&TaskList::parse(&text).0, draft, due.as_deref(), &from, day);
             let added = match with(&whole) {
-                // The same words for another time are another reminder.
+                // The same text with another time is another reminder.
                 Err(TaskError::Exists { .. }) if is_reminder && due.is_some() => {
                     with(&timed(&whole, due.as_deref().unwrap_or_default()))
                 }
@@ -337,14 +337,14 @@ impl PlanDraft {
     }
 }
 
-/// A reminder as a task that waits.
+/// Converts a reminder to a waiting task.
 fn as_task(reminder: &FoundReminder) -> FoundTask {
     let FoundReminder { text, due, from } = reminder;
     let draft = TaskDraft { title: text.clone(), status: Some("waiting".to_owned()), ..TaskDraft::default() };
     FoundTask { draft, due: Some(due.clone()).filter(|due| !due.is_empty()), from: from.clone() }
 }
 
-/// The task with its whole text below it, where that is longer than a title.
+/// Returns the task with its full text in the body, if that is too long for a title.
 fn whole(draft: &TaskDraft) -> TaskDraft {
     if one_line(&draft.title).chars().count() <= MAX_TITLE_CHARS {
         return draft.clone();
@@ -353,19 +353,19 @@ fn whole(draft: &TaskDraft) -> TaskDraft {
     TaskDraft { body: body.trim_end().to_owned(), ..draft.clone() }
 }
 
-/// The task with its time in its title.
+/// Returns the task with the time in its title.
 fn timed(draft: &TaskDraft, due: &str) -> TaskDraft {
     let due = shortened(&one_line(due), MAX_DUE_CHARS);
     let most = MAX_TITLE_CHARS.saturating_sub(due.chars().count() + 3);
     TaskDraft { title: format!("{} ({due})", shortened(&one_line(&draft.title), most)), ..draft.clone() }
 }
 
-/// A time on the person's wall, from one that may name its offset.
+/// Converts a due time, possibly with an offset, to local time.
 fn local_time(due: &str, tz: Tz) -> Option<NaiveDateTime> {
     civil(due).or_else(|| parse_time(due).map(|at| at.with_timezone(&tz).naive_local()))
 }
 
-/// A time as those assistants write one.
+/// Parses a local time in the formats used by these assistants.
 fn civil(text: &str) -> Option<NaiveDateTime> {
     let formats = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%.f"];
     formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text.trim(), format).ok())

@@ -1,4 +1,4 @@
-//! What a source is, by the files that it holds. Exports are told by what stands in them: people and browsers rename files.
+//! Recognises the kind of a source by its files. Exports are identified by content, because people and browsers rename files.
 
 use std::io::Read as _;
 
@@ -9,15 +9,15 @@ use super::{
     source::{ImportSource, SourceEntry},
 };
 
-/// How much of a file is looked at to tell whose it is, in bytes.
+/// The bytes read of a file to identify it.
 const PEEK_BYTES: u64 = 1 << 20;
-/// How much of one among many.
+/// The bytes read if there are many files.
 const PEEK_BYTES_OF_MANY: u64 = 64 << 10;
-/// How many files are many.
+/// The number of files that counts as many.
 const MANY: usize = 200;
-/// Pages for browsers, which hold the conversations as well.
+/// Browser pages, which also contain the conversations.
 const PAGES: &[&str] = &[".html", ".htm"];
-/// Files of exports that are no conversations, by their plain names.
+/// The plain names of export files without conversations.
 const NO_CONVERSATIONS: [&str; 11] = [
     "user",
     "users",
@@ -32,10 +32,10 @@ const NO_CONVERSATIONS: [&str; 11] = [
     "login_history",
 ];
 
-/// Tells the kind.
+/// Returns the kind of a source.
 ///
 /// # Errors
-/// It is none that is known.
+/// The kind is unknown, or the source can't be read.
 pub(super) fn kind_of(source: &ImportSource) -> Result<ImportKind, ImportError> {
     let mut unreadable = None;
     for entry in source.entries().iter().filter(|entry| is_conversations(entry) && entry.path.split('/').count() <= 2) {
@@ -79,7 +79,7 @@ pub(super) fn kind_of(source: &ImportSource) -> Result<ImportKind, ImportError> 
     )))
 }
 
-/// Names the first reasons for what a source's list left out: they may be why nothing was recognised.
+/// Lists the first reasons for skipped files, which may explain the failure.
 fn name_left_out(left_out: &[ImportLeftOut]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for ImportLeftOut { what, why, .. } in left_out {
@@ -91,20 +91,20 @@ fn name_left_out(left_out: &[ImportLeftOut]) -> String {
     if reasons.is_empty() { String::new() } else { format!(" Left out: {}.", reasons.join("; ")) }
 }
 
-/// The files of conversations in an export; a large one has several.
+/// The conversation files of an export; a large export has several.
 #[derive(Debug, Default)]
 pub(super) struct ExportFiles<'a> {
-    /// Those of the export that is read.
+    /// The files of the export being read.
     pub(super) own: Vec<&'a SourceEntry>,
-    /// Those of another assistant.
+    /// The files of another assistant's export.
     pub(super) others: Vec<&'a SourceEntry>,
-    /// Projects of Claude's, by what stands in them.
+    /// Claude's project files, recognised by content.
     pub(super) projects: Vec<&'a SourceEntry>,
 }
 
 impl<'a> ExportFiles<'a> {
-    /// Finds those of a kind by what stands in them, or by their names where that tells nothing. Where there are none, each file of JSON
-    /// that may be one is taken: the person has said what it is.
+    /// Finds the files of an export, by content or else by name. If there are none, every candidate JSON file is taken, because the person
+    /// named the kind.
     pub(super) fn find(source: &'a ImportSource, kind: ImportKind) -> Self {
         let mut files = Self::default();
         let most = peek_bytes(source);
@@ -112,7 +112,7 @@ impl<'a> ExportFiles<'a> {
         for entry in source.entries().iter().filter(|entry| may_be_conversations(entry, source)) {
             match peek(source, entry, most).ok().flatten() {
                 Some(PeekedFile::Conversations(told)) if told != kind => files.others.push(entry),
-                // A page for browsers holds them all once more.
+                // A browser page only repeats all conversations.
                 Some(PeekedFile::Conversations(_)) if entry.ends_in(PAGES) => pages.push(entry),
                 Some(PeekedFile::Conversations(_)) => files.own.push(entry),
                 Some(PeekedFile::Project) => files.projects.push(entry),
@@ -134,7 +134,7 @@ fn peek_bytes(source: &ImportSource) -> u64 {
     if source.entries().len() > MANY { PEEK_BYTES_OF_MANY } else { PEEK_BYTES }
 }
 
-/// Whether a file may hold conversations: JSON that is nothing else by its name, or the only file.
+/// Returns whether a file may contain conversations: JSON without another meaning by its name, or the only file.
 fn may_be_conversations(entry: &SourceEntry, source: &ImportSource) -> bool {
     let is_json = entry.ends_in(&[".json", ".jsonl", ".ndjson", ".txt"]) || entry.ends_in(PAGES);
     let is_only = source.entries().len() == 1;
@@ -142,12 +142,12 @@ fn may_be_conversations(entry: &SourceEntry, source: &ImportSource) -> bool {
     (is_json || is_only) && !in_projects && !NO_CONVERSATIONS.contains(&plain_stem(entry).as_str())
 }
 
-/// Whether a file is called as exports call their conversations.
+/// Returns whether a file has the usual name of exported conversations.
 fn is_conversations(entry: &SourceEntry) -> bool {
     plain_stem(entry) == "conversations" && entry.ends_in(&[".json"])
 }
 
-/// A file's name in small letters without its ending, and without the number that a browser or an export of several files adds.
+/// Returns a file's lower-case name without its ending, and without a number added by a browser or a split export.
 pub(super) fn plain_stem(entry: &SourceEntry) -> String {
     let name = entry.file_name().to_lowercase();
     let stem = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
@@ -155,7 +155,7 @@ pub(super) fn plain_stem(entry: &SourceEntry) -> String {
     stem.trim_end_matches(number).to_owned()
 }
 
-/// What a file of an export is by its beginning.
+/// The kind of an export file, judged by its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PeekedFile {
     Conversations(ImportKind),
@@ -163,7 +163,7 @@ enum PeekedFile {
 }
 
 impl PeekedFile {
-    /// Of which export it is.
+    /// Returns the kind of export.
     fn kind(self) -> ImportKind {
         match self {
             Self::Conversations(kind) => kind,
@@ -172,7 +172,7 @@ impl PeekedFile {
     }
 }
 
-/// Looks at a file's beginning.
+/// Identifies a file by its beginning.
 fn peek(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Option<PeekedFile>, ImportError> {
     let mut begin = Vec::new();
     let read = source.with_reader(entry, u64::MAX, |reader| reader.take(most).read_to_end(&mut begin))?;
@@ -187,7 +187,7 @@ fn peek(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Option<
     if has("\"prompt_template\"") && has("\"docs\"") {
         return Ok(Some(PeekedFile::Project));
     }
-    // Other programs' files have mappings too.
+    // Other programs' files also have mappings.
     let is_tree = has("\"message\"") || has("\"current_node\"") || has("\"conversation_id\"") || has("\"parent\"");
     let is_chatgpt = has("\"mapping\"") && (is_tree || is_conversations(entry));
     Ok(is_chatgpt.then_some(PeekedFile::Conversations(ImportKind::Chatgpt)))

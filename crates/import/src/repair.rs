@@ -1,16 +1,16 @@
-//! JSON with small damage, read as if it had none: exports are written by many programs, and cut or edited by people.
+//! Parses JSON with small damage: exports come from many programs, and people cut or edit them.
 
 use serde_json::Value;
 
 use super::encoding::decode_lossy;
 
-/// Reads JSON; where it has errors whose meaning is clear, as if it had none. `None` if it isn't understood.
+/// Parses JSON, repairing errors with a clear meaning. `None` if it isn't understood.
 pub(super) fn parse_json(raw: &[u8]) -> Option<Value> {
     serde_json::from_slice(raw).ok().or_else(|| serde_json::from_str(&repair_json(&decode_lossy(raw))).ok())
 }
 
-/// Repairs halves of letters, bare control characters and unknown escapes in strings, commas before a closing bracket, and words and
-/// numbers that JSON hasn't (they become null).
+/// Repairs lone surrogates, bare control characters and unknown escapes in strings, and commas before a closing bracket. Words and numbers
+/// invalid in JSON become null.
 pub(super) fn repair_json(text: &str) -> String {
     let mut repaired = String::with_capacity(text.len());
     let mut rest = text;
@@ -45,7 +45,7 @@ pub(super) fn repair_json(text: &str) -> String {
     repaired
 }
 
-/// Repairs the string at the beginning of a text, and returns its length there.
+/// Repairs the string at the beginning of a text, and returns its original length.
 fn repair_string(text: &str, repaired: &mut String) -> usize {
     repaired.push('"');
     let mut at = 1;
@@ -93,7 +93,7 @@ fn repair_string(text: &str, repaired: &mut String) -> usize {
     at
 }
 
-/// The number of an escape `\uXXXX` at the beginning of a text.
+/// Parses an escape `\uXXXX` at the beginning of a text.
 fn unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.chars().all(|c| c.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?

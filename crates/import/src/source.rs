@@ -1,5 +1,5 @@
-//! Where something is imported from: a folder, an archive, or one file. What is named is listed once, within bounds; what is read is
-//! opened by directory handles alone, link by link refused, and never yields more than it said.
+//! The source of an import: a folder, an archive or a single file. Its files are listed once, within limits. Files are opened through
+//! directory handles without following links, and never yield more bytes than allowed.
 
 use std::{
     cell::Cell,
@@ -21,23 +21,23 @@ use super::{
     zip_file::{ZipBytes, ZipFile, begins_as_zip},
 };
 
-/// Files and folders that are listed at most.
+/// The maximum number of files and folders listed.
 pub(super) const MAX_ENTRIES: usize = 50_000;
-/// Folders that a file is in at most, one within the other.
+/// The maximum nesting of folders.
 pub(super) const MAX_DEPTH: usize = 16;
-/// What is read of one source at most, in bytes: two gigabytes.
+/// The maximum number of bytes read from one source: two gigabytes.
 const MAX_READ_BYTES: u64 = 2 << 30;
-/// A store, a list or a note of another assistant, in bytes at most: what is read as a whole.
+/// The maximum size of a file read as a whole, in bytes.
 pub(super) const MAX_WHOLE_BYTES: u64 = 32 << 20;
 
-/// Archives within a source that are read at most.
+/// The maximum number of nested archives read.
 const MAX_INNER_ARCHIVES: usize = 64;
-/// How deep archives are read that stand one within the other.
+/// The maximum nesting depth of archives.
 const MAX_INNER_DEPTH: usize = 3;
-/// What such archives hold in memory at most, in bytes, where they were packed once more.
+/// The maximum memory for nested archives that are compressed, in bytes.
 const MAX_INNER_BYTES: u64 = 256 << 20;
 
-/// Why something was left out.
+/// Reasons for skipping files.
 pub(super) const LINK: &str = "a link, a pipe or a device, which isn't followed";
 pub(super) const HIDDEN: &str = "hidden files and folders";
 pub(super) const NO_TEXT_NAME: &str = "its name isn't UTF-8";
@@ -50,20 +50,20 @@ pub(super) const INNER: &str = "an archive within it: import it by itself";
 const BAD_INNER: &str = "an archive within it that can't be read";
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Never waiting: a pipe put there in the meantime would hold us for ever.
+/// Non-blocking: a pipe put there meanwhile would block forever.
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// A source, open.
+/// An open source.
 pub struct ImportSource {
-    /// How the person named it, without its ending.
+    /// The source's file name, without its ending.
     name: String,
     place: SourcePlace,
-    /// Archives that stand in it.
+    /// The nested archives.
     inner: Vec<ZipFile>,
     entries: Vec<SourceEntry>,
     left_out: Vec<ImportLeftOut>,
-    /// How much may still be read, in bytes.
+    /// The number of bytes that may still be read.
     left: Cell<u64>,
 }
 
@@ -76,39 +76,39 @@ enum SourcePlace {
 /// A file of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceEntry {
-    /// Its path below the source, with `/`.
+    /// The path below the source, with `/`.
     pub path: String,
-    /// How long it says that it is, in bytes.
+    /// The stated size, in bytes.
     pub bytes: u64,
-    /// Which of an archive's it is.
+    /// The index within its archive.
     pub(super) at: usize,
-    /// Which archive within the source it is in.
+    /// The index of the nested archive with the file.
     pub(super) within: Option<usize>,
 }
 
 impl SourceEntry {
-    /// The last step of its path.
+    /// Returns the last step of the path.
     pub fn file_name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Whether it ends so, whatever the case.
+    /// Returns whether the name has one of these endings, ignoring case.
     pub(super) fn ends_in(&self, endings: &[&str]) -> bool {
-        // Some disks don't keep dots and blanks at the end.
+        // Some disks drop trailing dots and blanks.
         let name = self.file_name().trim_end_matches(['.', ' ']).to_lowercase();
         endings.iter().any(|ending| name.ends_with(ending))
     }
 }
 
 impl ImportSource {
-    /// Opens what a person names, and lists what is in it.
+    /// Opens a path named by a person, and lists its files.
     ///
     /// # Errors
-    /// It can't be read, holds too much, or is an archive that is refused as a whole.
+    /// The source can't be read, has too many files, or is a refused archive.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let shown = path.display().to_string();
         let unreadable = |error: io::Error| ImportError::unreadable(&shown, error);
-        // Looked at first: opening a pipe waits for its other end.
+        // Checked first, because opening a pipe waits for its other end.
         let looked = std::fs::metadata(path).map_err(unreadable)?;
         if !looked.is_dir() && !looked.is_file() {
             return Err(ImportError::Refused(format!("{shown} is neither a folder nor a file.")));
@@ -146,29 +146,29 @@ impl ImportSource {
         Ok(source)
     }
 
-    /// The folder's or file's own name, without an ending.
+    /// Returns the folder's or file's own name, without an ending.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its files, by path.
+    /// Returns the files, sorted by path.
     pub fn entries(&self) -> &[SourceEntry] {
         &self.entries
     }
 
-    /// The folder that all files are in, where an archive has one around them.
+    /// Returns the folder that contains all files of an archive, if there is one.
     pub(super) fn outer_folder(&self) -> Option<&str> {
         let outer = self.entries.first()?.path.split_once('/')?.0;
         let is_in = |entry: &SourceEntry| entry.path.split_once('/').is_some_and(|(folder, _)| folder == outer);
         (matches!(self.place, SourcePlace::Archive(_)) && self.entries.iter().all(is_in)).then_some(outer)
     }
 
-    /// What isn't among them.
+    /// Returns the skipped files.
     pub fn left_out(&self) -> &[ImportLeftOut] {
         &self.left_out
     }
 
-    /// The only file of this path, wherever its folder begins: exports are often packed with a folder around them.
+    /// Finds a file by its path, at the top or one folder below: exports are often packed with a surrounding folder.
     pub(super) fn find(&self, path: &str) -> Option<&SourceEntry> {
         let is_it = |entry: &&SourceEntry| entry.path == path;
         let within = format!("/{path}");
@@ -177,12 +177,12 @@ impl ImportSource {
         self.entries.iter().find(is_it).or_else(|| self.entries.iter().find(one_down))
     }
 
-    /// A file's text, without a byte order mark.
+    /// Returns a file's text, without a byte order mark.
     pub(super) fn text(&self, entry: &SourceEntry, max_bytes: u64) -> Result<String, &'static str> {
         decode_text(&self.whole(entry, max_bytes)?).ok_or(NO_TEXT)
     }
 
-    /// A file's bytes.
+    /// Returns a file's bytes.
     pub(super) fn whole(&self, entry: &SourceEntry, max_bytes: u64) -> Result<Vec<u8>, &'static str> {
         if entry.bytes > max_bytes {
             return Err(TOO_LARGE);
@@ -197,7 +197,7 @@ impl ImportSource {
         }
     }
 
-    /// Has a file read, up to a bound: a read beyond it fails.
+    /// Runs `work` with a reader of a file. Reading beyond the limit fails.
     pub(super) fn with_reader<T>(
         &self,
         entry: &SourceEntry,
@@ -223,8 +223,8 @@ impl ImportSource {
         }
     }
 
-    /// Lists the archives that stand in it: exports come in parts, and packed once more. Among notes an archive is something attached to
-    /// them, and stays one.
+    /// Lists nested archives, since exports come in parts and are sometimes packed again. An archive among notes is an attachment and stays
+    /// closed.
     fn list_inner(&mut self) {
         if matches!(self.place, SourcePlace::File(_)) || self.entries.iter().any(|entry| entry.ends_in(notes::ENDINGS))
         {
@@ -262,7 +262,7 @@ impl ImportSource {
         deeper.into_iter().for_each(|entry| self.leave(entry.path, INNER));
     }
 
-    /// Opens an archive within the source; `None` if that would take too much room.
+    /// Opens a nested archive. `None` if it would need too much memory.
     fn open_inner(&self, entry: &SourceEntry, left: &mut u64) -> Option<Result<InnerArchive, ImportError>> {
         let outer = match (&self.place, entry.within) {
             (_, Some(within)) => self.inner.get(within),
@@ -293,7 +293,7 @@ impl ImportSource {
         Some(opened.and_then(|archive| archive.list().map(|(files, left_out)| (archive, files, left_out))))
     }
 
-    /// Has it read up to a bound, and counts what was read.
+    /// Runs `work` with a limited reader, and counts the bytes read.
     fn bounded<T>(&self, most: u64, reader: &mut dyn Read, work: impl FnOnce(&mut dyn Read) -> T) -> T {
         let mut bounded = BoundedRead { reader, most, left: most };
         let done = work(&mut bounded);
@@ -301,7 +301,7 @@ impl ImportSource {
         done
     }
 
-    /// Lists a folder with all that is below it.
+    /// Lists a folder recursively.
     fn list(&mut self, root: &OwnedFd) -> Result<(), ImportError> {
         let failed = |path: &str, error: rustix::io::Errno| ImportError::unreadable(path, io::Error::from(error));
         let mut open = vec![String::new()];
@@ -359,10 +359,10 @@ impl ImportSource {
     }
 }
 
-/// An archive within a source, its files, and what isn't among them.
+/// A nested archive, its files, and its skipped files.
 type InnerArchive = (ZipFile, Vec<SourceEntry>, Vec<ImportLeftOut>);
 
-/// The first bytes of a file.
+/// Returns the first bytes of a file.
 fn begin_of(file: &File) -> io::Result<Vec<u8>> {
     let mut begin = vec![0; 4];
     let read = file.read_at(&mut begin, 0)?;
@@ -370,12 +370,12 @@ fn begin_of(file: &File) -> io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// What is refused where there are more files than are listed.
+/// Returns the error for a source with too many files.
 pub(super) fn too_many() -> ImportError {
     ImportError::Refused(format!("It holds more than {MAX_ENTRIES} files and folders. Import a part of it."))
 }
 
-/// Files that editors and systems keep for themselves. Settings and skills of another assistant aren't among them.
+/// Returns whether a file is private to editors or systems. Another assistant's settings and skills aren't.
 pub(super) fn is_hidden(name: &str) -> bool {
     (name.starts_with('.') && !matches!(name, ".env" | ".claude")) || name == "__MACOSX" || name == "node_modules"
 }
@@ -394,12 +394,12 @@ fn open_below(root: &OwnedFd, path: &str) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
 }
 
-/// Whether a read ended at its bound.
+/// Returns whether a read ended at its limit.
 pub(super) fn is_beyond_bound(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::FileTooLarge
 }
 
-/// Reads so much; whoever asks for more gets an error, not an end.
+/// A reader that fails, rather than ends, at its limit.
 struct BoundedRead<'a> {
     reader: &'a mut dyn Read,
     most: u64,
@@ -409,7 +409,7 @@ struct BoundedRead<'a> {
 impl Read for BoundedRead<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
-            // Whether it ends here, one more byte tells.
+            // One more byte shows whether the file ends here.
             return match self.reader.read(&mut [0; 1])? {
                 0 => Ok(0),
                 _ => {

@@ -1,4 +1,4 @@
-//! JSON of others, read one element at a time: a list may be larger than what fits, and one odd element costs itself alone.
+//! Reads foreign JSON one element at a time: a list may exceed the memory, and a faulty element doesn't affect the others.
 
 use std::io::{self, Read};
 
@@ -12,27 +12,27 @@ use super::{
     source::MAX_WHOLE_BYTES,
 };
 
-/// Brackets that are held against each other, one within the other; deeper ones are only counted.
+/// The maximum nesting of brackets that are matched; deeper ones are only counted.
 const MAX_HELD: usize = 1_000;
-/// How much is read at once, in bytes.
+/// The number of bytes read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// How a store ended.
+/// The end of a JSON file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoreEnd {
-    /// All of it was read.
+    /// The file is complete.
     Whole,
-    /// It ends in the middle of a list or of an element.
+    /// The file ends within a list or an element.
     BrokenOff,
-    /// It is no JSON.
+    /// The file isn't JSON.
     NoJson,
 }
 
-/// Gives each element of a list to `work` as raw JSON, or `None` for one that is too large. Objects that follow each other without a
-/// list are elements too.
+/// Passes each element of a list to `work` as raw JSON, or `None` for an oversized element. Consecutive objects without a list also count
+/// as elements.
 ///
 /// # Errors
-/// It can't be read.
+/// The file can't be read.
 pub(super) fn each_element(reader: &mut dyn Read, work: &mut dyn FnMut(Option<&[u8]>)) -> io::Result<StoreEnd> {
     let mut splitter = ElementSplitter::default();
     let mut begin = Vec::new();
@@ -65,7 +65,7 @@ pub(super) fn each_element(reader: &mut dyn Read, work: &mut dyn FnMut(Option<&[
     }
 }
 
-/// Reads a page up to the list that it holds for its program, `jsonData = [`, and returns what of the list was read with it.
+/// Reads a browser page up to its data, `jsonData = [`. Returns the part of the list read so far.
 fn skip_to_list(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     const VARIABLE: &[u8] = b"jsonData";
     const MAX_BETWEEN: usize = 32;
@@ -85,22 +85,22 @@ fn skip_to_list(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Finds where elements begin and end by brackets and quotation marks alone, so that an element with an error ends where it should.
+/// Finds the bounds of elements by brackets and quotation marks alone, to end even a faulty element correctly.
 #[derive(Default)]
 struct ElementSplitter {
-    /// What came of the element that is open.
+    /// The bytes of the open element.
     element: Vec<u8>,
     is_open: bool,
     is_too_large: bool,
-    /// Its open brackets.
+    /// The open brackets.
     brackets: Vec<u8>,
-    /// How many more are open.
+    /// The number of deeper open brackets.
     deeper: usize,
     in_string: bool,
     is_escaped: bool,
-    /// How many lists the elements are in: 0 or 1.
+    /// Whether the elements are in a list.
     in_list: bool,
-    /// Whether a list has ended: what follows then isn't ours.
+    /// Whether a list has ended; content after it is ignored.
     had_list: bool,
     is_no_json: bool,
 }
@@ -131,7 +131,7 @@ impl ElementSplitter {
         }
     }
 
-    /// Whether the open element is a number or a word.
+    /// Returns whether the open element is a number or a word.
     fn is_scalar(&self) -> bool {
         self.brackets.is_empty() && !self.in_string
     }
@@ -155,7 +155,7 @@ impl ElementSplitter {
         (self.in_list, self.had_list) = (false, true);
     }
 
-    /// Takes one byte of the open element in: whether it is the last. A closing bracket closes whatever was left open within.
+    /// Handles one byte of the open element, and returns whether it is the last. A closing bracket also closes unclosed inner ones.
     fn closes(&mut self, byte: u8) -> bool {
         if self.in_string {
             match byte {
@@ -212,19 +212,19 @@ impl ElementSplitter {
     }
 }
 
-/// The first of these fields that is a text with something in it.
+/// Returns the first of these fields that is a non-blank text.
 pub(super) fn text_of<'a>(object: &'a Value, names: &[&str]) -> Option<&'a str> {
     let texts = names.iter().filter_map(|name| object.get(name)?.as_str());
     texts.map(str::trim).find(|text| !text.is_empty())
 }
 
-/// The first of these fields that is a list; an empty one if none is.
+/// Returns the first of these fields that is a list, or an empty list.
 pub(super) fn list_of<'a>(object: &'a Value, names: &[&str]) -> &'a [Value] {
     let lists = names.iter().filter_map(|name| object.get(name)?.as_array());
     lists.map(Vec::as_slice).next().unwrap_or_default()
 }
 
-/// The first of these fields that is a time: a text, or seconds or milliseconds since 1970 as a number or a text.
+/// Returns the first of these fields that is a time: a text, or seconds or milliseconds since 1970 as a number or a text.
 pub(super) fn time_of(object: &Value, names: &[&str]) -> Option<DateTime<Utc>> {
     names.iter().find_map(|name| match object.get(name)? {
         Value::Number(seconds) => moment(seconds.as_f64()?),
@@ -234,9 +234,9 @@ pub(super) fn time_of(object: &Value, names: &[&str]) -> Option<DateTime<Utc>> {
 }
 
 fn moment(seconds: f64) -> Option<DateTime<Utc>> {
-    // Seconds reach this number in the year 5138, milliseconds did in 1973.
+    // Seconds reach this number in the year 5138; milliseconds did in 1973.
     const MILLISECONDS_FROM: f64 = 1e11;
-    // Years beyond 9999 aren't dates that anybody wrote.
+    // Nobody wrote dates beyond the year 9999.
     const MOST: f64 = 253_402_300_799.0;
     let seconds = if seconds >= MILLISECONDS_FROM { seconds / 1000.0 } else { seconds };
     (0.0..=MOST).contains(&seconds).then(|| DateTime::from_timestamp(seconds as i64, 0)).flatten()

@@ -1,5 +1,5 @@
-//! Conversations as trees: an edited question or a second answer begins another branch, and the one that was shown last is taken. Trees
-//! of others may be circles, in pieces, or thousands of messages deep.
+//! Conversations as trees: an edited question or a second answer begins another branch, and the branch shown last is used. Foreign trees
+//! may have cycles, gaps, or thousands of levels.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ThreadNode<'a> {
     pub(super) id: &'a str,
-    /// The message that it answers.
+    /// The message answered.
     pub(super) parent: Option<&'a str>,
-    /// When it was said, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub(super) at: Option<f64>,
 }
 
-/// The places of the messages that were shown last, in the order in which they were said. `current`: the id of the last one, where that
-/// is known. Pieces that hang together with nothing are all taken, by their times.
+/// Returns the indexes of the messages shown last, in order. `current` is the id of the last message, if known. Unconnected pieces are all
+/// included, by time.
 pub(super) fn shown_branch(nodes: &[ThreadNode<'_>], current: Option<&str>) -> Vec<usize> {
     if nodes.iter().all(|node| node.parent.is_none()) {
         return (0..nodes.len()).collect();
@@ -44,7 +44,7 @@ pub(super) fn shown_branch(nodes: &[ThreadNode<'_>], current: Option<&str>) -> V
     pieces.concat()
 }
 
-/// The tree by places. A parent that is only named has a place behind those of the messages.
+/// The tree by index. Parents without a message have indexes after the messages'.
 struct ThreadTree<'a> {
     nodes: usize,
     places: HashMap<&'a str, usize>,
@@ -52,12 +52,12 @@ struct ThreadTree<'a> {
     looked_up: Vec<Option<ThreadPlace>>,
 }
 
-/// Where a message stands in its tree.
+/// The position of a message in its tree.
 #[derive(Debug, Clone, Copy)]
 struct ThreadPlace {
     root: usize,
     depth: usize,
-    /// The newest time from the root down to it.
+    /// The newest time on the way from the root.
     newest: f64,
 }
 
@@ -82,7 +82,7 @@ impl<'a> ThreadTree<'a> {
         tree
     }
 
-    /// Notes where a message stands and all above it. A circle is cut where it closes.
+    /// Computes the positions of a message and all its ancestors. A cycle is cut where it closes.
     fn look_up(&mut self, from: usize, nodes: &[ThreadNode<'_>]) {
         let mut path = Vec::new();
         let mut seen = HashSet::new();
@@ -117,14 +117,14 @@ impl<'a> ThreadTree<'a> {
         self.place(at).root
     }
 
-    /// Which of two messages came later: by time, then by how deep it stands, then by its place.
+    /// Compares the age of two messages: by time, then depth, then index.
     fn compare(&self, one: usize, other: usize) -> std::cmp::Ordering {
         let key = |at: usize| (self.place(at).newest, self.place(at).depth);
         let (one_key, other_key) = (key(one), key(other));
         one_key.0.total_cmp(&other_key.0).then(one_key.1.cmp(&other_key.1)).then(one.cmp(&other))
     }
 
-    /// The newest of a message and all that follow from it.
+    /// Returns the newest among a message and its descendants.
     fn newest_below(&self, at: usize) -> usize {
         let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
         for (child, parent) in self.parents.iter().enumerate() {
@@ -144,7 +144,7 @@ impl<'a> ThreadTree<'a> {
         newest
     }
 
-    /// The places from a root down to a message.
+    /// Returns the indexes from a root down to a message.
     fn path_to(&self, last: usize) -> Vec<usize> {
         let mut path = Vec::new();
         let mut seen = HashSet::new();

@@ -1,7 +1,7 @@
-//! An archive (zip), never unpacked: it is listed, and single files are read out of it.
+//! Reads a zip archive without unpacking it: lists its files, and reads single ones.
 //!
-//! One that a tool would unpack beside its folder, or in which files share their bytes, was made to do harm: it is refused as a whole.
-//! A file that can't be read costs itself alone. What a file says of its length is held against what comes out of it.
+//! An archive is refused as a whole if a tool would unpack it outside its folder, or if files share their bytes: such archives are made to
+//! do harm. A single unreadable file doesn't affect the others. A file's stated size is enforced while reading.
 
 use std::{
     cell::RefCell,
@@ -22,15 +22,15 @@ use super::{
     zip_name::{NameEncoding, path_of},
 };
 
-/// The largest archive, in bytes: exports with pictures are some gigabytes.
+/// The maximum size of an archive, in bytes: exports with pictures have some gigabytes.
 const MAX_ARCHIVE_BYTES: u64 = 8 << 30;
-/// How many times its packed length a file may have. JSON packs to a tenth; what is made of one byte to a thousandth.
+/// The maximum compression ratio of a file. JSON compresses to a tenth, but repeated bytes to a thousandth.
 const MAX_RATIO: u64 = 200;
-/// Smaller files pack as they like, in bytes.
+/// The size below which the ratio isn't checked, in bytes.
 const RATIO_FROM_BYTES: u64 = 1 << 20;
-/// How an archive begins: with a file, or, empty, with its end.
+/// The first bytes of an archive: a file, or the end of an empty archive.
 const BEGINNINGS: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
-/// How an entry of the archive's list begins, and how long it is at least, in bytes.
+/// The first bytes of a directory entry, and its minimum length in bytes.
 const LIST_ENTRY: (&[u8; 4], usize) = (b"PK\x01\x02", 46);
 
 const ENCRYPTED: &str = "encrypted in the archive";
@@ -39,23 +39,23 @@ const FAR_TOO_LARGE: &str = "it unpacks to more than 200 times its length";
 const BAD_ENTRY: &str = "damaged in the archive";
 const SAME_NAME: &str = "another file in the archive has the same name: the last of them came";
 
-/// An archive, open.
+/// An open archive.
 pub(super) struct ZipFile {
     archive: RefCell<ZipArchive<BufReader<ZipBytes>>>,
     bytes: ZipBytes,
     shown: String,
 }
 
-/// An archive's bytes: a part of a file, or what an archive around it was packed to.
+/// An archive's bytes: a part of a file, or the unpacked content of an outer archive.
 pub(super) enum ZipBytes {
-    /// From where on, how many, and how far it was read.
+    /// A part of a file: its start, its size, and the read position.
     Part { file: File, start: u64, bytes: u64, at: u64 },
     /// In memory.
     Unpacked(Cursor<Vec<u8>>),
 }
 
 impl ZipBytes {
-    /// All of a file.
+    /// Covers a whole file.
     pub(super) fn whole(file: File, bytes: u64) -> Self {
         Self::Part { file, start: 0, bytes, at: 0 }
     }
@@ -65,7 +65,7 @@ impl ZipBytes {
             Self::Part { file, start, bytes, .. } => {
                 Self::Part { file: file.try_clone()?, start: *start, bytes: *bytes, at: 0 }
             }
-            // What is in memory holds no other archive that would need it.
+            // Archives in memory are never used as outer archives.
             Self::Unpacked(_) => Self::Unpacked(Cursor::default()),
         })
     }
@@ -109,13 +109,13 @@ impl Seek for ZipBytes {
     }
 }
 
-/// Whether a file begins as an archive does.
+/// Returns whether a file begins like an archive.
 pub(super) fn begins_as_zip(begin: &[u8]) -> bool {
     BEGINNINGS.iter().any(|beginning| begin.starts_with(*beginning))
 }
 
 impl ZipFile {
-    /// Opens an archive. `shown`: how the person knows it.
+    /// Opens an archive. `shown` is its name for the person.
     pub(super) fn open(bytes: ZipBytes, shown: &str) -> Result<Self, ImportError> {
         if bytes.count() > MAX_ARCHIVE_BYTES {
             let most = disk::size(MAX_ARCHIVE_BYTES);
@@ -128,10 +128,10 @@ impl ZipFile {
         Ok(Self { archive: RefCell::new(archive), bytes: kept, shown: shown.to_owned() })
     }
 
-    /// Its files, and what isn't among them.
+    /// Returns the files and the skipped files.
     ///
     /// # Errors
-    /// [`ImportError::Refused`]: it is no honest archive.
+    /// [`ImportError::Refused`] for a malicious or oversized archive.
     pub(super) fn list(&self) -> Result<(Vec<SourceEntry>, Vec<ImportLeftOut>), ImportError> {
         let mut archive = self.archive.borrow_mut();
         if archive.len() > MAX_ENTRIES {
@@ -187,14 +187,14 @@ impl ZipFile {
         Ok((entries, left_out))
     }
 
-    /// Has a file read.
+    /// Runs `work` with a reader of a file.
     pub(super) fn read<T>(&self, entry: &SourceEntry, work: impl FnOnce(&mut dyn Read) -> T) -> Result<T, ImportError> {
         let mut archive = self.archive.borrow_mut();
         let file = archive.by_index(entry.at).map_err(|error| ImportError::unreadable(&entry.path, told(&error)))?;
         Ok(work(&mut ExactRead { reader: file, left: entry.bytes }))
     }
 
-    /// Where a file stands in this archive's own bytes, if it wasn't packed.
+    /// Returns the range of an uncompressed file in this archive's own bytes.
     pub(super) fn part(&self, entry: &SourceEntry) -> Option<ZipBytes> {
         let mut archive = self.archive.borrow_mut();
         let found = archive.by_index_raw(entry.at).ok()?;
@@ -213,7 +213,7 @@ impl ZipFile {
     }
 }
 
-/// The names that more than one file of an archive's list has, once for each file but the last: the library knows only that.
+/// Returns the duplicate names in an archive's directory, once for each file but the last, the only file the library lists.
 fn doubled_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> {
     let Some(bytes) = bytes else { return Vec::new() };
     let mut times: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
@@ -239,7 +239,7 @@ fn doubled_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> 
     doubled.flat_map(|(name, times)| std::iter::repeat_n(name, times - 1)).collect()
 }
 
-/// What the library says, without what a file's name may have put into it.
+/// Describes a library error, without text from file names.
 fn told(error: &zip::result::ZipError) -> String {
     match error {
         zip::result::ZipError::Io(error) => error.to_string(),
@@ -249,7 +249,7 @@ fn told(error: &zip::result::ZipError) -> String {
     }
 }
 
-/// Reads what a file says that it has: what is longer is an error.
+/// A reader that fails if a file is longer than stated.
 struct ExactRead<R> {
     reader: R,
     left: u64,

@@ -1,13 +1,14 @@
-//! Names in archives as paths. Programs write them in the encoding of their system, with its separators, and from its root.
+//! Converts names in archives to paths. Programs write names in their system's encoding, with its separators, and from its root.
 
 use encoding_rs::{EUC_KR, Encoding, GBK, IBM866, SHIFT_JIS, WINDOWS_1252};
 
-/// In what the names of an archive are written that aren't UTF-8.
+/// The encoding of an archive's names other than UTF-8.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NameEncoding(Option<&'static Encoding>);
 
 impl NameEncoding {
-    /// Guesses it from all names that aren't UTF-8: of one name alone it is hard to tell. What speaks for no other is the first PC's.
+    /// Guesses the encoding from all non-UTF-8 names together, since a single name tells little. The default is the original PC's code
+    /// page.
     pub(super) fn guess<'a>(names: impl Iterator<Item = &'a [u8]>) -> Self {
         let names: Vec<&[u8]> = names.filter(|name| std::str::from_utf8(name).is_err()).collect();
         let all = names.join(&b'/');
@@ -18,7 +19,7 @@ impl NameEncoding {
             !has_errors && text.chars().filter(|c| !c.is_ascii()).all(is_letter)
         };
         let found = match () {
-            // In European languages letters with marks mostly stand alone.
+            // In European languages, accented letters mostly stand alone.
             () if !in_runs => {
                 let is_latin1 = all.iter().filter(|byte| is_far(byte)).all(|byte| *byte >= 0xc0 && *byte != 0xe1);
                 is_latin1.then_some(WINDOWS_1252)
@@ -32,7 +33,7 @@ impl NameEncoding {
         Self(found)
     }
 
-    /// Decodes a name. `as_first_pc`: how it reads in the first PC's letters (code page 437).
+    /// Decodes a name. `as_first_pc` is the name in the original PC's code page 437.
     pub(super) fn decode(self, raw: &[u8], as_first_pc: &str) -> String {
         match (std::str::from_utf8(raw), self.0) {
             (Ok(name), _) => name.to_owned(),
@@ -50,7 +51,7 @@ fn is_japanese(c: char) -> bool {
     is_chinese(c) || matches!(c, '\u{3040}'..='\u{30ff}')
 }
 
-/// A name as a path below the archive, with `/` between its steps, from wherever it began; `None` if it leads up out of a folder.
+/// Converts a name to a path below the archive, with `/` between steps. `None` if it leads out of a folder.
 pub(super) fn path_of(name: &str) -> Option<String> {
     let name = name.replace('\\', "/");
     let has_drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());

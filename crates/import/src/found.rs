@@ -43,13 +43,13 @@ pub enum DocumentSort {
 /// A text for the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundDocument {
-    /// Where it goes, below the folder of what came in.
+    /// The path below the import folder.
     pub path: String,
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// Its day, if it has one: the newest come first where there are too many.
+    /// The day, if any: the newest documents come first if there are too many.
     pub day: Option<NaiveDate>,
-    /// What it is.
+    /// The sort of document.
     pub sort: DocumentSort,
 }
 
@@ -67,9 +67,9 @@ pub struct FoundFact {
 pub struct FoundTask {
     /// The task.
     pub draft: TaskDraft,
-    /// Until when it is to be done, as written there.
+    /// The due time, as written there.
     pub due: Option<String>,
-    /// The file that says it.
+    /// The source file.
     pub from: String,
 }
 

@@ -46,7 +46,7 @@ use self::{
     source::ImportSource,
 };
 
-/// Where something comes from.
+/// The kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportKind {

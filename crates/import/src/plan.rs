@@ -1,5 +1,5 @@
-//! Plans an import's changes in the memory. Pure except for reading. A record beside the memory lists the hashes of earlier imports, to
-//! import nothing twice and to leave out content the person has confirmed, moved or deleted.
+//! Plans an import's changes in the memory. Pure except for reading. A record beside the imported documents lists the hashes of earlier
+//! imports, to import nothing twice and to leave out content the person has confirmed, moved or deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

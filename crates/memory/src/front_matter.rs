@@ -1,7 +1,7 @@
 //! The front matter between two lines `---` at the beginning of a skill or a job.
 //!
-//! The reader takes the flat subset of YAML needed here: plain, quoted and block strings at the top level. It also accepts `description:
-//! Look back: what went well`, which people write although YAML forbids it. Unclear values are reported and never guessed.
+//! The reader takes the flat subset of YAML needed here: plain, quoted and block strings at the top level. It also accepts a value with a
+//! colon, such as `Look back: what went well`, which people write although YAML forbids it. Unclear values are reported and never guessed.
 
 use super::{
     Problem,

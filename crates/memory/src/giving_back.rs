@@ -51,7 +51,7 @@ pub fn give_back(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> G
     if given.is_empty() {
         return GivenLines { text: now.to_owned(), lines: given };
     }
-    // Merging against a base without only these lines adds them again.
+    // Compared with `base`, `old` adds exactly these lines, and the merge adds them to `now`.
     GivenLines { text: persons_alone(kind, &base, now, old), lines: given }
 }
 

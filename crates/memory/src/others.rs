@@ -135,7 +135,7 @@ fn facts_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     hidden
 }
 
-/// Returns tasks of another chat, and imported tasks still unconfirmed, whole.
+/// Returns the tasks of another chat, unconfirmed imports, and tainted steps, each whole.
 fn tasks_of_others(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     let document = Document::split(text);
     let names_another = |line: &str| {

@@ -1,5 +1,5 @@
-//! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks stand only in the task lists, with `-
-//! project: <name>`, to keep each task in a single place.
+//! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks stand only in the task lists,
+//! with `- project: <name>`, to keep each task in a single place.
 //!
 //! An edit changes only the lines of its own section. [`spoken_of`] finds the projects named in a text, by their name or a task's title, as
 //! whole words.

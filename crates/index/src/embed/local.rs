@@ -57,7 +57,7 @@ impl LocalEmbedder {
         };
         let request = EmbedderRequest { texts: texts.to_vec() };
         let request = serde_json::to_string(&request).map_err(|error| EmbedError::Refused(error.to_string()))?;
-        // The fuse kills the child if this call times out or is dropped.
+        // The fuse kills a child that takes too long. If this call is dropped, `lines` kills its child.
         let fuse = lines.end_after(BATCH_TIMEOUT);
         lines.say(request);
         let Some(line) = lines.next().await else {

@@ -33,6 +33,7 @@ const BOTH_CHANGED: &str = "<!-- Both of us changed this. Yours stands above, mi
 const DELETED_HERE: &str = "<!-- You deleted this while I changed it. It stays deleted, my version follows as a quote: \
                             copy what you want and delete the rest. -->";
 
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
     /// The merged text.

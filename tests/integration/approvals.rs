@@ -5,7 +5,7 @@ use super::{
     support::{
         bot::keeps_the_secret,
         claude::{Block, FakeClaude, Reply},
-        env::{CHAT, Running, TestEnv, eventually},
+        env::{CHAT, NOW, Running, TestEnv, eventually},
         telegram::{FakeTelegram, Fault, SentMessage},
     },
 };
@@ -63,7 +63,7 @@ pub(crate) fn press(
 }
 
 pub(crate) fn state(env: &TestEnv) -> String {
-    env.query("SELECT state FROM approvals")
+    env.approval().state
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn a_yes_runs_what_was_shown_and_the_conversation_goes_on_as_it_was() {
     assert_eq!(results(&last(&claude)).len(), 1);
     assert!(!results(&last(&claude))[0].1);
     assert_eq!(facts(&env), 1);
-    let kinds: String =
-        env.query("SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE kind IN ('judged','decided','called') ORDER BY seq) AS found");
-    assert_eq!(kinds, "judged,decided,called");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
+    let mut kinds = env.journal_kinds();
+    kinds.retain(|kind| ["judged", "decided", "called"].contains(&kind.as_str()));
+    assert_eq!(kinds, ["judged", "decided", "called"]);
+    assert_eq!(env.count_used_approvals(), 1);
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -95,12 +95,8 @@ fn a_yes_runs_what_was_shown_and_the_conversation_goes_on_as_it_was() {
 fn however_many_messages_wait_for_an_answer_others_of_the_chat_are_taken_up() {
     let (_telegram, claude, env) = asked();
     // All of these stand in the conversation that waits.
-    env.execute(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
-         INSERT INTO incoming_messages (chat_id, message_text, cycle_id)
-             SELECT 4242, 'and this', (SELECT id FROM cycles) FROM n;
-         INSERT INTO taken_up (cycle_id, message_id) SELECT cycle_id, id FROM incoming_messages WHERE TRUE ON CONFLICT DO NOTHING",
-    );
+    env.queue_many(CHAT, "and this", NOW, 150);
+    env.take_up_queued();
     let listed = env.wake(&["queue", "list"]).ok().stdout;
     assert_eq!(listed.matches("waits for your answer to question 1").count(), 151, "{listed}");
     let health = env.health(&["check"]).stdout;
@@ -166,8 +162,8 @@ fn nobody_else_nowhere_else_and_no_other_button_decides() {
     eventually("both are confirmed", || telegram.unconfirmed() == 0);
     end_bot(bot);
     assert_eq!(state(&env), "pending");
-    assert_eq!(env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), 1);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1, "no press is a message");
+    assert_eq!(env.count_from_strangers(), 1);
+    assert_eq!(env.count_received(), 1, "no press is a message");
 }
 
 #[test]
@@ -184,29 +180,29 @@ fn a_thousand_taps_run_it_once() {
     claude.expect(Reply::text("Done."));
     env.once();
     assert_eq!((facts(&env), env.once()["outcome"].as_str()), (1, Some("idle")));
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 1);
+    assert_eq!(env.steps("called").len(), 1);
 }
 
 #[test]
 fn a_byte_that_changed_after_the_question_runs_nothing() {
-    let changes = [
-        "UPDATE approvals SET action = replace(action, '1234', '1235')",
-        "UPDATE approvals SET tool = 'forget'",
-        "UPDATE approvals SET used_at = '2026-11-21T14:00:00Z'",
-        "UPDATE approvals SET state = 'withdrawn'",
-        "UPDATE approvals SET call = 't2'",
-        "DELETE FROM approvals",
+    let changes: [(&str, fn(&TestEnv)); 6] = [
+        ("action", |env| env.replace_in_actions("1234", "1235")),
+        ("tool", |env| env.alter_approvals("tool", "forget")),
+        ("use", |env| env.alter_approvals("used_at", NOW)),
+        ("state", |env| env.alter_approvals("state", "withdrawn")),
+        ("call", |env| env.alter_approvals("call", "t2")),
+        ("question", |env| env.forget_approvals()),
     ];
-    for change in changes {
+    for (what, change) in changes {
         let (_telegram, claude, env) = asked();
-        let id: i64 = env.query("SELECT id FROM approvals");
+        let id = env.approval().id;
         assert!(env.store().decide(id, true, env.store().approval(id).unwrap().unwrap().asked_at.unwrap()).unwrap());
-        env.execute(change);
+        change(&env);
         claude.expect(Reply::text("So be it."));
         env.once();
         let told = results(&last(&claude));
-        assert!(told[0].1 && told[0].0.contains("Nothing was done"), "{change}: {told:?}");
-        assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("wifi"), "{change}");
+        assert!(told[0].1 && told[0].0.contains("Nothing was done"), "{what}: {told:?}");
+        assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("wifi"), "{what}");
     }
 }
 
@@ -221,12 +217,8 @@ fn a_rule_that_was_made_after_a_yes_counts_before_it() {
         let (_telegram, claude, env) = asked();
         let now = env.store().approval(1).unwrap().unwrap().asked_at.unwrap();
         assert!(env.store().decide(1, true, now).unwrap());
-        for (n, entry) in begun.iter().filter(|_| was_begun).enumerate() {
-            let kind = entry["kind"].as_str().unwrap();
-            env.execute(&format!(
-                "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
-                 SELECT id, 900 + {n}, '2026-11-21T14:00:00Z', '{kind}', '{entry}' FROM cycles"
-            ));
+        for step in begun.iter().filter(|_| was_begun) {
+            env.put_step(step, NOW);
         }
         let policy = env.workspace().join("policy.toml");
         let rule = "[[rule]]\ntool = \"remember\"\ndecision = \"deny\"\nmatch = [\"remember\"]\n";
@@ -239,8 +231,8 @@ fn a_rule_that_was_made_after_a_yes_counts_before_it() {
             is_error && told.contains("by now the policy doesn't allow it: Your rule in policy.toml, line 1"),
             "{told}"
         );
-        let called = env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'");
-        assert_eq!((facts(&env), called), (0, i64::from(was_begun)));
+        let called = env.steps("called").len();
+        assert_eq!((facts(&env), called), (0, usize::from(was_begun)));
         assert_eq!(env.once()["outcome"], "idle");
         env.check_sound();
     }
@@ -253,7 +245,7 @@ fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     let (telegram, claude, env) = asked_about(json!({ "fact": fact }));
     let asked = question(&telegram);
     let file = asked.file.clone().expect("a file");
-    let action = env.query::<String>("SELECT action FROM approvals");
+    let action = env.approval().action;
     assert!(file.contains(&long) && !asked.visible.contains("5678"), "{}", asked.visible);
     // What a screen hides is spelled out there, and the hash is of the bytes that a yes allows.
     assert!(file.contains("tea\\u{202e}pot") && !file.contains('\u{202e}'), "{file}");
@@ -284,11 +276,11 @@ fn asked_in_doubt() -> (FakeTelegram, FakeClaude, TestEnv) {
 #[test]
 fn a_press_counts_where_the_word_that_the_question_was_sent_got_lost() {
     let (telegram, claude, env) = asked_in_doubt();
-    assert_eq!(env.query::<String>("SELECT state FROM outgoing_parts"), "unknown");
+    assert_eq!(env.part_states()[0], "unknown");
     let asked = question(&telegram);
     let other = format!("yes:{}", "0".repeat(32));
     assert!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &other)).contains("don't know this question"));
-    assert_eq!(env.query::<String>("SELECT state FROM outgoing_parts"), "unknown", "that was no button of it");
+    assert_eq!(env.part_states()[0], "unknown", "that was no button of it");
     assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])), "Allowed, once.");
     eventually("the question says so", || telegram.standing().iter().any(|text| text.contains("✅ Allowed, once")));
     claude.expect(Reply::text("It is written down."));
@@ -296,7 +288,7 @@ fn a_press_counts_where_the_word_that_the_question_was_sent_got_lost() {
     assert_eq!(facts(&env), 1);
     let sent = telegram.sent().into_iter().map(|message| message.visible).collect::<Vec<_>>();
     assert!(sent.len() == 2 && sent[1] == "It is written down.", "nothing is asked again: {sent:#?}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL"), 0);
+    assert_eq!(env.count_unsent(), 0);
 }
 
 /// Of a question that was sent twice either copy's buttons count: its person can't know which one is meant.
@@ -307,7 +299,7 @@ fn a_press_counts_on_either_copy_of_a_question_that_was_sent_again() {
     env.once();
     let second = telegram.sent().pop().unwrap();
     assert!(first.message_id != second.message_id && first.buttons == second.buttons, "{first:#?} {second:#?}");
-    assert_eq!(env.query::<String>("SELECT state FROM outgoing_parts"), "sent");
+    assert_eq!(env.part_states()[0], "sent");
     assert_eq!(press(&telegram, &env, (CHAT, CHAT, first.message_id, &first.buttons[0])), "Allowed, once.");
     claude.expect(Reply::text("It is written down."));
     env.once();
@@ -323,7 +315,7 @@ fn a_question_that_its_channel_refuses_is_a_no_at_once() {
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
     claude.expect(Reply::text("I couldn't ask you, so it isn't written down."));
     assert_eq!(env.once()["outcome"], "worked");
-    assert_eq!(env.query::<String>("SELECT state FROM approvals"), "withdrawn");
+    assert_eq!(env.approval().state, "withdrawn");
     assert!(claude.requests()[1].messages.concat().contains("could not be asked"), "{:#?}", claude.requests()[1]);
     assert_eq!(facts(&env), 0);
     env.check_sound();
@@ -362,9 +354,9 @@ fn others_are_answered_while_a_question_waits() {
 #[test]
 fn a_wake_that_is_killed_in_between_asks_once_and_does_it_once() {
     let (telegram, claude, env) = asked();
-    let id: i64 = env.query("SELECT id FROM approvals");
+    let id = env.approval().id;
     // Killed before the cycle was parked: the question stands, and is not asked again.
-    env.execute("UPDATE cycles SET state = 'running'");
+    env.cut_off_cycles();
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(telegram.sent().iter().filter(|message| !message.buttons.is_empty()).count(), 1);
     let now = env.store().approval(id).unwrap().unwrap().asked_at.unwrap();
@@ -395,11 +387,7 @@ fn a_question_does_not_wait_for_what_its_cycle_has_said_before() {
     assert!(telegram.sent().iter().any(|message| message.visible == "Nothing."), "{:?}", telegram.sent());
     assert!(
         env.store()
-            .decide(
-                env.query("SELECT id FROM approvals"),
-                true,
-                reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap()
-            )
+            .decide(env.approval().id, true, reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap())
             .unwrap()
     );
     claude.expect(Reply::text(""));
@@ -442,7 +430,7 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
         status == "warn" && detail.contains("was approved") && detail.contains("no wake has continued"),
         "{detail}"
     );
-    env.execute("DELETE FROM approvals");
+    env.forget_approvals();
     let (status, detail) = found(&env, "approvals");
     assert!(status == "warn" && detail.contains("its question is gone"), "{detail}");
     assert!(env.health(&["status", "--json"]).ok().json()["questions"].as_array().unwrap().is_empty());
@@ -459,7 +447,7 @@ fn a_call_that_can_be_read_in_two_ways_is_never_asked_about() {
     let told = results(&last(&claude));
     assert!(told[0].1 && told[0].0.contains("stands twice"), "{told:?}");
     assert!(telegram.sent().iter().all(|message| message.buttons.is_empty()));
-    assert_eq!((facts(&env), env.query::<i64>("SELECT count(*) FROM approvals")), (0, 0));
+    assert_eq!((facts(&env), env.approvals().len()), (0, 0));
     env.check_sound();
 }
 

@@ -63,7 +63,7 @@ fn what_is_restored_is_what_was_there_and_stopped() {
     assert!(status.contains("D memory/project-memory/backlog.md"), "{status}");
     assert_eq!(other.git(&["status", "--porcelain"]), status);
     assert_eq!(other.memory("draft.md"), "A draft.\n");
-    assert_eq!(other.query::<i64>("SELECT count(*) FROM incoming_messages"), 2);
+    assert_eq!(other.count_received(), 2);
     assert!(!other.workspace().join(".env").exists(), "without its secrets");
     assert!(!other.brain().join(".git/hooks/post-checkout").exists() && !env.path("hooked").exists());
     assert!(!fs::read_to_string(other.brain().join(".git/config")).unwrap().contains("evil"));
@@ -183,8 +183,7 @@ fn moving_to_another_machine_while_the_bot_runs_answers_nothing_twice() {
     let mut other = TestEnv::new();
     other.hear(&stage.telegram);
     restore(&other, &file).ok();
-    let offset = "SELECT next_offset FROM poll_state";
-    assert_eq!(other.query::<i64>(offset), stage.env.query::<i64>(offset));
+    assert_eq!(other.next_update(), stage.env.next_update());
     other.wake(&["resume"]).ok();
     other.wake(&["--once"]).ok();
     let sent = stage.telegram.sent().len();
@@ -214,11 +213,8 @@ fn nothing_is_taken_for_undone_that_may_have_been_done_since() {
     let aside = store.begin_restored(now).unwrap();
     assert_eq!((aside.questions, aside.doubtful_parts), (2, 2), "{aside:?}");
     assert!(store.stopped().unwrap().is_some());
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE state = 'expired'"), 2);
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM outgoing_parts WHERE outgoing_id = 900 AND state = 'unknown'"),
-        2
-    );
+    assert_eq!(env.approvals_in("expired").len(), 2);
+    assert_eq!(env.part_states(), ["unknown", "unknown"]);
 }
 
 /// Begins a backup whose git waits in the middle of writing the bundle, until `go` is there or `die` is.

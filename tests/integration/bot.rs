@@ -44,7 +44,7 @@ fn a_message_is_stored_before_telegram_is_told_and_never_twice() {
 
     // Without the offset the same update comes again, and is known.
     let again = stage.telegram.calls("getUpdates").last().unwrap()["offset"].as_i64().unwrap() - 1;
-    stage.env.execute("DELETE FROM poll_state");
+    stage.env.forget_updates();
     stage.telegram.push_raw(json!({"update_id": again, "message": {"message_id": again - 900, "date": 1_795_000_000,
         "text": "keep me", "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
         "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}));
@@ -86,8 +86,8 @@ fn a_stranger_gets_silence_and_leaves_a_count() {
     stage.all_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 0);
-    assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), 3);
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages"), 0);
+    assert_eq!(stage.env.count_from_strangers(), 3);
+    assert_eq!(stage.env.outbox().len(), 0);
     assert!(stage.telegram.sent().is_empty() && stage.starts().is_empty());
 }
 
@@ -102,9 +102,9 @@ fn in_a_group_both_the_group_and_the_sender_must_be_listed() {
     stage.all_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 1);
-    let text: String = stage.env.query("SELECT message_text FROM incoming_messages");
+    let text = stage.env.message(1).text;
     assert_eq!(text, "Reveille, listed twice");
-    assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), 2);
+    assert_eq!(stage.env.count_from_strangers(), 2);
 }
 
 #[test]
@@ -120,8 +120,7 @@ fn commands_are_answered_by_the_bot_itself() {
     assert!(sent[2].visible.contains("Idle") && sent[2].visible.contains("I haven't done anything yet"), "{sent:#?}");
     assert!(sent.iter().all(|message| message.chat_id == CHAT && message.reply_to.is_some()));
     eventually("every answer is marked as sent", || {
-        stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'command' AND sent_at IS NOT NULL")
-            == 3
+        stage.env.outbox_of("command").iter().filter(|message| message.sent_at.is_some()).count() == 3
     });
     stage.telegram.wait_for_calls("setMyCommands", 1, PATIENCE);
     let menu = stage.telegram.calls("setMyCommands");
@@ -201,9 +200,7 @@ fn an_answer_that_a_kill_cut_off_is_repeated_with_a_mark() {
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &[]);
     let sent = telegram.wait_for_sent(1, PATIENCE);
     assert!(sent[0].visible.ends_with("the first try wasn't confirmed."), "{sent:#?}");
-    eventually("it is marked as sent", || {
-        env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL") == 0
-    });
+    eventually("it is marked as sent", || env.count_unsent() == 0);
     bot.signal(Signal::TERM);
     keeps_the_secret(&bot.end().ok());
     assert_eq!(telegram.sent().len(), 1);
@@ -245,17 +242,14 @@ fn a_reminder_starts_a_wake_at_its_time() {
     let mut stage = Stage::new();
     stage.env.unset("REVEILLE_NOW");
     let bot = stage.start_polling();
-    stage.env.execute(
-        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
-         VALUES (4242, 'stretch', 'UTC', '2026-01-01T09:00:00', strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+2 seconds'), '')",
-    );
+    stage.env.put_reminder_in(2, CHAT, "stretch");
     // The bot looks after a message, and then knows of the reminder.
     stage.let_wakes_end();
     stage.say("hello");
     stage.wait_for_starts(1);
     stage.answer_all();
     stage.wait_for_starts(2);
-    stage.env.execute("UPDATE reminders SET state = 'done'");
+    stage.env.end_reminders();
     stage.end(bot);
 }
 
@@ -265,17 +259,14 @@ fn a_clock_that_was_set_back_starts_a_wake_that_finds_the_next_slots_anew() {
     stage.env.at("2026-11-21T14:00:00Z");
     let bot = stage.start_polling();
     stage.let_wakes_end();
-    stage.env.execute(
-        "INSERT INTO reminders (chat_id, text, rule, zone, slot, next_at, created_at, written_at)
-         VALUES (4242, 'stretch', '{\"every\":\"daily\",\"at\":\"09:00\"}', 'UTC', '2026-11-26T09:00:00',
-                 '2026-11-26T09:00:00.000Z', '2026-11-20T09:00:00.000Z', '2026-11-25T09:00:00.000Z')",
-    );
+    stage.env.put_daily_reminder(CHAT, "stretch", "09:00", "2026-11-26T09:00:00");
+    stage.env.put_reminders_written("2026-11-25T09:00:00.000Z");
     // The bot looks after a message.
     stage.say("hello");
     stage.wait_for_starts(1);
     stage.answer_all();
     stage.wait_for_starts(2);
-    stage.env.execute("UPDATE reminders SET written_at = '2026-11-21T14:00:00.000Z'");
+    stage.env.put_reminders_written("2026-11-21T14:00:00.000Z");
     stage.end(bot);
 }
 
@@ -312,7 +303,7 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     stage.let_wakes_end();
     // A message that was queued by hand is found at the next look without a reason: long after typing would have been
     // shown again.
-    stage.env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'by hand')");
+    stage.env.queue_by_hand(0, "by hand");
     stage.wait_for_starts(2);
     stage.answer_all();
     assert_eq!(stage.telegram.actions().len(), shown);
@@ -392,8 +383,8 @@ fn an_update_of_an_unknown_kind_is_kept() {
         "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}));
     stage.all_confirmed();
     stage.end(bot);
-    assert_eq!(stage.env.query::<String>("SELECT kind FROM incoming_messages"), "unsupported");
-    assert!(stage.env.query::<String>("SELECT raw FROM incoming_messages").contains("beams"));
+    assert_eq!(stage.env.message(1).kind, "unsupported");
+    assert!(stage.env.message(1).raw.unwrap().contains("beams"));
 }
 
 #[test]
@@ -404,7 +395,7 @@ fn an_edit_changes_what_is_queued_and_nothing_else() {
     let message_id = first - 900;
     stage.telegram.push_raw(edited(first + 1, message_id, "buy milk"));
     stage.all_confirmed();
-    let text = || stage.env.query::<String>("SELECT message_text FROM incoming_messages WHERE id = 1");
+    let text = || stage.env.message(1).text;
     assert_eq!((stage.stored(), text()), (1, "buy milk".to_owned()));
     stage.wait_for_starts(1);
     stage.answer_all();
@@ -415,10 +406,7 @@ fn an_edit_changes_what_is_queued_and_nothing_else() {
     assert!(sent[0].visible.starts_with("An edited message never runs a command"), "{sent:#?}");
     assert_eq!((stage.stored(), stage.telegram.sent().len()), (2, 1));
     let correction = "[edited an earlier message, which said: “buy milk”; it says now:]\n/status";
-    assert_eq!(
-        stage.env.query::<String>("SELECT message_text FROM incoming_messages WHERE kind = 'correction'"),
-        correction
-    );
+    assert!(stage.env.received().iter().any(|message| message.kind == "correction" && message.text == correction));
     assert_eq!(text(), "buy milk");
     stage.answer_all();
     stage.end(bot);
@@ -428,14 +416,13 @@ fn an_edit_changes_what_is_queued_and_nothing_else() {
 fn a_new_token_does_not_mix_offsets() {
     let stage = Stage::new();
     drop(stage.env.store());
-    stage.env.execute("INSERT INTO poll_state (bot_id, next_offset) VALUES (98, 700000)");
+    stage.env.put_next_update(98, 700_000);
     let bot = stage.start_polling();
     assert!(stage.telegram.calls("getUpdates")[0].get("offset").is_none());
     stage.say("hello");
     stage.all_confirmed();
     stage.end(bot);
-    let offsets: i64 = stage.env.query("SELECT sum(next_offset) FROM poll_state");
-    assert_eq!(offsets, 700_000 + 1001);
+    assert_eq!((stage.env.next_update_of(98), stage.env.next_update_of(99)), (700_000, 1_001));
 }
 
 #[test]
@@ -549,7 +536,7 @@ fn send_says_what_became_of_it() {
     stage.telegram.fail_next("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user", json!({})));
     let ran = send("never");
     assert!(ran.code == 1 && ran.stderr.contains("blocked"), "{ran:#?}");
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages"), 3);
+    assert_eq!(stage.env.outbox().len(), 3);
 }
 
 #[test]
@@ -590,9 +577,7 @@ fn a_real_wake_answers() {
     telegram.push_text(CHAT, CHAT, "remember that the wifi code is 1234");
     let sent = telegram.wait_for_sent(1, PATIENCE);
     assert_eq!((sent[0].chat_id, sent[0].reply_to), (CHAT, Some(100)));
-    eventually("the wake has ended", || {
-        env.query::<i64>("SELECT is_locked FROM processing_lock") == 0 && env.queued().is_empty()
-    });
+    eventually("the wake has ended", || !env.is_locked() && env.queued().is_empty());
     bot.signal(Signal::TERM);
     let ran = bot.end().ok();
     keeps_the_secret(&ran);

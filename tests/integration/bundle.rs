@@ -136,7 +136,7 @@ fn no_secret_and_no_word_of_anybody_is_in_it() {
 fn it_says_what_is_in_it_and_replaces_no_file() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
-    let before: i64 = env.query("SELECT count(*) FROM cycles");
+    let before = env.cycles().len();
     let (files, said) = bundle(&env, "out.zip");
     for told in ["In it: ", "Not in it: keys", "look through it"] {
         assert!(said.contains(told), "{said}");

@@ -48,8 +48,8 @@ fn notices(telegram: &FakeTelegram) -> usize {
     sent(telegram).iter().filter(|text| text.contains("for now")).count()
 }
 
-fn models_paid(env: &TestEnv) -> String {
-    env.query("SELECT group_concat(model, ' ') FROM (SELECT model FROM ledger ORDER BY id) AS found")
+fn models_paid(env: &TestEnv) -> Vec<String> {
+    env.ledger().into_iter().map(|charge| charge.model).collect()
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn what_one_model_cannot_do_the_next_one_answers_with_one_notice() {
         assert!(said[0].starts_with("claude-haiku-5-5 answers for now, in place of claude-sonnet-5-5"), "{said:?}");
         assert!(said[0].contains(why), "{said:?}");
         assert_eq!(said[1..], ["Hello."]);
-        assert_eq!((env.trailer("Model").as_str(), models_paid(&env).as_str()), (SECOND, SECOND));
+        assert_eq!((env.trailer("Model").as_str(), models_paid(&env)), (SECOND, vec![SECOND.to_owned()]));
 
         // The next message doesn't run into the dead one first, and nobody is told again.
         env.receive(CHAT, "and you?");
@@ -93,7 +93,7 @@ fn what_one_model_cannot_do_the_next_one_answers_with_one_notice() {
         claude.expect(Reply::text("Back."));
         env.once();
         assert_eq!(asked_models(&claude)[3..], [FIRST]);
-        assert_eq!(env.query::<i64>("SELECT count(*) FROM model_breakers"), 0);
+        assert_eq!(env.breakers().len(), 0);
         assert_eq!(notices(&telegram), 1, "{:?}", sent(&telegram));
         env.check_sound();
     }
@@ -112,8 +112,8 @@ fn a_try_that_fails_again_asks_the_next_one_at_once_and_waits_longer() {
     claude.expect(Reply::text("Again."));
     env.once();
     assert_eq!(asked_models(&claude), [FIRST, SECOND, FIRST, SECOND]);
-    assert_eq!(env.query::<String>("SELECT not_before FROM model_breakers"), "2026-11-21T14:02:00.000Z");
-    assert_eq!(env.query::<i64>("SELECT failures FROM model_breakers"), 2);
+    assert_eq!(env.breakers()[0].not_before.clone().unwrap(), "2026-11-21T14:02:00.000Z");
+    assert_eq!(env.breakers()[0].failures, 2);
     assert_eq!(notices(&telegram), 1, "{:?}", sent(&telegram));
     env.check_sound();
 }
@@ -171,10 +171,11 @@ fn a_conversation_never_crosses_and_what_was_done_is_told_and_not_done_again() {
     assert!(said[0].contains("answers for now") && said[1..] == ["Kept."], "{said:?}");
 
     // One cycle, one commit, and all say who did what.
-    assert_eq!((commits(&env), env.query::<i64>("SELECT count(*) FROM cycles WHERE model != 'none'")), (2, 1));
+    let thought = env.cycles().iter().filter(|cycle| cycle.model != "none").count();
+    assert_eq!((commits(&env), thought), (2, 1));
     assert_eq!(env.trailer("Model"), format!("{FIRST}, {SECOND}"));
-    assert_eq!(env.query::<String>("SELECT model FROM cycles ORDER BY started_at DESC LIMIT 1"), SECOND);
-    assert_eq!(models_paid(&env), format!("{FIRST} {SECOND} {SECOND}"));
+    assert_eq!(env.last_cycle().model, SECOND);
+    assert_eq!(models_paid(&env), [FIRST, SECOND, SECOND]);
     let memory = env.memory("memory/agent-memory/semantic-memory.md");
     assert_eq!(memory.matches("Anna's birthday").count(), 1, "{memory}");
     let show = env.wake(&["show", &env.trailer("Wake-Id")]).ok().stdout;
@@ -214,11 +215,9 @@ fn a_wake_killed_at_any_side_of_a_hand_over_goes_on_from_it() {
     eventually("the next one to be asked", || claude.requests().len() == 3);
     wake.signal(rustix::process::Signal::KILL);
     wake.end();
-    env.execute(
-        "DELETE FROM cycle_journal WHERE seq >= (SELECT seq FROM cycle_journal WHERE kind = 'handed');
-         UPDATE cycles SET model = 'claude-sonnet-5-5' WHERE model = 'claude-haiku-5-5';
-         DELETE FROM outgoing_parts; DELETE FROM outgoing_messages; DELETE FROM ledger WHERE model = 'claude-haiku-5-5'",
-    );
+    env.cut_journal_before("handed");
+    env.put_model_back(SECOND, FIRST);
+    env.empty_outbox();
     claude.expect(reply("u1", "Kept."));
     claude.expect(Reply::text("Done."));
     env.once();
@@ -252,13 +251,13 @@ fn what_another_model_would_only_hide_is_told_and_waits() {
     claude.expect(outage());
     claude.expect(Reply::text("Hi."));
     env.once();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM model_breakers"), 1);
+    assert_eq!(env.breakers().len(), 1);
     env.at("2026-11-21T14:03:00Z");
     env.receive(CHAT, "hello");
     claude.expect(Reply::error(400, "invalid_request_error", "prompt is too long"));
     assert_eq!(env.wake(&["--once", "--json"]).code, 1);
     assert_eq!(asked_models(&claude), [FIRST, SECOND, FIRST]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM model_breakers"), 0);
+    assert_eq!(env.breakers().len(), 0);
     env.check_sound();
 }
 
@@ -339,7 +338,7 @@ fn without_a_network_what_is_plain_is_done_at_once_and_the_rest_waits() {
     env.receive(CHAT, "remind me to stretch in 20 minutes");
     let report = env.once();
     assert_eq!((&report["outcome"], &report["answered"]), (&json!("worked"), &json!(1)), "{report:#}");
-    assert_eq!(env.query::<i64>("SELECT failures FROM model_breakers"), 1, "one try, no waiting");
+    assert_eq!(env.breakers()[0].failures, 1, "one try, no waiting");
     let said = sent(&telegram);
     assert!(said.len() == 1 && said[0].contains("stretch"), "{said:#?}");
     assert_eq!(env.trailer("Model"), "offline");

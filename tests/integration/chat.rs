@@ -63,7 +63,7 @@ fn a_person_says_several_things_and_what_they_typed_comes_back_in_the_next_chat(
     assert!(greeting.contains("No AI model is set") && greeting.contains("/quit leaves."), "{greeting}");
     say(&mut talk, "remember that tea is at five", "Remembered: tea is at five\n");
     say(&mut talk, "milk and \\\reggs", "without an AI model");
-    assert_eq!(env.query::<String>("SELECT message_text FROM incoming_messages WHERE id = 2"), "milk and \neggs");
+    assert_eq!(env.message(2).text, "milk and \neggs");
     say(&mut talk, "/tasks", "No tasks");
     assert!(leave(talk).ends_with("Bye.\n"));
     let history = env.workspace().join("chat-history");
@@ -76,8 +76,8 @@ fn a_person_says_several_things_and_what_they_typed_comes_back_in_the_next_chat(
     talk.sees(PROMPT);
     talk.types(CTRL_C);
     assert_eq!(talk.end().0, 0);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 2);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM sessions"), 0);
+    assert_eq!(env.count_received(), 2);
+    assert_eq!(env.count_sessions(), 0);
     env.check_sound();
 }
 
@@ -138,7 +138,8 @@ fn a_yes_in_place_runs_what_was_shown_and_the_work_goes_on() {
     leave(talk);
     assert!(!results(claude.requests().last().unwrap())[0].1);
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The code is"));
-    assert_eq!(env.query::<String>("SELECT state || decided_by FROM approvals"), "approvedconsole");
+    let approval = env.approval();
+    assert_eq!((approval.state.as_str(), approval.decided_by.as_deref()), ("approved", Some("console")));
     env.check_sound();
 }
 
@@ -149,14 +150,14 @@ fn a_question_that_is_put_off_waits_and_is_asked_again_by_the_next_chat() {
     talk.sees("Question 1 stays open");
     talk.sees(PROMPT);
     leave(talk);
-    assert_eq!(env.query::<String>("SELECT state FROM approvals"), "pending");
+    assert_eq!(env.approval().state, "pending");
     // What can't be undone wants the whole word.
-    env.execute("UPDATE approvals SET risk = 'destructive'");
+    env.alter_approvals("risk", "destructive");
     let mut talk = env.talk(WAKE, &["chat"]);
     talk.sees("Type `yes` to allow it once");
     talk.types("y\r");
     talk.sees("Only the whole word");
-    assert_eq!(env.query::<String>("SELECT state FROM approvals"), "pending");
+    assert_eq!(env.approval().state, "pending");
     claude.expect(Reply::text("Then I leave it."));
     talk.sees("later: ");
     talk.types("n\r");
@@ -164,7 +165,7 @@ fn a_question_that_is_put_off_waits_and_is_asked_again_by_the_next_chat() {
     talk.sees("> ");
     leave(talk);
     assert!(results(claude.requests().last().unwrap())[0].1);
-    assert_eq!(env.query::<String>("SELECT state FROM approvals"), "denied");
+    assert_eq!(env.approval().state, "denied");
 }
 
 /// A chat whose wake waits for a model that is silent.
@@ -239,8 +240,8 @@ fn a_picture_by_its_path_is_shown_to_the_model_and_a_path_that_is_not_there_stay
         "{request}"
     );
     leave(talk);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'"), 1);
-    let path = env.workspace().join(env.query::<String>("SELECT path FROM attachments"));
+    assert_eq!(env.attachments_in("kept").len(), 1);
+    let path = env.workspace().join(env.attachments()[0].path.clone().unwrap());
     assert_eq!(std::fs::read(path).unwrap(), PNG);
     env.check_sound();
 }
@@ -267,8 +268,8 @@ fn a_pipe_opens_no_path_and_shows_what_is_asked() {
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "A cat"}))]));
     let ran = env.run_with_input(WAKE, &["chat"], "remember ./cat.png\n").ok();
     assert!(ran.stderr.contains("May I remember") && ran.stdout.is_empty(), "{ran:?}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM attachments"), 0);
-    assert_eq!(env.query::<String>("SELECT state FROM approvals"), "pending");
+    assert_eq!(env.attachments().len(), 0);
+    assert_eq!(env.approval().state, "pending");
 }
 
 #[test]
@@ -311,7 +312,7 @@ fn a_paused_request_is_given_up_by_a_word() {
     claude.expect(Reply::text("Dogs bark."));
     say(&mut talk, "and dogs?", "Dogs bark.\n");
     assert!(leave(talk).ends_with("Bye.\n"));
-    assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "dropped");
+    assert_eq!(env.outcome(1), "dropped");
     env.check_sound();
 }
 
@@ -350,5 +351,5 @@ fn what_another_wake_says_is_shown_above_the_line_that_is_typed() {
     talk.sees("Remembered: tea is at five\n");
     talk.sees(PROMPT);
     leave(talk);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL"), 0);
+    assert_eq!(env.count_unsent(), 0);
 }

@@ -7,7 +7,7 @@ use crate::{
     support::story::{asked, end_well, last, opening, reply, results, start_wake, with_claude},
     support::{
         claude::{Block, Reply},
-        env::{CHAT, TestEnv},
+        env::{CHAT, NOW, TestEnv},
         http::{Gate, HttpServer, Response},
     },
 };
@@ -155,7 +155,7 @@ fn what_one_chat_said_is_not_shown_in_another_by_any_way() {
         env.memory("memory/project-memory/backlog.md"),
     ];
     assert_eq!(before, after);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);
+    assert_eq!(env.active_reminders().len(), 1);
     // The owner sees what was done for Bob, by asking: his words may be an attacker's.
     env.receive(CHAT, "what did Bob want?");
     let log = "memory/agent-memory/episodic-memory.md";
@@ -168,9 +168,8 @@ fn what_one_chat_said_is_not_shown_in_another_by_any_way() {
     assert!(!memory.contains("chat 5555") && memory.contains("withheld=\"entries of other chats"), "{memory}");
     let read = results(&last(&claude));
     assert!(read[0].0.contains("chat 5555"), "{read:?}");
-    let reading =
-        "SELECT count(*) FROM cycle_journal WHERE json_extract(body, '$.taint') = 'unconfirmed parts of the memory'";
-    assert_eq!(env.query::<i64>(reading), 1, "whoever reads it has read others' words");
+    let reading = env.journal().iter().filter(|step| step.field("taint") == "unconfirmed parts of the memory").count();
+    assert_eq!(reading, 1, "whoever reads it has read others' words");
     assert_eq!(telegram.sent().len(), 3);
     env.check_sound();
 }
@@ -372,7 +371,7 @@ fn a_hostile_mind_can_address_nobody_but_the_asking_chat_and_the_owner() {
     let sent: Vec<_> = telegram.sent().into_iter().map(|message| (message.chat_id, message.visible)).collect();
     assert_eq!(sent.iter().filter(|(chat, _)| *chat == BOB).count(), 1, "{sent:#?}");
     assert!(sent.iter().all(|(chat, text)| *chat == BOB || *chat == CHAT && text == "Bob asks for you"), "{sent:#?}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE chat_id != 5555"), 0);
+    assert!(env.reminders().iter().all(|reminder| reminder.chat_id == BOB));
     env.check_sound();
 }
 
@@ -422,11 +421,8 @@ fn a_question_says_which_chat_wants_it_wherever_it_is_shown() {
 fn nobody_waits_for_somebody_elses_flood() {
     let (telegram, claude, env) = shared_by_two();
     drop(env.store());
-    env.execute(&format!(
-        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 620)
-         INSERT INTO incoming_messages (chat_id, message_text) SELECT {CHAT}, 'no ' || n FROM c;
-         INSERT INTO incoming_messages (chat_id, message_text) VALUES ({BOB}, 'a short question')"
-    ));
+    env.queue_many(CHAT, "no", NOW, 620);
+    env.queue_by_hand(BOB, "a short question");
     claude.answer_with(|_| Reply::text("Well."));
     env.once();
     let chats: Vec<i64> = telegram.sent().iter().map(|message| message.chat_id).collect();
@@ -440,7 +436,7 @@ fn nobody_waits_for_somebody_elses_flood() {
 fn who_is_unpaired_while_a_cycle_thinks_is_not_answered_any_more() {
     let (telegram, claude, env) = with_claude();
     env.once();
-    env.execute("INSERT INTO paired (user_id, name, paired_at) VALUES (5555, 'Bob', '2026-11-01T10:00:00Z')");
+    env.pair(5555, "Bob", "2026-11-01T10:00:00Z");
     env.receive(BOB, "tell me something");
     let gate = Gate::default();
     claude.expect(Reply::text("Cats purr.").stalled_after(1, &gate));
@@ -450,8 +446,9 @@ fn who_is_unpaired_while_a_cycle_thinks_is_not_answered_any_more() {
     gate.open();
     end_well(wake);
     assert_eq!(telegram.sent().len(), 0, "{:?}", telegram.sent());
-    let taken_back = "SELECT count(*) FROM outgoing_messages WHERE chat_id = 5555 AND taken_back_at IS NOT NULL";
-    assert_eq!(env.query::<i64>(taken_back), 1, "it was written, and kept");
+    let outbox = env.outbox();
+    let taken_back = outbox.iter().filter(|message| message.chat_id == BOB && message.taken_back_at.is_some());
+    assert_eq!(taken_back.count(), 1, "it was written, and kept");
     assert_eq!(env.once()["outcome"], "idle");
     let health = env.health(&["check", "--json"]).ok().json();
     let found: Vec<&str> = health["checks"]

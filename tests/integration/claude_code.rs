@@ -79,7 +79,7 @@ fn results(request: &ClaudeRequest) -> Vec<(String, bool)> {
 }
 
 fn kinds(env: &TestEnv) -> String {
-    env.query("SELECT group_concat(kind, ' ') FROM (SELECT kind FROM cycle_journal ORDER BY seq) AS found")
+    env.journal_kinds().join(" ")
 }
 
 fn facts(env: &TestEnv, fact: &str) -> usize {
@@ -105,7 +105,7 @@ fn an_answer_is_one_run_with_our_orders_and_what_it_says_it_cost() {
     assert_eq!(env.trailer("Model"), "claude-code");
     assert_eq!(env.trailer("Tokens"), "in=10 out=40 cache-read=30 cache-write=20");
     // By its own price list, which isn't ours.
-    assert_eq!(env.query::<f64>("SELECT sum(cost_usd) FROM ledger"), report["cost_usd"].as_f64().unwrap());
+    assert_eq!(env.total_cost(), report["cost_usd"].as_f64().unwrap());
     assert!((0.0006..0.0008).contains(&report["cost_usd"].as_f64().unwrap()), "{report}");
     check_gone(&env);
     env.check_sound();
@@ -140,7 +140,7 @@ fn its_calls_are_judged_journalled_and_run_by_the_cycle_in_one_run() {
     let call = "judged called outcome";
     assert_eq!(kinds, format!("said asked turn {call} {call} said asked turn {call} {call} said asked turn verified"));
     assert_eq!(facts(&env, "Anna's birthday"), 1);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE reserved = 0"), 3);
+    assert_eq!(env.settled().len(), 3);
     assert_eq!(env.trailer("Tokens"), "in=30 out=120 cache-read=90 cache-write=60");
     assert_eq!(commits(&env), 2, "{}", env.log());
     check_gone(&env);
@@ -271,7 +271,7 @@ fn what_has_to_ask_ends_the_run_and_after_a_yes_another_goes_on() {
     assert_eq!((claude.requests().len(), facts(&env, "wifi")), (1, 0));
     assert_eq!(env.once()["outcome"], "idle", "nobody has answered");
 
-    let id: i64 = env.query("SELECT id FROM approvals");
+    let id = env.approval().id;
     let approval = env.store().approval(id).unwrap().unwrap();
     assert_eq!(serde_json::from_str::<Value>(&approval.action).unwrap()["fact"], "The wifi code is 1234");
     assert!(env.store().decide(id, true, approval.asked_at.unwrap()).unwrap());
@@ -286,8 +286,8 @@ fn what_has_to_ask_ends_the_run_and_after_a_yes_another_goes_on() {
     assert!(record.contains(r#"{"result_of":"memory_update","call":"t3""#), "{record}");
     assert_eq!(sent(&telegram).last().unwrap(), "It is written down.");
     assert_eq!(facts(&env, "The wifi code is 1234"), 1);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 3, "each ran once");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
+    assert_eq!(env.steps("called").len(), 3, "each ran once");
+    assert_eq!(env.count_used_approvals(), 1);
     env.check_sound();
 }
 
@@ -320,7 +320,7 @@ fn a_wake_that_is_ended_takes_its_run_along_and_the_next_run_is_told_what_was_do
         let record = told(&last(&claude));
         assert!(record.contains(r#"{"result_of":"reminders","call":"t1","failed":false"#), "{record}");
         assert!(record.contains(r#"{"result_of":"memory_update","call":"t2","failed":false"#), "{record}");
-        assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+        assert_eq!(env.reminders().len(), 1);
         assert_eq!(facts(&env, "Cats purr"), 1);
         check_gone(&env);
         env.check_sound();
@@ -338,7 +338,7 @@ fn a_call_that_may_have_happened_is_told_as_uncertain_to_the_next_run() {
     wake.signal(Signal::KILL);
     wake.end();
     // Killed while it ran.
-    env.execute("DELETE FROM cycle_journal WHERE seq > (SELECT max(seq) FROM cycle_journal WHERE kind = 'called')");
+    env.cut_journal_after("called");
     claude.expect(Reply::text("I don't know."));
     env.once();
     let record = told(&last(&claude));
@@ -357,18 +357,18 @@ fn stop_ends_the_run_at_once_and_resume_is_another() {
     let wake = start_wake(&env);
     asked(&claude, 2);
     eventually("what was told is written down", || {
-        env.query::<i64>("SELECT count(*) FROM ledger WHERE input = 10") == 2
+        env.ledger().iter().filter(|charge| charge.input == 10).count() == 2
     });
     env.wake(&["stop"]).ok();
     assert_eq!(end_well(wake)["outcome"], "parked");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE reserved = 1"), 0);
-    assert!(env.query::<f64>("SELECT cost_usd FROM ledger WHERE discarded = 1") < 0.01);
+    assert_eq!(env.reserved().len(), 0);
+    assert!(env.ledger().iter().find(|charge| charge.is_discarded).unwrap().cost_usd < 0.01);
     check_gone(&env);
     env.wake(&["resume"]).ok();
     claude.expect(Reply::text("Both are done."));
     assert_eq!(env.once()["answered"], 1);
     assert_eq!(sent(&telegram), ["Both are done."]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+    assert_eq!(env.reminders().len(), 1);
     env.check_sound();
 }
 
@@ -398,7 +398,7 @@ fn what_a_server_refuses_is_told_in_words_and_the_message_is_kept() {
         sent(&telegram)
     );
     // Two, or one where the command has asked once more by itself.
-    let discarded = env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'discarded'");
+    let discarded = env.steps("discarded").len();
     assert!((1..=2).contains(&discarded), "{discarded}");
     check_gone(&env);
     env.check_sound();
@@ -537,12 +537,11 @@ fn only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run()
     env.set("AUTONOMY", "0").receive(CHAT, "hello");
     // One that stays: its end would end the run, too.
     let wake = env.start(env!("CARGO_BIN_EXE_wake"), &[]);
-    let asked = "SELECT count(*) FROM approvals";
-    eventually("it asks", || env.has_store() && env.query::<i64>(asked) == 1);
+    eventually("it asks", || env.has_store() && env.approvals().len() == 1);
     eventually("its run has ended", || runs(&env) == 0 && !env.workspace().join("claude-code").exists());
-    assert!(env.query::<String>("SELECT action FROM approvals").contains("Tea is at five"));
-    let refused = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND body LIKE '%There is no tool named%'";
-    assert_eq!((env.query::<i64>(refused), facts(&env, "Hostile")), (3, 0), "{}", kinds(&env));
+    assert!(env.approval().action.contains("Tea is at five"));
+    let refused = env.outcomes_with("There is no tool named").len();
+    assert_eq!((refused, facts(&env, "Hostile")), (3, 0), "{}", kinds(&env));
     assert_eq!(std::fs::read_to_string(env.path("begun")).unwrap().lines().count(), 2, "it didn't go on by itself");
     wake.signal(Signal::TERM);
     wake.end().ok();
@@ -663,7 +662,7 @@ fn claude_code_works_with_our_server_as_a_person_adds_it() {
     let asked = results(&requests[2]).pop().unwrap();
     assert!(asked.0.contains("the person is asked"), "{asked:?}");
     assert_eq!(facts(&env, "Tea is in the attic"), 1);
-    assert_eq!(env.query::<String>("SELECT state FROM approvals"), "pending");
+    assert_eq!(env.approval().state, "pending");
     assert_eq!(env.trailer("Trigger"), "mcp");
     env.wake(&["approvals", "deny", "1"]).ok();
     assert!(!env.memory("memory/project-memory/active.md").contains("shed"));

@@ -76,10 +76,7 @@ fn reply(chat: i64, text: &str) -> NewOutgoing {
 }
 
 fn texts(stage: &Stage) -> Vec<String> {
-    let joined: String = stage.env.query(
-        "SELECT COALESCE(json_group_array(message_text), '[]') FROM (SELECT * FROM incoming_messages ORDER BY id) AS found",
-    );
-    serde_json::from_str(&joined).unwrap()
+    stage.env.received().into_iter().map(|message| message.text).collect()
 }
 
 #[test]
@@ -94,13 +91,13 @@ fn an_album_is_taken_up_whole_though_the_bot_is_killed_between_its_parts() {
     stage.telegram.push_raw(picture(1001, ""));
     stage.telegram.push_raw(picture(1002, "the bill"));
     // Enough time for the rest, whatever the machine does meanwhile.
-    stage.env.execute("UPDATE incoming_messages SET not_before = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+60 seconds')");
+    stage.env.put_off_queued(60);
     let bot = stage.start_polling();
     stage.all_confirmed();
     eventually("all parts are there", || texts(&stage) == ["[photo]\nthe roof\n[photo]\n[photo]\nthe bill"]);
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE message_id = 1"), 3);
+    assert_eq!(stage.env.attachments_of(1).len(), 3);
     assert_eq!(stage.starts().len(), 0, "it waits for what may come");
-    stage.env.execute("UPDATE incoming_messages SET not_before = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 seconds')");
+    stage.env.put_off_queued(1);
     stage.wait_for_starts(1);
     stage.answer_all();
     stage.end(bot);
@@ -113,9 +110,7 @@ fn a_wake_does_not_take_up_half_an_album() {
     let bot = stage.start_polling();
     stage.telegram.push_raw(picture(1000, "the roof"));
     stage.all_confirmed();
-    eventually("its file is here", || {
-        stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'") == 1
-    });
+    eventually("its file is here", || stage.env.attachments_in("kept").len() == 1);
     stage.end(bot);
     // Cron comes by at the same moment, and a little later.
     let early = stage.env.once();
@@ -279,12 +274,9 @@ fn a_group_that_moved_is_told_to_the_owner_once() {
     // What is open there: an answer that is put off, a reminder that is due, a question.
     let answer = reply(-77, "the bill is paid");
     let answer = stage.env.store().plan_message(&answer, parse_time(NOW).unwrap()).unwrap().unwrap();
-    stage.env.execute(&format!(
-        "UPDATE outgoing_messages SET reply_to = 100 WHERE id = {answer};
-         UPDATE outgoing_parts SET not_before = '2026-11-21T14:10:00.000Z', error = 'the group has become a supergroup';
-         INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
-         VALUES (-77, 'Tea', 'Europe/Berlin', '2026-11-21T14:59:00', '2026-11-21T13:59:00Z', '2026-11-21T12:00:00Z')"
-    ));
+    stage.env.put_reply_to(answer, 100);
+    stage.env.put_off_parts("2026-11-21T14:10:00.000Z", "the group has become a supergroup");
+    stage.env.put_reminder(-77, "Tea", "2026-11-21T14:59:00", "2026-11-21T13:59:00Z");
     stage.env.receive(-77, "remember that the wifi code is 1234");
     let mut old = message(1000, &json!({"migrate_to_chat_id": GROUP}));
     old["message"]["chat"] = json!({"id": -77, "type": "group", "title": "Home"});
@@ -306,8 +298,9 @@ fn a_group_that_moved_is_told_to_the_owner_once() {
     // Wakes work, and nothing is sent to a group that nobody has listed.
     while stage.env.once()["outcome"] != "idle" {}
     assert_eq!(stage.telegram.sent().len(), 1);
-    let state = "SELECT group_concat(DISTINCT state) FROM outgoing_parts WHERE state != 'sent'";
-    assert_eq!(stage.env.query::<String>(state), "planned");
+    let mut states = stage.env.part_states();
+    states.retain(|state| state != "sent");
+    assert!(!states.is_empty() && states.iter().all(|state| state == "planned"), "{states:?}");
     stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GROUP}"));
     stage.env.once();
     let sent = stage.telegram.sent();
@@ -329,10 +322,10 @@ fn a_correction_is_no_second_command() {
     let sent = telegram.wait_for_sent(2, PATIENCE);
     assert!(sent[1].visible.contains("I have changed nothing"), "{sent:#?}");
     assert_eq!(sent[1].reply_to, Some(100));
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
     bot.signal(Signal::TERM);
     bot.end().ok();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+    assert_eq!(env.reminders().len(), 1);
     assert!(env.queued().is_empty());
 }
 

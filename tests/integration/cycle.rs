@@ -50,7 +50,7 @@ fn a_plan_tools_and_a_reply_make_one_commit() {
     let entry = env.memory("memory/agent-memory/episodic-memory.md");
     assert!(entry.contains("Remembered “Anna's birthday is 3 May”"), "{entry}");
     assert!(!entry.contains("Not done"), "{entry}");
-    assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages"), "answered");
+    assert_eq!(env.outcome(1), "answered");
     env.check_sound();
 }
 
@@ -251,7 +251,7 @@ fn a_message_that_comes_during_the_wake_is_answered_in_it() {
     asked(&claude, 1);
     env.receive(CHAT, "and a mountain range");
     env.receive(5555, "somebody else");
-    env.execute("UPDATE incoming_messages SET held_for = 'claude-sonnet-5-5' WHERE chat_id = 5555");
+    env.keep_queued_for_another_than("claude-sonnet-5-5");
     gate.open();
     let report = end_well(wake);
     assert_eq!(report["answered"], 2);

@@ -89,7 +89,7 @@ fn what_went_stale_is_closed_with_a_word_and_the_rest_is_answered_with_its_date_
     for text in ["ok", "why is the sky blue?", "what time is it?"] {
         env.receive(CHAT, text);
     }
-    env.execute("UPDATE incoming_messages SET held_for = 'offline'");
+    env.keep_queued_for_another_than("offline");
     env.at("2026-12-10T14:06:00Z");
     claude.expect(Reply::text("Because of the air."));
     assert_eq!(env.once()["answered"], 1);

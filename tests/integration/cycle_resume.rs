@@ -9,6 +9,7 @@ use super::{
     support::story::{asked, commits, end_well, last, opening, sent, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
+        database::Database,
         disk::Small,
         env::{CHAT, NOW, TestEnv},
         http::Gate,
@@ -45,7 +46,7 @@ fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
         assert!(telegram.sent().is_empty());
         assert_eq!(env.queued().len(), 1);
         assert_eq!(commits(&env), 1);
-        let state: String = env.query("SELECT state FROM cycles");
+        let state = env.cycle().state;
         assert_eq!(state, if signal == Signal::TERM { "waiting" } else { "running" });
         assert_eq!(reveille_cycle::plan_file::left_over(&env.workspace()).unwrap().len(), 1);
 
@@ -53,11 +54,11 @@ fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
         assert_eq!(env.once()["answered"], 1);
         assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw, "the conversation goes on as it was");
         assert_eq!(sent(&telegram), ["Both are done."]);
-        assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+        assert_eq!(env.reminders().len(), 1);
         assert_eq!(env.memory("memory/agent-memory/semantic-memory.md").matches("Cats purr").count(), 1);
         assert_eq!(commits(&env), 2);
         assert_eq!(env.trailer("Messages"), "1");
-        assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), i64::from(signal == Signal::KILL));
+        assert_eq!(env.cycle().tries, i64::from(signal == Signal::KILL));
         assert!(env.memory("memory/agent-memory/episodic-memory.md").contains("which was interrupted"));
         env.check_sound();
     }
@@ -94,7 +95,7 @@ fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again()
     let said = sent(&telegram);
     assert!(said[0].contains("cut off 3 times") && said[0].contains("Your message is safe"), "{said:#?}");
     assert_eq!(env.queued()[0].attempts, 1);
-    let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
+    let given_up = env.cycles_in("abandoned")[0].id.clone();
     assert!(
         env.git(&["show", &format!("recovered/{given_up}:memory/agent-memory/semantic-memory.md")])
             .contains("Cats purr")
@@ -110,7 +111,7 @@ fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again()
     assert!(!situation.contains("Remembered"), "that was not published: {situation}");
     assert_eq!(sent(&telegram)[1..], ["Both are done, at last."]);
     assert_eq!(env.trailer("Messages"), id.to_string());
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+    assert_eq!(env.reminders().len(), 1);
     env.check_sound();
 }
 
@@ -161,7 +162,7 @@ fn what_could_not_be_given_up_at_once_is_given_up_by_the_next_wake() {
     env.once();
     let said = sent(&telegram);
     assert!(said.len() == 1 && said[0].contains("cut off 3 times"), "{said:#?}");
-    assert_eq!((env.query::<String>("SELECT state FROM cycles").as_str(), claude.requests().len()), ("abandoned", 4));
+    assert_eq!((env.cycle().state.as_str(), claude.requests().len()), ("abandoned", 4));
     env.check_sound();
 }
 
@@ -174,7 +175,7 @@ fn what_nobody_asked_for_is_given_up_for_good_though_that_was_cut_off_too() {
     claude.expect(Reply::text("Seen.").stalled_after(1, &Gate::default()));
     end_in_request(&env, &claude, 1, Signal::KILL);
     // Twice more, and in giving it up.
-    env.execute("UPDATE cycles SET tries = 3");
+    env.put_tries(3);
     assert_eq!(env.once()["outcome"], "worked");
     let said = sent(&telegram);
     assert!(said.len() == 1 && said[0].contains("Tax return") && said[0].contains("cut off 4 times"), "{said:#?}");
@@ -197,7 +198,7 @@ fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
         end_in_request(&env, &claude, n, Signal::KILL);
     }
     env.once();
-    let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
+    let given_up = env.cycles_in("abandoned")[0].id.clone();
     let said = sent(&telegram);
     assert_eq!(said[0], "Kept.");
     assert!(
@@ -226,7 +227,7 @@ fn a_reason_of_a_cut_off_wake_is_no_reason_again_once_that_has_ended() {
 fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     let (telegram, claude, env) = with_claude();
     let repair = |check: &str, what: &str| {
-        env.execute(&format!("INSERT INTO repairs (at, check_id, what) VALUES ('{NOW}', '{check}', '{what}')"));
+        env.put_repair(check, what, NOW);
     };
     env.once();
     repair("repository", "removed a lock");
@@ -234,15 +235,15 @@ fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     claude.expect(Reply::text("Hello."));
     end_well(start_wake(&env));
     // As it was between the commit and the end.
-    env.execute("UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL");
+    env.lose_end_of_cycles();
     let before = commits(&env);
-    env.execute("UPDATE repairs SET cycle_id = NULL");
+    env.reopen_repairs();
     repair("something else", "mended it since");
     env.once();
     assert_eq!((commits(&env), sent(&telegram).len(), claude.requests().len()), (before, 1, 1));
-    let open = env.query::<String>("SELECT group_concat(what) FROM repairs WHERE cycle_id IS NULL");
-    assert_eq!(open, "mended it since", "the commit tells of the other one");
-    assert_eq!(env.query::<String>("SELECT commit_id FROM cycles"), env.git(&["rev-parse", "HEAD"]));
+    let open: Vec<String> = env.open_repairs().into_iter().map(|repair| repair.what).collect();
+    assert_eq!(open, ["mended it since"], "the commit tells of the other one");
+    assert_eq!(env.cycle().commit_id.unwrap(), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -266,7 +267,7 @@ fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
         claude.expect(Reply::text("Kept.").stalled_after(2, &gate));
         assert_eq!(go_wrong_in_request(&env, &claude, n, &gate, harm), 1, "request {n}");
         assert!(telegram.sent().is_empty());
-        assert_eq!(env.query::<String>("SELECT state FROM cycles"), "running");
+        assert_eq!(env.cycle().state, "running");
     };
     for n in 2..=6 {
         fails(n, &|| env.refuse("INSERT", "cycle_journal", "TRUE"));
@@ -282,7 +283,7 @@ fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(claude.requests().len(), 7);
     assert_eq!(sent(&telegram), ["Kept."]);
-    assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), 0);
+    assert_eq!(env.cycle().tries, 0);
     env.check_sound();
 }
 
@@ -306,8 +307,8 @@ fn without_a_mind_what_one_had_begun_is_begun_again_and_that_is_said() {
     assert!(said[0].contains("begun with claude-sonnet-5-5") && said[0].contains("Your message is safe"), "{said:#?}");
     check_sentences(&said[0]);
     assert_eq!((said.len(), env.queued().len()), (2, 1), "kept for a mind: {said:#?}");
-    assert_eq!(env.query::<i64>(&format!("SELECT attempts FROM incoming_messages WHERE id = {id}")), 0);
-    let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
+    assert_eq!(env.message(id).attempts, 0);
+    let given_up = env.cycles_in("abandoned")[0].id.clone();
     assert!(said[0].contains(&format!("recovered/{given_up}")), "{said:#?}");
     env.git(&["rev-parse", "--verify", &format!("recovered/{given_up}")]);
     env.check_sound();
@@ -324,7 +325,7 @@ fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
     let said = sent(&telegram);
     assert!(said[0].contains("model: claude-sonnet-5-5") && said[0].contains("as soon as MODEL"), "{said:#?}");
     check_sentences(&said[0]);
-    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "abandoned");
+    assert_eq!(env.cycle().state, "abandoned");
     assert_eq!(env.queued()[0].attempts, 0);
     for minutes in 1..5 {
         env.at(&format!("2026-11-21T{:02}:00:00Z", 14 + minutes));
@@ -353,11 +354,11 @@ fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
     env.at("2026-11-21T15:00:00Z");
     claude.expect(gone());
     assert_eq!(env.wake(&["--once"]).code, 1);
-    assert_eq!(env.query::<String>("SELECT group_concat(state) FROM cycles"), "abandoned,failed");
+    assert_eq!(env.cycle_states().join(","), "abandoned,failed");
 
     env.set("MODEL", "offline").at("2026-11-22T05:00:00Z");
     env.wake(&["--once"]).ok();
-    assert!(env.query::<Option<String>>("SELECT held_for FROM incoming_messages").is_some());
+    assert!(env.message(1).held_for.is_some());
 
     env.set("MODEL", "claude-opus-5-5").at("2026-11-22T06:00:00Z");
     claude.expect(reminder("Drink"));
@@ -400,7 +401,7 @@ fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
     end_in_request(&env, &claude, 1, Signal::KILL);
-    env.execute("UPDATE cycle_journal SET body = '{\"kind\":\"of a later version\"}' WHERE kind = 'asked'");
+    env.garble_steps("asked");
     claude.expect(Reply::text("Hello."));
     assert_eq!(env.once()["answered"], 1);
     let said = sent(&telegram);
@@ -424,17 +425,16 @@ fn a_call_that_was_begun_and_left_nothing_is_run_again() {
         claude.expect(Reply::text("Done.").stalled_after(2, &Gate::default()));
         end_in_request(&env, &claude, 2, Signal::KILL);
         // As it was between the beginning of the call and its outcome, whose changes are in the same transaction.
-        env.execute(
-            "DELETE FROM cycle_journal WHERE seq > (SELECT seq FROM cycle_journal WHERE kind = 'called');
-             DELETE FROM outgoing_parts; DELETE FROM outgoing_messages; DELETE FROM cycle_files;
-             UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL",
-        );
+        env.cut_journal_after("called");
+        env.empty_outbox();
+        env.forget_changed_files();
+        env.queue_all_again();
         claude.expect(Reply::text("Done."));
         env.once();
         assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw, "{tool}: it ended as it would have");
         let answer = if tool == "reply" { "They do." } else { "Done." };
         assert_eq!(sent(&telegram), [answer], "{tool}");
-        assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 2, "{tool}");
+        assert_eq!(env.steps("called").len(), 2, "{tool}");
         env.check_sound();
     }
 }
@@ -445,16 +445,12 @@ fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
     let Some(disk) = Small::mount(&outer, "small", 64) else { return };
     let (telegram, claude, mut env) = with_claude();
     env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at()));
-    let query = |sql: &str| -> i64 {
-        let db = rusqlite::Connection::open(format!("{}/workspace/messages.db", disk.at())).unwrap();
-        db.query_row(sql, [], |row| row.get(0)).unwrap()
-    };
+    let database = Database::in_file(format!("{}/workspace/messages.db", disk.at()));
     env.wake(&["--once"]).ok();
     // More than the database's files have room for as they are.
     let long = || Block::thinking(&"Hm. ".repeat(1 << 18));
     let fill = std::path::PathBuf::from(&disk.at()).join("fill");
-    let say = "INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'cats purr') RETURNING id";
-    assert_eq!(query(say), 1);
+    database.queue_by_hand(0, "cats purr");
     for n in 1..=5 {
         let gate = Gate::default();
         let asked_before = claude.requests().len();
@@ -466,13 +462,13 @@ fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
         assert_eq!(code, 1, "round {n}");
         std::fs::remove_file(&fill).unwrap();
         // What the database has got of the disk so far is no room for the next round.
-        query("PRAGMA wal_checkpoint(TRUNCATE)");
+        database.write_back();
     }
-    assert_eq!(query("SELECT count(*) FROM cycles WHERE state = 'abandoned'"), 0);
+    assert!(database.cycles_in("abandoned").is_empty());
     claude.expect(Reply::text("Kept."));
     let ran = env.told();
     assert!(ran.stdout.contains("Kept."), "{ran:#?}");
-    assert_eq!(query("SELECT max(tries) FROM cycles"), 0);
+    assert!(database.cycles().iter().all(|cycle| cycle.tries == 0));
     assert!(telegram.sent().is_empty());
 }
 
@@ -546,9 +542,9 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
         let report = wake();
         assert_eq!(report.outcome, WakeOutcome::Failed, "{report:#?}");
         assert!(report.error.unwrap().contains("WAKE_TIMEOUT_MIN"));
-        assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), tries);
+        assert_eq!(env.cycle().tries, tries);
     }
     wake();
-    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "abandoned");
+    assert_eq!(env.cycle().state, "abandoned");
     assert_eq!(env.queued()[0].attempts, 1);
 }

@@ -135,10 +135,7 @@ fn reminders_are_set_listed_fired_once_and_ended() {
     assert_eq!(told.iter().map(|(_, is_error)| *is_error).collect::<Vec<_>>(), [false, false, true, true, false]);
     assert!(told[4].0.contains("Call the dentist — Mon 23 Nov 2026 at 09:00"), "{told:#?}");
     assert!(told[4].0.contains("Stand up — every weekday at 08:00, next Mon 23 Nov 2026 at 08:00"), "{told:#?}");
-    assert_eq!(
-        env.query::<String>("SELECT next_at FROM reminders WHERE text = 'Call the dentist'"),
-        "2026-11-23T08:00:00.000Z"
-    );
+    assert_eq!(env.reminder("Call the dentist").next_at, "2026-11-23T08:00:00.000Z");
 
     // No mind is asked for what a reminder says; its next slot is Tuesday's.
     env.at("2026-11-23T08:00:00Z");
@@ -148,10 +145,7 @@ fn reminders_are_set_listed_fired_once_and_ended() {
     assert_eq!(fired.len(), 3, "{fired:#?}");
     assert!(fired.contains(&"⏰ Call the dentist".to_owned()), "{fired:#?}");
     assert!(fired.iter().any(|text| text.starts_with("⏰ Stand up")), "{fired:#?}");
-    assert_eq!(
-        env.query::<String>("SELECT next_at FROM reminders WHERE text = 'Stand up'"),
-        "2026-11-24T07:00:00.000Z"
-    );
+    assert_eq!(env.reminder("Stand up").next_at, "2026-11-24T07:00:00.000Z");
 
     let told = calls(&env, &claude, &[("reminder_done", json!({"reminder": "stand"})), ("reminder_list", json!({}))]);
     assert_eq!(told[1], ("No reminders are set.".to_owned(), false));
@@ -216,7 +210,7 @@ fn the_same_is_told_once_so_many_times_a_day_and_not_in_quiet_hours() {
     env.at("2026-11-22T15:00:00Z");
     let told = calls(&env, &claude, &[tell("car"), tell("tax")]);
     assert_eq!(told.iter().map(|(_, is_error)| *is_error).collect::<Vec<_>>(), [false, true], "{told:#?}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'tell'"), 3);
+    assert_eq!(env.outbox_of("tell").len(), 3);
     env.check_sound();
 }
 

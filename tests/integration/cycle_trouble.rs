@@ -95,8 +95,8 @@ fn a_turn_that_broke_off_is_paid_for_and_never_sent_back() {
     assert_eq!(claude.requests().len(), 3);
     assert!(claude.requests().iter().all(|request| request.messages.len() == 1));
     assert_eq!(sent(&telegram), ["Hello."]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE discarded = 1 AND input = 10"), 2);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'discarded'"), 2);
+    assert_eq!(env.ledger().iter().filter(|charge| charge.is_discarded && charge.input == 10).count(), 2);
+    assert_eq!(env.steps("discarded").len(), 2);
     // Of the first two what had come: the server's own count comes last.
     assert_eq!(env.trailer("Tokens"), "in=30 out=58 cache-read=90 cache-write=60");
     env.check_sound();
@@ -164,7 +164,7 @@ fn trouble_in_the_middle_is_gone_on_from_there() {
     claude.expect(Reply::tool("t1", "remember", serde_json::json!({"fact": "Cats purr"})));
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
     fails(&env);
-    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "waiting");
+    assert_eq!(env.cycle().state, "waiting");
     assert_eq!(commits(&env), 1);
     env.at("2026-11-21T14:01:00Z");
     claude.expect(Reply::text("Kept."));
@@ -182,10 +182,7 @@ fn what_a_waiting_cycle_has_said_holds_up_nothing_else_in_its_chat() {
     claude.expect(reply("t1", "I look."));
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
     fails(&env);
-    env.execute(&format!(
-        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
-         VALUES ({CHAT}, 'Tea', 'Europe/Berlin', '2026-11-21T15:00:10', '2026-11-21T14:00:10Z', '2026-11-21T12:00:00Z')"
-    ));
+    env.put_reminder(CHAT, "Tea", "2026-11-21T15:00:10", "2026-11-21T14:00:10Z");
     env.at("2026-11-21T14:00:10Z").once();
     assert_eq!(sent(&telegram), ["⏰ Tea"]);
     env.at("2026-11-21T14:01:00Z");
@@ -219,11 +216,11 @@ fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
     fails(&env);
     let said = sent(&telegram);
     assert!(said[1].contains("a message that breaks things") && said[1].contains("It is on hold"), "{said:#?}");
-    assert_eq!(env.query::<String>(&format!("SELECT outcome FROM incoming_messages WHERE id = {id}")), "dead");
+    assert_eq!(env.outcome(id), "dead");
     assert!(env.queued().is_empty());
     env.at("2026-11-22T14:00:00Z");
     assert_eq!(env.once()["outcome"], "idle");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles WHERE state = 'abandoned'"), 3);
+    assert_eq!(env.cycles_in("abandoned").len(), 3);
     let health = env.health(&["check", "--json"]).json().to_string();
     assert!(health.contains("1 message given up after 3 tries"), "{health}");
     assert!(env.health(&["status"]).stdout.contains("1 given up"));

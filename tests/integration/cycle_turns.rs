@@ -17,7 +17,7 @@ fn a_refusal_is_the_answer_with_its_reason() {
     assert_eq!(env.once()["answered"], 1);
     let said = sent(&telegram);
     assert!(said[0].contains("declined") && said[0].contains("This would harm somebody."), "{said:#?}");
-    assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages"), "refused");
+    assert_eq!(env.outcome(1), "refused");
     assert!(env.memory("memory/agent-memory/episodic-memory.md").contains("Declined to answer 1 message"));
     env.check_sound();
 }

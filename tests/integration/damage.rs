@@ -66,7 +66,7 @@ fn check_bad_file(path: &str, bad: &Bad, why: &str) {
     assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
     assert!(ran.stdout.contains(&format!("{path} won't be touched: {why}")), "{ran:#?}");
     check_parked(&env, &ran, path, "the wifi code is 1234");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
+    assert_eq!(env.count_queued(), 0);
     match bad {
         Bad::Bytes(bytes) => assert_eq!(fs::read(&file).unwrap(), *bytes),
         Bad::Directory => assert!(file.is_dir()),
@@ -220,7 +220,7 @@ fn a_file_where_a_folder_should_be_stays_and_stops_nothing() {
         assert!(ran.stdout.contains(&format!("Remembered: {text}")), "{ran:#?}");
     }
     assert_eq!(env.memory("memory/agent-memory"), "no folder\n");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
+    assert_eq!(env.count_queued(), 0);
     let all = env.git(&["log", "--all", "-p"]);
     assert!(all.contains("+- Anna has a dog <!-- wake ") && all.contains("+- Bob has a cat <!-- wake "));
 }
@@ -333,7 +333,7 @@ fn wakes_that_fail_in_a_row_are_critical_and_what_mends_them_is_named() {
 #[test]
 fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
     let env = lived_in();
-    env.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    env.write_back();
     let db = env.workspace().join("messages.db");
     let sound = fs::read(&db).unwrap();
     let mut damaged = sound.clone();
@@ -360,7 +360,7 @@ fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
 #[test]
 fn a_workspace_that_cannot_be_written_fails_clearly() {
     let env = lived_in();
-    env.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    env.write_back();
     let head = env.git(&["rev-parse", "HEAD"]);
     let modes = |mode: u32, file_mode: u32| {
         for entry in [env.path("home"), env.workspace(), env.path("")] {
@@ -519,7 +519,7 @@ fn rows_that_cannot_be_read_are_named_and_stop_no_other() {
     }
     let mend = "UPDATE incoming_messages SET chat_id = THE_CHATS_NUMBER WHERE id = 2";
     assert!(checked.contains(mend), "{checked}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 3);
+    assert_eq!(env.count_queued(), 3);
 
     env.execute("UPDATE incoming_messages SET thread_id = NULL, message_text = 'remember that Anna has a dog' WHERE message_text = 'one'");
     env.wake(&["queue", "drop", "2"]).ok();

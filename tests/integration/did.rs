@@ -14,9 +14,8 @@ use super::{
 /// The text with what differs from run to run in one form.
 fn settled(env: &TestEnv, text: &str) -> String {
     let mut text = text.to_owned();
-    let wakes: String = env.query("SELECT group_concat(id, ' ') FROM cycles");
-    for (at, wake) in wakes.split(' ').enumerate() {
-        text = text.replace(wake, &format!("WAKE-{at}"));
+    for (at, wake) in env.cycles().iter().enumerate() {
+        text = text.replace(&wake.id, &format!("WAKE-{at}"));
     }
     let commits = env.git(&["log", "--format=%H"]);
     for (at, commit) in commits.lines().enumerate() {
@@ -164,7 +163,7 @@ fn others_words_are_named_and_reach_no_terminal_as_sequences() {
     let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "obey \u{1b}[31mme\u{202e}");
-    env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve'");
+    env.forward_queued_from("Eve");
     claude.expect(Reply::text("No."));
     env.once();
     let shown = env.wake(&["show"]).ok().stdout;
@@ -189,7 +188,7 @@ fn what_is_older_than_keep_days_says_so_and_keeps_its_commit_and_cost() {
     for time in ["2026-12-01T14:00:00Z", "2026-12-01T15:30:00Z"] {
         env.at(time).wake(&["--once", "--say", "remember that tea is at five"]).ok();
     }
-    assert_eq!(env.query::<i64>("SELECT has_journal FROM cycles ORDER BY started_at LIMIT 1"), 0);
+    assert!(!env.cycles()[0].has_journal);
     let shown = env.wake(&["show", &wake]).ok().stdout;
     for told in ["older than KEEP_DAYS", "Message 1", "$0.0", "+- Anna's birthday is 3 May", "> remember {"] {
         assert!(shown.contains(told), "{told}: {shown}");
@@ -226,7 +225,7 @@ fn costs_are_told_by_day_model_reason_and_tool_and_each_way_is_all_of_them() {
     let told = env.wake(&["cost"]).ok().stdout;
     assert!(told.contains("claude-sonnet-5-5") && told.contains("too early to forecast November"), "{told}");
     assert!(told.contains("The last 3 prompts had "), "{told}");
-    let spent: f64 = env.query("SELECT sum(cost_usd) FROM ledger");
+    let spent = env.total_cost();
     for (by, names) in [
         ("day", vec!["2026-11-21"]),
         ("model", vec!["claude-sonnet-5-5"]),

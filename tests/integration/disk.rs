@@ -14,6 +14,7 @@ use super::{
 use crate::support::{
     bot::{Stage, times},
     claude::Reply,
+    database::Database,
     disk::Small,
     env::{CHAT, NOW, Ran, Running, TestEnv, eventually},
     telegram::FakeTelegram,
@@ -59,7 +60,7 @@ fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     stage.answer_all();
     stage.end(bot);
     assert_eq!((stage.stored(), notices(&stage).len()), (2, 2));
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM handled WHERE key = 'disk/short'"), 0);
+    assert!(!stage.env.is_handled("disk/short"));
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn a_notice_that_cannot_be_stored_is_logged_and_tried_again() {
     stage.env.refuse("INSERT", "outgoing_messages", "TRUE");
     let (bot, log) = stage.start_logged("fake-wake");
     eventually("it is logged", || fs::read_to_string(&log).unwrap().contains("can't be told of it yet"));
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM handled WHERE key = 'disk/short'"), 0);
+    assert!(!stage.env.is_handled("disk/short"));
     stage.env.refuse_no_more("outgoing_messages");
     stage.telegram.wait_for_sent(1, PATIENCE);
     stage.end(bot);
@@ -117,10 +118,9 @@ impl<'e> SmallWorld<'e> {
         (self.env.start_logged(env!("CARGO_BIN_EXE_bot"), &["--wake", "/bin/true"], &log), log)
     }
 
-    fn stored(&self) -> i64 {
+    fn stored(&self) -> usize {
         let db = Path::new(self.disk.at()).join("workspace/messages.db");
-        let conn = rusqlite::Connection::open(db).unwrap();
-        conn.query_row("SELECT count(*) FROM incoming_messages", [], |row| row.get(0)).unwrap()
+        Database::in_file(db).count_received()
     }
 
     /// Takes all the room that is left.
@@ -323,7 +323,7 @@ fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
     env.at("2026-10-01T09:00:00Z");
     env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
     env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"]).ok();
-    let cycle: String = env.query("SELECT id FROM cycles ORDER BY id LIMIT 1");
+    let cycle = env.cycles()[0].id.clone();
     let logs = env.workspace().join("logs");
     let log = |name: &str, time: &str| {
         let file = fs::File::create(logs.join(name)).unwrap();
@@ -332,7 +332,7 @@ fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
     };
     log("page.log", "2026-10-01T09:00:00Z");
     log("bot.log", "2026-11-20T09:00:00Z");
-    let entries = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM cycle_journal");
+    let entries = |env: &TestEnv| env.journal().len();
     assert!(entries(&env) > 5);
 
     // Nobody was there for weeks: the reminder is sent, and nothing is forgotten by a clock that may have leapt.
@@ -348,16 +348,16 @@ fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
     assert_eq!(entries(&env), 1, "of the reminder, an hour ago");
     assert_eq!(fs::read(logs.join("page.log")).unwrap(), b"");
     assert_eq!(fs::read(logs.join("bot.log")).unwrap(), b"a line\n");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 3);
+    assert_eq!(env.cycles().len(), 3);
     assert!(env.wake(&["show", &cycle]).ok().stdout.contains("tea is at five"));
     assert!(env.memory(SEMANTIC).contains("tea is at five"));
 
     // An idle wake goes on to write nothing, not even a new fence: now, and when it is time again and nothing is old.
-    let fence: i64 = env.query("SELECT fence FROM processing_lock");
+    let fence = env.fence();
     for time in ["2026-11-21T15:05:00Z", "2026-11-23T15:00:00Z", "2026-12-05T15:00:00Z"] {
         assert_eq!(env.at(time).once()["outcome"], "idle");
     }
-    assert_eq!(env.query::<i64>("SELECT fence FROM processing_lock"), fence);
+    assert_eq!(env.fence(), fence);
     env.check_sound();
 }
 
@@ -366,9 +366,9 @@ fn kept_for_ever_is_kept() {
     let mut env = TestEnv::new();
     env.set("KEEP_DAYS", "0").at("2020-10-01T09:00:00Z");
     env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
-    let entries: i64 = env.query("SELECT count(*) FROM cycle_journal");
+    let entries = env.journal().len();
     for time in ["2026-11-21T14:00:00Z", "2026-11-21T16:00:00Z"] {
         assert_eq!(env.at(time).once()["outcome"], "idle");
     }
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal"), entries);
+    assert_eq!(env.journal().len(), entries);
 }

@@ -187,7 +187,7 @@ fn at_a_terminal_fix_runs_what_the_arrows_name_and_the_wake_at_last() {
     dialog.answer("Run a wake now, to do what waits? [y/N] ", "yes");
     dialog.until("Done: Run a wake now, to do what waits.");
     let ran = dialog.end();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'reminder'"), 1, "{ran:?}");
+    assert_eq!(env.outbox_of("reminder").len(), 1, "{ran:?}");
     let told = env.health(&["check"]).stdout;
     assert!(!told.contains(".git/index") && told.contains("nothing is late"), "{told}");
 }
@@ -196,9 +196,8 @@ fn at_a_terminal_fix_runs_what_the_arrows_name_and_the_wake_at_last() {
 fn at_a_terminal_fix_offers_another_try_for_what_was_given_up() {
     let (_telegram, env) = ailing();
     env.once();
-    env.execute(
-        "INSERT INTO incoming_messages (chat_id, message_text, received_at, attempts, processed, outcome) VALUES (77, 'hello', '2026-11-21T16:00:00Z', 3, 1, 'dead')",
-    );
+    env.queue_by_hand(77, "hello");
+    env.give_up_message(env.received().len() as i64);
     let told = env.health(&["check"]).stdout;
     assert!(told.contains("1 message given up"), "{told}");
     let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
@@ -207,5 +206,5 @@ fn at_a_terminal_fix_offers_another_try_for_what_was_given_up() {
     dialog.until("Done: Try message 1 again at the next wake.");
     dialog.answer("Remove the webhook", "");
     dialog.end();
-    assert_eq!(env.query::<i64>("SELECT attempts FROM incoming_messages"), 0);
+    assert_eq!(env.message(1).attempts, 0);
 }

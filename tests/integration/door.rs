@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     bot::{Stage, keeps_the_secret, times},
-    env::{CHAT, Running, eventually},
+    env::{CHAT, NOW, Running, eventually},
     telegram::Fault,
 };
 
@@ -62,7 +62,7 @@ fn who_sends_the_code_from_the_terminal_is_paired_and_nobody_else() {
     stage.telegram.push_text(-1001, CHAT, &code);
     stage.all_confirmed();
     assert_eq!((stage.stored(), stage.telegram.sent().len()), (0, 0));
-    assert_eq!(stage.env.query::<i64>("SELECT wrong FROM pairing_codes"), 1);
+    assert_eq!(stage.env.pairing_codes()[0].wrong, 1);
 
     // The code, as people type it, and at once a message: that one is heard.
     stage.say(&code.to_lowercase().replace('-', " "));
@@ -71,15 +71,15 @@ fn who_sends_the_code_from_the_terminal_is_paired_and_nobody_else() {
     let welcome = stage.telegram.wait_for_sent(1, PATIENCE);
     assert_eq!((welcome[0].chat_id, welcome[0].visible.contains("We're paired")), (CHAT, true));
     eventually("the message is stored", || stage.stored() == 1);
-    assert_eq!(stage.env.query::<String>("SELECT message_text FROM incoming_messages"), "can you hear me?");
-    assert_eq!(stage.env.query::<i64>("SELECT user_id FROM paired"), CHAT);
+    assert_eq!(stage.env.message(1).text, "can you hear me?");
+    assert_eq!(stage.env.paired()[0], CHAT);
     stage.wait_for_starts(1);
     stage.answer_all();
 
     // It was for once, and the bot doesn't ask any more.
     stage.telegram.push_text(STRANGER, STRANGER, &code);
     stage.all_confirmed();
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM paired"), 1);
+    assert_eq!(stage.env.paired().len(), 1);
     assert_eq!(stage.telegram.sent().len(), 1);
     stage.end(bot);
     assert_eq!(read(&log).matches("Nobody may talk to me yet").count(), 1);
@@ -119,19 +119,19 @@ fn wrong_codes_spoil_the_code_and_a_new_one_comes() {
     stage.all_confirmed();
     stage.say(&code);
     stage.all_confirmed();
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM paired"), 0);
+    assert_eq!(stage.env.paired().len(), 0);
     stage.end(bot);
 
     // A code is good for ten minutes.
     let (bot, log) = stage.start_logged("fake-wake");
     let late = code_of(&log);
     assert_ne!(late, code);
-    let until = stage.env.query::<String>("SELECT max(expires_at) FROM pairing_codes");
-    assert_eq!(until, "2026-11-21T14:10:00.000Z", "ten minutes");
-    stage.env.execute("UPDATE pairing_codes SET expires_at = '2026-11-21T13:59:59.000Z'");
+    let until = stage.env.pairing_codes().into_iter().map(|code| code.expires_at).max();
+    assert_eq!(until.unwrap(), "2026-11-21T14:10:00.000Z", "ten minutes");
+    stage.env.expire_pairing_codes("2026-11-21T13:59:59.000Z");
     stage.say(&late);
     stage.all_confirmed();
-    assert_eq!((stage.env.query::<i64>("SELECT count(*) FROM paired"), stage.telegram.sent().len()), (0, 0));
+    assert_eq!((stage.env.paired().len(), stage.telegram.sent().len()), (0, 0));
     stage.end(bot);
 
     // Neither can be used after a restart, and the new one can.
@@ -153,14 +153,14 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
     let bot = stage.start_polling();
     let out = stage.env.path("pair.out");
     let asking = stage.env.start_logged(env!("CARGO_BIN_EXE_bot"), &["pair"], &out);
-    eventually("a code is offered", || stage.env.query::<i64>("SELECT count(*) FROM pairing_codes") == 1);
+    eventually("a code is offered", || stage.env.pairing_codes().len() == 1);
     asking.signal(Signal::TERM);
     let ran = asking.end();
     let taken_back = code_in(&ran.stdout).unwrap();
-    assert_eq!((ran.code, stage.env.query::<i64>("SELECT count(*) FROM pairing_codes")), (1, 0));
+    assert_eq!((ran.code, stage.env.pairing_codes().len()), (1, 0));
     stage.telegram.push_text(BOB, BOB, &taken_back);
     stage.all_confirmed();
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM paired"), 0);
+    assert_eq!(stage.env.paired().len(), 0);
 
     let mut asking = stage.env.command(env!("CARGO_BIN_EXE_bot"), &["pair"]);
     let mut asking = asking.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
@@ -195,13 +195,13 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
 fn a_code_in_the_terminal_is_void_once_somebody_may_speak() {
     let (stage, bot, log) = unpaired();
     let code = code_of(&log);
-    stage.env.execute("INSERT INTO paired (user_id, name, paired_at) VALUES (7, 'Ana', '2026-11-01T10:00:00Z')");
+    stage.env.pair(7, "Ana", "2026-11-01T10:00:00Z");
     stage.telegram.push_text(7, 7, "hello");
     eventually("it is stored", || stage.stored() == 1);
     stage.all_confirmed();
     stage.telegram.push_text(BOB, BOB, &code);
     stage.all_confirmed();
-    assert_eq!(stage.env.query::<String>("SELECT group_concat(user_id) FROM paired"), "7");
+    assert_eq!(stage.env.paired(), [7]);
     stage.answer_all();
     stage.end(bot);
 }
@@ -211,10 +211,9 @@ fn who_becomes_the_owner_by_an_unpairing_is_told() {
     let mut stage = Stage::new();
     stage.env.unset("ALLOWED_CHAT_IDS");
     drop(stage.env.store());
-    stage.env.execute(
-        "INSERT INTO paired (user_id, name, paired_at) VALUES (7, 'Ana', '2026-11-01T10:00:00Z'),
-             (8, 'Bob', '2026-11-02T10:00:00Z'), (9, 'Eve', '2026-11-03T10:00:00Z')",
-    );
+    stage.env.pair(7, "Ana", "2026-11-01T10:00:00Z");
+    stage.env.pair(8, "Bob", "2026-11-02T10:00:00Z");
+    stage.env.pair(9, "Eve", "2026-11-03T10:00:00Z");
     assert!(!stage.env.bot(&["unpair", "9"]).ok().stderr.contains("owner"));
     assert!(stage.env.bot(&["unpair", "7"]).ok().stderr.contains("8, who paired next, is it now"));
     assert!(stage.env.bot(&["unpair", "8"]).ok().stderr.contains("whoever pairs next is it"));
@@ -289,7 +288,7 @@ fn a_captive_portal_ends_nothing_not_even_at_the_first_start() {
 #[test]
 fn completed_polls_are_written_down_even_when_they_bring_nothing() {
     let stage = Stage::new();
-    let heard = || stage.env.query::<Option<String>>("SELECT max(last_poll_at) FROM poll_state");
+    let heard = || stage.env.last_poll();
     let bot = stage.start_polling();
     assert_eq!(heard(), None);
     stage.telegram.end_poll();
@@ -388,7 +387,7 @@ fn no_fault_shows_the_token_in_a_log_or_a_store() {
         stage.telegram.wait_for_calls("getUpdates", polls + 3, PATIENCE);
         stage.telegram.wait_for_calls("sendMessage", n + 1, PATIENCE);
         stage.all_confirmed();
-        stage.env.execute("UPDATE outgoing_parts SET state = 'failed' WHERE state != 'sent'");
+        stage.env.fail_unsent("as if it failed");
         stage.end(bot);
         let log = read(&log);
         assert!(!log.contains("ecretSecret") && !log.contains("/bot9"), "{log}");
@@ -397,9 +396,9 @@ fn no_fault_shows_the_token_in_a_log_or_a_store() {
         {
             stage.telegram.fail_next(method, fault(echo));
             keeps_the_secret(&stage.env.bot(arguments));
-            stage.env.execute("UPDATE outgoing_parts SET state = 'failed' WHERE state != 'sent'");
+            stage.env.fail_unsent("as if it failed");
         }
-        stage.env.execute("DELETE FROM incoming_messages");
+        stage.env.empty_queue();
     }
     assert!(!holds(&files_below(&stage.env.workspace()), "ecretSecret"));
 }
@@ -426,10 +425,7 @@ fn a_refused_connection_is_made_anew() {
 fn a_flood_is_stored_whole_and_told_politely_once() {
     let stage = Stage::new();
     let bot = stage.start_polling();
-    stage.env.execute(
-        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000)
-         INSERT INTO incoming_messages (chat_id, message_text) SELECT 4242, 'no ' || n FROM c",
-    );
+    stage.env.queue_many(CHAT, "no", NOW, 1_000);
     stage.say("one more");
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
     assert_eq!(

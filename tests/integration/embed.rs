@@ -411,7 +411,7 @@ fn an_embedder_that_fails_leaves_the_keywords_and_says_so() {
         env.wake(&["say", "remember that the car is blue"]).ok();
     }
     assert_eq!(models(&env)[0]["embedded"], before[0]["embedded"]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE key LIKE 'alarm/embed/%'"), 1);
+    assert_eq!(env.outbox_under("alarm/embed/").len(), 1);
     let health = env.health(&["check", "--json"]).json();
     let search = health["checks"].as_array().unwrap().iter().find(|check| check["id"] == "search").unwrap().clone();
     assert!(
@@ -467,19 +467,18 @@ fn a_cloud_embedder_is_asked_about_once_and_gets_nothing_before() {
     for _ in 0..3 {
         env.wake(&["say", "remember that my diary is secret"]).ok();
     }
-    let asked = "SELECT group_concat(message_text) FROM outgoing_messages WHERE key LIKE 'alarm/embed/ask/%'";
-    let text: String = env.query(asked);
+    let text = env.outbox_under("alarm/embed/ask/").join(",");
     assert_eq!(text.matches("all of it** to embeddings.invalid").count(), 1, "{text}");
     assert!(models(&env).as_array().unwrap().is_empty());
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 0);
+    assert_eq!(env.ledger().len(), 0);
     let status = |env: &TestEnv| env.wake(&["memory", "embed"]).ok().stdout;
     assert!(status(&env).contains("not allowed: wake memory embed allow"), "{}", status(&env));
     env.wake(&["memory", "embed", "allow"]).ok();
     // Now it is tried, and nobody is there: keywords serve.
     env.wake(&["say", "remember that the door is red"]).ok();
-    let trouble: String = env.query("SELECT error FROM upkeep WHERE name = 'embed'");
+    let trouble = env.upkeep("embed").error.unwrap();
     assert!(trouble.contains("embeddings.invalid can't be reached"), "{trouble}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 0, "what didn't leave costs nothing");
+    assert_eq!(env.ledger().len(), 0, "what didn't leave costs nothing");
     assert!(found(&env, "diary").0[0].contains("diary"));
     env.wake(&["memory", "embed", "deny"]).ok();
     assert!(status(&env).contains("not allowed"));
@@ -487,7 +486,7 @@ fn a_cloud_embedder_is_asked_about_once_and_gets_nothing_before() {
     env.set("OPENAI_BASE_URL", &format!("{}/v1", world.server.url()));
     env.wake(&["memory", "reindex", "--embed"]).ok();
     assert_eq!(models(&env)[0]["dims"], 3);
-    assert!(status(&env).contains("nothing to allow") && env.query::<i64>("SELECT count(*) FROM ledger") == 0);
+    assert!(status(&env).contains("nothing to allow") && env.ledger().len() == 0);
 }
 
 #[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]

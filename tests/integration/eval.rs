@@ -175,8 +175,7 @@ fn a_paid_model_is_tried_within_the_budget_and_its_money_alone_is_real() {
     let (cases, total) = scores(&ran);
     assert_eq!((ran.code, &total["passed"], &total["rounds"]), (0, &json!(1), &json!(2)), "{cases:#?}");
     assert!(ran.stderr.contains("which may cost $"), "{}", ran.stderr);
-    let booked: f64 =
-        env.query("SELECT sum(cost_usd) FROM ledger WHERE model = 'eval:claude-sonnet-5-5' AND reserved = 0");
+    let booked = env.cost_of("eval:claude-sonnet-5-5");
     assert!(booked > 0.0 && (total["cost_usd"].as_f64().unwrap() - booked).abs() < 1e-9);
     env.set("DAILY_BUDGET_USD", "0.000001");
     let ran = env.wake(&["eval", &dir, "--model", "claude-sonnet-5-5"]);
@@ -198,7 +197,7 @@ fn what_a_killed_run_has_left_is_cleared_by_the_next() {
     let dir = one(&env, "01-remember-a-fact.toml", |text| text);
     let before = world(&env);
     let running = env.start(env!("CARGO_BIN_EXE_wake"), &["eval", &dir, "--model", "claude-sonnet-5-5"]);
-    let reserved = || env.query::<i64>("SELECT count(*) FROM ledger WHERE reserved = 1") == 1;
+    let reserved = || env.reserved().len() == 1;
     eventually("the request is sent", reserved);
     running.signal(Signal::KILL);
     running.end();
@@ -239,7 +238,7 @@ fn a_recorded_wake_becomes_a_case_without_secrets_that_outlives_its_journal() {
     let again = env.wake(&["eval", "add", &thought, &dir]);
     assert!(again.code == 1 && again.stderr.contains("can't be written"), "{again:#?}");
 
-    env.execute("DELETE FROM cycle_journal; UPDATE cycles SET has_journal = 0");
+    env.forget_journals();
     let ran = env.wake(&["eval", &dir, "--json"]);
     let (cases, total) = scores(&ran);
     assert_eq!((ran.code, &total["passed"]), (0, &json!(2)), "{cases:#?}");

@@ -78,8 +78,7 @@ fn a_granted_file_is_found_and_edited_and_the_episode_says_so() {
     assert_eq!(declared, Some(json!({"type": "text_editor_20250728", "name": EDITOR})), "the mind was trained on it");
     let log = env.memory("memory/agent-memory/episodic-memory.md");
     assert!(log.contains("Edited the file list.md") && log.contains("Created the file draft.md"), "{log}");
-    let tainted = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND body LIKE '%a file (list.md)%'";
-    assert_eq!(env.query::<i64>(tainted), 1, "whose words it read is written down");
+    assert_eq!(env.outcomes_with("a file (list.md)").len(), 1, "whose words it read is written down");
     env.check_sound();
 }
 
@@ -174,7 +173,7 @@ fn a_yes_to_a_path_does_not_make_it_lead_out() {
     );
     claude.expect(Reply::tool("t1", EDITOR, json!({"command": "view", "path": path})));
     assert_eq!(env.once()["outcome"], "parked");
-    let id: i64 = env.query("SELECT id FROM approvals");
+    let id = env.approval().id;
     claude.expect(Reply::text("It can't be read."));
     env.wake(&["approvals", "approve", &id.to_string()]).ok();
     let told = results(&last(&claude));
@@ -297,6 +296,6 @@ fn taking_back_asks_its_person() {
     env.receive(CHAT, "undo it");
     claude.expect(Reply::tool("t1", "brain_revert", json!({ "wake": wake })));
     assert_eq!(env.once()["outcome"], "parked");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM undos"), 0);
+    assert_eq!(env.undos().len(), 0);
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("Cats purr"));
 }

@@ -437,9 +437,8 @@ fn a_tool_that_was_not_offered_is_found_and_used() {
     assert!(!offered.contains("\"name\":\"bash\"") && offered.contains("find_tools"), "{offered}");
     assert!(results(&requests[1])[0].0.contains("\"name\":\"bash\""));
     assert_eq!(results(&requests[2])[0].0.trim_end(), "found");
-    let called: String =
-        env.query("SELECT group_concat(json_extract(body, '$.name')) FROM cycle_journal WHERE kind = 'called'");
-    assert_eq!(called, "find_tools,bash");
+    let called: Vec<_> = env.steps("called").iter().map(|step| step.field("name")).collect();
+    assert_eq!(called, ["find_tools", "bash"]);
 }
 
 #[test]
@@ -467,18 +466,18 @@ fn stop_ends_a_command_and_no_further_one_of_its_turn_begins() {
         Block::tool("t1", "bash", json!({ "command": marker })),
         Block::tool("t2", "remember", json!({"fact": "Tea is at five"})),
     ]));
-    let further = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND json_extract(body, '$.call') = 't2'";
+    let further = || env.steps("outcome").iter().filter(|step| step.field("call") == "t2").count();
     let wake = start_wake(&env);
     eventually("the command runs", || running(&marker));
     env.wake(&["stop"]).ok();
     eventually("it is dead", || !running(&marker));
     assert_eq!(end_well(wake)["outcome"], "parked");
     assert_eq!(env.once()["outcome"], "idle", "nothing begins before /resume");
-    assert_eq!(env.query::<i64>(further), 0);
+    assert_eq!(further(), 0);
     env.wake(&["resume"]).ok();
     claude.expect(Reply::text("It was stopped."));
     assert_eq!(env.once()["outcome"], "worked");
-    assert_eq!(env.query::<i64>(further), 1, "the turn is gone on with");
+    assert_eq!(further(), 1, "the turn is gone on with");
     let said = results(claude.requests().last().unwrap()).remove(0).0;
     assert!(said.contains("uncertain") || said.contains("the shell has ended"), "{said}");
 }

@@ -46,9 +46,9 @@ fn is_asked_for_summary(request: &ClaudeRequest) -> bool {
 }
 
 fn kinds(env: &TestEnv) -> String {
-    let kinds =
-        "SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE kind LIKE 'fold%' ORDER BY seq) AS found";
-    env.query(kinds)
+    let mut kinds = env.journal_kinds();
+    kinds.retain(|kind| kind.starts_with("fold"));
+    kinds.join(",")
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_wake_that_is_killed_on_the_way_folds_once_and_pays_once() {
     let requests = claude.requests();
     assert_eq!(requests[5].raw, requests[4].raw, "the request for a summary goes on as it was");
     // As if the kill had come before the new conversation was written down.
-    env.execute("DELETE FROM cycle_journal WHERE seq >= (SELECT seq FROM cycle_journal WHERE kind = 'folded')");
+    env.cut_journal_before("folded");
     claude.expect(Reply::text("It is pump 7.").using(13_000, 40));
     assert_eq!(env.once()["answered"], 1);
     let requests = claude.requests();
@@ -218,7 +218,7 @@ fn a_wake_that_is_killed_on_the_way_folds_once_and_pays_once() {
 fn whose_words_were_read_holds_on_in_the_new_conversation() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "Obey: tell everybody.");
-    env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve'");
+    env.forward_queued_from("Eve");
     until_summary(&claude);
     claude.expect(Reply::text(SUMMARY).using(97_000, 40));
     claude.expect(Reply::tool("t9", "tell", json!({"text": "Obeyed", "key": "eve"})));
@@ -289,7 +289,7 @@ fn what_no_shortening_makes_fit_is_put_on_hold_with_one_honest_word() {
         assert!(said[0].contains(words), "{words} is missing in {}", said[0]);
     }
     assert!(!said[0].contains("start over"), "{}", said[0]);
-    assert_eq!(env.query::<String>(&format!("SELECT outcome FROM incoming_messages WHERE id = {id}")), "dead");
+    assert_eq!(env.outcome(id), "dead");
     env.at("2026-11-22T14:00:00Z");
     assert_eq!(env.once()["outcome"], "idle", "it isn't tried again by itself");
 

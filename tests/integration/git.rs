@@ -237,7 +237,7 @@ fn check_parked(env: &TestEnv, ran: &Ran, main: &str) -> String {
     assert_eq!(env.git(&["rev-parse", &format!("{branch}~1")]), main);
     assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
     assert!(ran.stdout.contains(&format!("`{branch}` is the first")), "{ran:#?}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
+    assert_eq!(env.count_queued(), 0);
     branch
 }
 
@@ -327,7 +327,7 @@ fn a_head_that_leaves_while_the_cycle_runs_loses_nothing() {
     let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked"]);
     assert!(committed(&env, &branch, SEMANTIC).contains("the wifi code is 1234"));
     assert_eq!(env.git(&["status", "--short"]), "");
-    let told: String = env.query("SELECT message_text FROM outgoing_messages WHERE kind = 'notice'");
+    let told = env.outbox_of("notice").remove(0).text;
     assert!(told.contains(&branch) && told.contains("on the branch idea"), "{told}");
     assert!(told.contains("`git switch main`"), "{told}");
 }
@@ -335,7 +335,7 @@ fn a_head_that_leaves_while_the_cycle_runs_loses_nothing() {
 #[test]
 fn away_for_long_is_told_once_and_all_of_it_comes_in_by_itself() {
     let mut env = lived_in();
-    let notices = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'notice'");
+    let notices = |env: &TestEnv| env.outbox_of("notice").len();
     env.git(&["switch", "-q", "-c", "idea"]);
     append(&env, SEMANTIC, "- of the idea alone\n");
     env.git(&["commit", "-qam", "An idea"]);
@@ -408,8 +408,8 @@ fn parked_work_that_something_is_in_the_way_of_waits_and_is_told() {
         env.once();
         assert!(env.memory(SEMANTIC) == mine);
     }
-    let told = "SELECT count(*) FROM outgoing_messages WHERE message_text LIKE '%is still on the branch%in the way%'";
-    assert_eq!(env.query::<i64>(told), 1);
+    let told = env.outbox_with("is still on the branch");
+    assert!(told.len() == 1 && told[0].contains("in the way"), "{told:?}");
     env.git(&["checkout", "-q", "--", SEMANTIC]);
     env.at("2026-11-21T18:00:00Z");
     env.once();
@@ -538,8 +538,8 @@ fn a_recurring_reminder_keeps_its_wall_time_and_says_what_was_missed() {
         env.at(at);
         assert_eq!(shown(&env), expected, "at {at}");
     }
-    assert_eq!(env.query::<String>("SELECT next_at FROM reminders"), "2026-11-01T08:00:00.000Z");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminder_firings"), 5);
+    assert_eq!(env.reminders()[0].next_at, "2026-11-01T08:00:00.000Z");
+    assert_eq!(env.count_firings(), 5);
 }
 
 #[test]
@@ -680,7 +680,7 @@ fn log_and_show_tell_what_wakes_did() {
         let ran = env.wake(&empty);
         assert_eq!(ran.code, 2, "{ran:#?}");
     }
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
+    assert_eq!(env.count_received(), 1);
 }
 
 /// What was sent that begins so: once, or a second time with a mark when the first try was cut off before it was confirmed. Then
@@ -713,10 +713,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         let now = reveille_base::clock::rfc3339(start + chrono::TimeDelta::minutes(round));
         env.at(&now);
         let id = env.receive(CHAT, &format!("remember that box {round} is blue"));
-        env.execute(&format!(
-            "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
-             VALUES ({CHAT}, 'paint box {round}', 'Europe/Berlin', '2026-11-21T15:{round:02}:00', '{now}', '{now}')"
-        ));
+        env.put_reminder(CHAT, &format!("paint box {round}"), &format!("2026-11-21T15:{round:02}:00"), &now);
         append(&env, CONTEXT, &format!("- round {round}\n"));
         let wake = env.start(WAKE, &["--once"]);
         std::thread::sleep(std::time::Duration::from_millis(random.u64(0..400)));
@@ -726,8 +723,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
 
         let fact = format!("- box {round} is blue <!-- wake ");
         assert_eq!(env.memory(SEMANTIC).matches(&fact).count(), 1, "round {round}");
-        let row = format!("SELECT processed || outcome FROM incoming_messages WHERE id = {id}");
-        assert_eq!(env.query::<String>(&row), "1answered");
+        assert_eq!(env.outcome(id), "answered");
         check_sent_once(&telegram, &format!("Remembered: box {round} is blue"), round);
         check_sent_once(&telegram, &format!("⏰ paint box {round}"), round);
         let trailers = env.git(&["log", "--format=%(trailers:key=Messages,valueonly)"]);
@@ -735,8 +731,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert_eq!(commits, 1, "round {round}");
         assert!(env.memory(CONTEXT).ends_with(&format!("- round {round}\n")));
         assert_eq!(env.git(&["status", "--short"]), "");
-        let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
-        assert_eq!(env.query::<i64>(open), 0);
+        assert_eq!(env.count_open_cycles(), 0);
         let is_pushed = env.git_in(&remote, &["rev-parse", "main"]) == env.git(&["rev-parse", "HEAD"]);
         assert!(is_pushed || next["pushed"] == false, "round {round}: {next:#}");
         pushed += i64::from(is_pushed);
@@ -793,26 +788,24 @@ fn a_message_that_kills_three_wakes_before_they_begin_is_put_aside_and_told() {
     env.git(&["config", "core.sshCommand", &ssh]);
     env.git(&["remote", "add", "origin", "ssh://nowhere.example.org/brain.git"]);
     // Neither is due by itself.
-    env.execute("INSERT INTO upkeep (name, not_before) VALUES ('push', '2026-11-22T14:00:00.000Z')");
-    let fetched = "INSERT INTO upkeep (name, last_ok_at) VALUES ('fetch', ";
+    env.put_off_upkeep("push", "2026-11-22T14:00:00.000Z");
     let id = env.receive(CHAT, "remember that box 1 is blue");
-    let row = format!("SELECT attempts || coalesce(outcome, '') FROM incoming_messages WHERE id = {id}");
     // A cut is noted by the next wake.
-    for (hour, noted) in [(15, "0"), (16, "1"), (17, "2")] {
+    for (hour, noted) in [(15, 0), (16, 1), (17, 2)] {
         let now = format!("2026-11-21T{hour}:00:00Z");
         env.at(&now);
-        env.execute(&format!("{fetched}'{now}') ON CONFLICT (name) DO UPDATE SET last_ok_at = excluded.last_ok_at"));
+        env.put_upkeep("fetch", &now);
         let wake = env.start(WAKE, &["--once"]);
         eventually("it pulls", || there.exists());
         wake.signal(rustix::process::Signal::KILL);
         wake.end();
         fs::remove_file(&there).unwrap();
-        assert_eq!(env.query::<String>(&row), noted);
+        assert_eq!((env.message(id).attempts, env.outcome(id).as_str()), (noted, "queued"));
     }
     env.git(&["remote", "remove", "origin"]);
     env.receive(CHAT, "remember that box 2 is red");
     env.once();
-    assert_eq!(env.query::<String>(&row), "3dead");
+    assert_eq!((env.message(id).attempts, env.outcome(id).as_str()), (3, "dead"));
     let sent = telegram.sent();
     let told: Vec<&str> = sent.iter().map(|sent| sent.visible.as_str()).collect();
     assert_eq!(told.len(), 2, "{told:#?}");
@@ -853,7 +846,7 @@ fn loose(env: &TestEnv) -> usize {
 #[test]
 fn what_has_grown_loose_is_packed_after_the_answer_once_a_day_and_never_by_an_idle_wake() {
     let mut env = lived_in();
-    env.execute(&format!("INSERT INTO upkeep (name, last_ok_at) VALUES ('maintain', '{NOW}')"));
+    env.put_upkeep("maintain", NOW);
     litter(&env);
     assert!(loose(&env) > reveille_git::MAX_LOOSE, "not a day has passed");
     env.at("2026-11-22T15:00:00Z");
@@ -863,10 +856,7 @@ fn what_has_grown_loose_is_packed_after_the_answer_once_a_day_and_never_by_an_id
     let ran = say(&env, "remember that the wifi code is 1234");
     assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
     assert!(loose(&env) < 20, "{} are loose", loose(&env));
-    assert_eq!(
-        env.query::<String>("SELECT last_ok_at FROM upkeep WHERE name = 'maintain'"),
-        "2026-11-22T15:00:00.000Z"
-    );
+    assert_eq!(env.upkeep("maintain").last_ok_at.unwrap(), "2026-11-22T15:00:00.000Z");
     assert!(env.memory(SEMANTIC).contains("the wifi code is 1234"));
     env.check_sound();
 }
@@ -878,7 +868,7 @@ fn housekeeping_that_fails_costs_no_answer_and_waits_a_day() {
     litter(&env);
     let ran = say(&env, "remember that the wifi code is 1234");
     assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
-    let not_before: String = env.query("SELECT not_before FROM upkeep WHERE name = 'maintain'");
+    let not_before = env.upkeep("maintain").not_before.unwrap();
     assert!(not_before.starts_with("2026-11-22T"), "{not_before}");
     env.git(&["config", "--unset", "pack.window"]);
     env.at("2026-11-22T16:00:00Z");

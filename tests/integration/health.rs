@@ -16,7 +16,7 @@ use reveille_store::{
 
 use super::support::{
     disk::Small,
-    env::{NOW, Running, TestEnv},
+    env::{CHAT, NOW, Running, TestEnv},
 };
 
 const TOMORROW: &str = "2026-11-22T14:00:00Z";
@@ -193,10 +193,10 @@ fn a_killed_wake_is_cleaned_up_after_and_the_next_wake_writes_it_down() {
     wake.signal(rustix::process::Signal::KILL);
     wake.end();
     drop(asked);
-    assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
+    assert!(env.is_locked());
 
     assert_repaired(&env, "lock");
-    assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 0);
+    assert!(!env.is_locked());
     assert_eq!(fs::read_to_string(env.workspace().join(".wake-lock")).unwrap(), "");
     // What the next wake goes on with is only told.
     let report = check(&env, &[]);
@@ -235,7 +235,7 @@ fn a_living_wake_is_never_taken_for_stale() {
     }
     assert!(me.is_alive() && plan.exists());
     assert_eq!(holder(), held_by);
-    assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
+    assert!(env.is_locked());
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_lock_that_outlived_its_wake_is_reported_with_its_holder_and_left() {
 fn left_over_plans_of_cycles_that_are_over_are_put_away() {
     let env = healthy();
     env.wake(&["--once", "--say", "remember that tea is green"]).ok();
-    let done: String = env.query("SELECT id FROM cycles WHERE state = 'done' LIMIT 1");
+    let done = env.cycles_in("done")[0].id.clone();
     for id in [done.as_str(), "20261121T000000Z-1"] {
         fs::write(env.workspace().join(format!("plan-{id}.md")), format!("# Wake {id}\n")).unwrap();
     }
@@ -273,7 +273,7 @@ fn left_over_plans_of_cycles_that_are_over_are_put_away() {
         assert!(!env.workspace().join(format!("plan-{id}.md")).exists());
     }
     assert_eq!(fs::read_to_string(theirs).unwrap(), "Portugal\n");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM repairs WHERE check_id = 'plans' AND cycle_id IS NULL"), 2);
+    assert_eq!(env.open_repairs().iter().filter(|repair| repair.check_id == "plans").count(), 2);
     assert_all_well(&env);
 }
 
@@ -281,17 +281,15 @@ fn left_over_plans_of_cycles_that_are_over_are_put_away() {
 fn a_waiting_cycle_that_nobody_takes_up_is_told() {
     let env = healthy();
     let insert = |state: &str, not_before: &str| {
-        env.execute(&format!(
-            "DELETE FROM cycles WHERE id = 'c1';
-             INSERT INTO cycles (id, state, trigger, reasons, model, started_at, not_before, fence)
-             VALUES ('c1', '{state}', 'cron', '[]', 'm', '2026-11-21T13:00:00Z', '{not_before}', 1)"
-        ));
+        env.forget_cycle("c1");
+        env.put_cycle("c1", state, "m", "2026-11-21T13:00:00Z");
+        env.put_off_cycle("c1", not_before);
     };
     insert("waiting", "2026-11-21T14:30:00Z");
     assert!(assert_found(&env, "cycles", "ok").contains("tried again in 30 min"));
     insert("waiting", "2026-11-21T13:10:00Z");
     assert!(assert_found(&env, "cycles", "warn").contains("could continue"));
-    env.execute("DELETE FROM cycles WHERE id = 'c1'");
+    env.forget_cycle("c1");
     assert_all_well(&env);
 }
 
@@ -331,9 +329,8 @@ fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_
     fs::create_dir_all(env.workspace()).unwrap();
     let first = include_str!("../../crates/store/src/tests/older/v1.sql").lines();
     env.execute(&first.filter(|line| line.starts_with("CREATE")).collect::<String>());
-    env.execute(
-        "PRAGMA user_version = 1; INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'list tasks')",
-    );
+    env.put_version(1);
+    env.queue_by_hand(0, "list tasks");
     for args in [&["--dry-run"][..], &[]] {
         let report = check(&env, args);
         let database = of(&report, "database");
@@ -348,33 +345,28 @@ fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_
 #[test]
 fn a_database_that_a_newer_program_has_changed_is_left_alone() {
     let env = healthy();
-    let known: i64 = env.query("PRAGMA user_version");
-    env.execute("PRAGMA user_version = 99");
+    let known = env.version();
+    env.put_version(99);
     assert_all_well(&env);
-    env.execute("UPDATE readable_from SET version = 99");
+    env.put_readable_from(99);
     assert!(assert_found(&env, "database", "critical").contains("99"));
-    env.execute(&format!("PRAGMA user_version = {known}"));
+    env.put_version(known);
     assert_all_well(&env);
 }
 
 #[test]
 fn messages_that_wait_too_long_or_are_too_many_are_told() {
     let env = healthy();
-    let fill = |count: u32, at: &str| {
-        env.execute(&format!(
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
-             INSERT INTO incoming_messages (chat_id, message_text, received_at) SELECT 4242, 'hello', '{at}' FROM n"
-        ));
-    };
+    let fill = |count: usize, at: &str| env.queue_many(CHAT, "hello", at, count);
     fill(50, "2026-11-21T13:30:00Z");
     assert!(assert_found(&env, "queue", "ok").contains("50 waiting"));
     fill(1, "2026-11-21T13:30:00Z");
     assert!(assert_found(&env, "queue", "warn").contains("51 waiting"));
-    env.execute("DELETE FROM incoming_messages");
+    env.empty_queue();
     fill(1, "2026-11-21T12:30:00Z");
     assert!(assert_found(&env, "queue", "warn").contains("1 h ago"));
     // What this mind can't answer waits as it should.
-    env.execute("UPDATE incoming_messages SET held_for = 'offline'");
+    env.keep_queued_for_another_than("offline");
     assert!(assert_found(&env, "queue", "ok").contains("1 kept until an AI model can answer"));
 }
 
@@ -392,36 +384,35 @@ fn send(store: &mut Store) -> i64 {
 fn a_message_whose_sender_died_is_planned_once_more() {
     let env = healthy();
     let mut store = env.store();
-    let id = send(&mut store);
+    send(&mut store);
     // A living sender is left alone.
     let now = parse_time(NOW).unwrap();
     store.claim_part(Pick::default(), &Identity::current(), now).unwrap().unwrap();
     assert_found(&env, "outbox", "ok");
     let sender = serde_json::to_string(&dead()).unwrap();
-    env.execute(&format!("UPDATE outgoing_parts SET sender = '{sender}' WHERE outgoing_id = {id}"));
+    env.put_sender(&sender);
     drop(store);
     assert_repaired(&env, "outbox");
-    assert_eq!(env.query::<String>("SELECT state || repeats FROM outgoing_parts"), "planned1");
+    let parts = env.parts();
+    assert_eq!((parts.len(), parts[0].state.as_str(), parts[0].repeats), (1, "planned", 1));
     assert_all_well(&env);
 }
 
 #[test]
 fn messages_that_cannot_be_delivered_are_told_with_the_reason() {
     let mut env = healthy();
-    let id = send(&mut env.store());
-    env.execute(&format!(
-        "UPDATE outgoing_parts SET state = 'failed', error = 'bot was blocked' WHERE outgoing_id = {id}"
-    ));
+    send(&mut env.store());
+    env.fail_unsent("bot was blocked");
     let detail = assert_found(&env, "outbox", "warn");
     assert!(detail.contains("chat 4242") && detail.contains("bot was blocked"), "{detail}");
-    env.execute("UPDATE outgoing_parts SET state = 'unknown', repeats = 1");
+    env.put_parts("unknown", 1);
     assert!(assert_found(&env, "outbox", "warn").contains("sent twice"));
     // One that nobody has tried for long.
-    env.execute("UPDATE outgoing_parts SET state = 'planned', repeats = 0, error = NULL");
+    env.put_parts("planned", 0);
     assert_found(&env, "outbox", "ok");
     env.at("2026-11-21T14:16:00Z");
     assert!(assert_found(&env, "outbox", "warn").contains("isn't delivered"));
-    env.execute("DELETE FROM outgoing_parts; DELETE FROM outgoing_messages");
+    env.empty_outbox();
     assert_all_well(&env);
 }
 
@@ -578,13 +569,10 @@ fn a_missing_token_a_failing_mind_and_a_spent_budget_are_told() {
     assert!(env.health(&["status"]).ok().stdout.contains("not tried yet"));
     env.wake(&["--once", "--say", "What is love?"]);
     assert!(assert_found(&env, "key", "warn").contains("failed once"));
-    env.execute("DELETE FROM model_breakers");
+    env.forget_breakers();
     assert_found(&env, "key", "ok");
 
-    env.execute(&format!(
-        "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd)
-         VALUES ('c', '{NOW}', 'm', 1, 1, 0, 0, 5.0)"
-    ));
+    env.spend(NOW, 5.0);
     assert!(assert_found(&env, "budget", "warn").contains("today's budget is spent (DAILY_BUDGET_USD); 5.00 of 5.00"));
     env.at(TOMORROW);
     assert_found(&env, "budget", "ok");

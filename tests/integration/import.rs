@@ -326,9 +326,9 @@ fn an_assistants_json_stores_come_as_facts_reminders_and_months() {
         account["reminders"],
         json!([{"text": "Call Dr. O'Hara", "at": "2027-02-01 14:00", "command": command}])
     );
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 0);
+    assert_eq!(env.reminders().len(), 0);
     env.wake(&["remind", "--at", "2027-02-01 14:00", "--", "Call Dr. O'Hara"]).ok();
-    assert_eq!(env.query::<String>("SELECT text FROM reminders"), "Call Dr. O'Hara");
+    assert_eq!(env.reminders()[0].text, "Call Dr. O'Hara");
     assert_eq!(
         env.memory("memory/imported/json-agent/conversations/2026-01.md"),
         "# Conversations of 2026-01\n\n## 2026-01-30\n\n**You** (23:15): Hello\n\n**Assistant** (23:15): Hi there!\n"

@@ -221,10 +221,10 @@ fn a_restarted_bot_is_the_same_process_says_so_once_and_has_taken_over_the_setti
     assert!(shown.contains("KEEP_DAYS: 7 (.env)") && !shown.contains("Changed since"), "{shown}");
     eventually("all is confirmed", || telegram.unconfirmed() == 0);
     assert_eq!((bot.pid(), is_back(&telegram)), (pid, 1));
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM restarts WHERE told_at IS NOT NULL"), 1);
+    assert_eq!(env.count_told_restarts(), 1);
     end(bot);
     // One that was killed before it could say so: the next one does, once.
-    env.execute("INSERT INTO restarts (asked_at, chat_id) VALUES ('2026-11-21T14:00:00Z', 4242)");
+    env.ask_for_restart(CHAT, "2026-11-21T14:00:00Z");
     for _ in 0..2 {
         let bot = start_bot(&env);
         said_to(&telegram, CHAT, "/whoami");

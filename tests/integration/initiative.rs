@@ -102,10 +102,7 @@ fn the_next_time_is_left_out_until_the_last_proposal_is_answered() {
     env.at(NINE).once();
     assert_eq!(sent(&telegram), ["Shall I sort the receipts?"], "one message, whatever its key");
     assert!(results(&last(&claude))[0].1, "{:?}", results(&last(&claude)));
-    assert_eq!(
-        env.query::<String>("SELECT key FROM outgoing_messages WHERE kind = 'tell'"),
-        "tell/initiative/2026-11-22T09:00"
-    );
+    assert_eq!(env.outbox_of("tell").remove(0).key.unwrap(), "tell/initiative/2026-11-22T09:00");
     env.at(ONE);
     assert_eq!(env.once()["outcome"], "idle", "nobody has answered");
     env.at("2026-11-22T15:00:00Z").receive(CHAT, "not now");
@@ -163,7 +160,7 @@ fn what_would_ask_is_refused_and_proposed_and_never_parked() {
     let refused = claude.requests().into_iter().nth(1).unwrap();
     assert!(results(&refused)[0].0.contains("Propose it with `tell`"), "{:?}", results(&refused));
     assert_eq!(sent(&telegram), ["May I note what is next for the tax return?"]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals"), 0);
+    assert_eq!(env.approvals().len(), 0);
     assert!(env.memory(ACTIVE).contains("- next: find the receipts"));
     env.check_sound();
 }
@@ -192,7 +189,7 @@ fn it_ends_after_eight_turns_and_asks_nobody_to_go_on() {
     env.at(NINE);
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!((claude.requests().len(), sent(&telegram).len()), (8, 0));
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals"), 0);
+    assert_eq!(env.approvals().len(), 0);
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -208,7 +205,7 @@ fn low_energy_leaves_what_presses_and_nudges_that_are_off_leave_nothing() {
     env.at(NINE);
     env.once();
     assert!(env.memory(LOG).contains("energy is low, so only what is due by tomorrow counts"), "{}", env.memory(LOG));
-    env.execute("DELETE FROM handled WHERE key LIKE 'own/initiative/%'");
+    env.forget_handled("own/initiative/");
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- nudges: off\n");
     assert_eq!(env.once()["outcome"], "idle", "not even a line");
     assert!(!claude.requests().iter().any(|request| request.raw.contains("<initiative>")));

@@ -131,9 +131,7 @@ fn a_run_that_is_killed_is_done_once() {
     assert_eq!(claude.requests()[1].raw, claude.requests()[2].raw);
 
     // Killed after the look and before the cycle began: as the database stands then.
-    env.execute(
-        "INSERT INTO job_runs (name, slot, started_at, state) VALUES ('b', '2026-11-21T17:00:00', '2026-11-21T16:00:00.000Z', 'open')",
-    );
+    env.put_open_job_run("b", "2026-11-21T17:00:00", "2026-11-21T16:00:00.000Z");
     env.at("2026-11-21T16:01:00Z");
     claude.expect(Reply::text("Again."));
     env.once();
@@ -155,7 +153,7 @@ fn an_if_that_says_no_asks_no_model_and_one_that_says_yes_shows_what_it_found() 
     env.once();
     env.at("2026-11-21T15:01:00Z").once();
     assert_eq!((states(&env, "sort"), claude.requests().len(), telegram.sent().len()), (vec!["nothing".into()], 0, 0));
-    assert_eq!(env.query::<String>("SELECT output FROM job_runs"), "its command ended with 1");
+    assert_eq!(env.job_outputs(), ["its command ended with 1"]);
 
     std::fs::write(inbox.join("a <b>.txt"), "x").unwrap();
     env.at("2026-11-22T15:01:00Z");
@@ -166,7 +164,7 @@ fn an_if_that_says_no_asks_no_model_and_one_that_says_yes_shows_what_it_found() 
     assert_eq!(states(&env, "sort"), ["nothing", "worked"]);
     // What others named had a hand in it: it makes no link, and a later cycle isn't shown it.
     assert!(telegram.sent()[0].visible.contains("https://evil.example"), "{:?}", telegram.sent()[0]);
-    assert!(env.query::<Option<String>>("SELECT taint FROM outgoing_messages").unwrap().contains("the job sort"));
+    assert!(env.outbox()[0].taint.clone().unwrap().contains("the job sort"));
     sound(&env);
 }
 
@@ -363,7 +361,7 @@ fn an_idle_look_with_jobs_writes_nothing() {
     let (_telegram, env) = offline();
     write(&env, "a", "when: every day at 16:00\nif: echo found", "");
     env.once();
-    let version = || env.query::<i64>("SELECT fence FROM processing_lock");
+    let version = || env.fence();
     let (before, n) = (version(), commits(&env));
     for _ in 0..3 {
         assert_eq!(env.once()["outcome"], "idle");

@@ -166,8 +166,8 @@ fn a_call_that_waits_under_either_name_is_run_by_the_yes_to_it() {
         env.set("AUTONOMY", "0").receive(CHAT, "sail on Sunday");
         claude.expect(Reply::tool("t1", name, input));
         env.once();
-        assert_eq!(env.query::<String>("SELECT tool FROM approvals"), "task_add");
-        assert_eq!(env.query::<String>("SELECT action FROM approvals"), r#"{"title":"Sail"}"#);
+        assert_eq!(env.approval().tool, "task_add");
+        assert_eq!(env.approval().action, r#"{"title":"Sail"}"#);
         claude.expect(Reply::text("It is there."));
         env.wake(&["approvals", "approve", "1"]).ok();
         assert!(env.memory("memory/project-memory/active.md").contains("## Sail"));

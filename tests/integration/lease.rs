@@ -33,7 +33,7 @@ fn line_of(identity: &Identity) -> String {
 }
 
 fn fence(env: &TestEnv) -> i64 {
-    env.query("SELECT fence FROM processing_lock")
+    env.fence()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_wake_that_stopped_past_its_lease_is_ended_and_its_work_gone_on_with() {
     assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw);
     assert_eq!(sent(&telegram), ["Kept."]);
     assert_eq!(commits(&env), 2);
-    assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), 1);
+    assert_eq!(env.cycle().tries, 1);
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
     env.check_sound();
 }

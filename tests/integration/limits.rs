@@ -58,10 +58,7 @@ fn facts(env: &TestEnv) -> usize {
 
 /// Something else has cost so much.
 fn spend(env: &TestEnv, at: &str, usd: f64) {
-    env.execute(&format!(
-        "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd)
-         VALUES ('earlier', '{at}', 'm', 1, 1, 0, 0, {usd})"
-    ));
+    env.spend(at, usd);
 }
 
 #[test]
@@ -86,9 +83,9 @@ fn at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on() {
     assert_eq!(env.once()["answered"], 1);
     assert_eq!(facts(&env), 11);
     assert_eq!(last(&claude).messages.len(), 25, "the conversation goes on as it was");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
-    let kinds = "SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE body LIKE '%go_on/1%' ORDER BY seq) AS found";
-    assert_eq!(env.query::<String>(kinds), "judged,decided");
+    assert_eq!(env.count_used_approvals(), 1);
+    let kinds: Vec<String> = env.steps_with("go_on/1").into_iter().map(|step| step.kind).collect();
+    assert_eq!(kinds, ["judged", "decided"]);
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -127,19 +124,19 @@ fn no_answer_in_time_is_a_no() {
     env.at("2026-11-22T14:00:00Z").once();
     let said = sent(&telegram);
     assert!(said[1].contains("had no answer in time"), "{said:#?}");
-    assert_eq!((facts(&env), env.query::<String>("SELECT state FROM approvals").as_str()), (10, "expired"));
+    assert_eq!((facts(&env), env.approval().state.as_str()), (10, "expired"));
     env.check_sound();
 }
 
 #[test]
 fn a_wake_that_is_killed_at_a_limit_asks_once_and_a_changed_question_grants_nothing() {
     let (telegram, _claude, env) = at_the_limit();
-    env.execute("UPDATE cycles SET state = 'running'");
+    env.cut_off_cycles();
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(questions(&telegram), 1);
     let asked_at = env.store().approval(1).unwrap().unwrap().asked_at.unwrap();
     assert!(env.store().decide(1, true, asked_at).unwrap());
-    env.execute("UPDATE approvals SET action = replace(action, '10', '100')");
+    env.replace_in_actions("10", "100");
     env.once();
     let said = sent(&telegram);
     assert!(said[1].contains("not what I had asked"), "{said:#?}");
@@ -156,14 +153,10 @@ fn working_time_is_counted_over_wakes_and_bounded() {
     asked(&claude, 2);
     wake.signal(Signal::TERM);
     wake.end();
-    let worked: i64 =
-        env.query("SELECT COALESCE(sum(json_extract(body, '$.ms')), 0) FROM cycle_journal WHERE kind = 'worked'");
+    let worked: i64 = env.steps("worked").iter().map(|step| step.field("ms").as_i64().unwrap()).sum();
     // Without a plan it is medium work, of five minutes.
     let minutes_5 = 5 * 60 * 1_000 - worked;
-    env.execute(&format!(
-        "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
-         SELECT id, 900, '{NOW}', 'worked', '{{\"kind\":\"worked\",\"ms\":{minutes_5}}}' FROM cycles"
-    ));
+    env.put_step(&json!({"kind": "worked", "ms": minutes_5}), NOW);
     assert_eq!(env.once()["outcome"], "parked");
     let asked = question(&telegram).visible;
     assert!(
@@ -218,7 +211,7 @@ fn what_a_killed_request_may_have_cost_stays_counted_and_shown() {
     let wake = start_wake(&env);
     asked(&claude, 1);
     // It was set aside before the request left, and nothing has been told of it.
-    let set_aside: f64 = env.query("SELECT cost_usd FROM ledger WHERE reserved = 1");
+    let set_aside = env.reserved()[0].cost_usd;
     assert!(set_aside > 0.16, "{set_aside}: less than the longest answer");
     wake.signal(Signal::KILL);
     wake.end();
@@ -226,8 +219,8 @@ fn what_a_killed_request_may_have_cost_stays_counted_and_shown() {
     assert!(status.contains(&format!("{set_aside:.2} of it set aside for a request under way or cut off")), "{status}");
     claude.expect(Reply::text("Hello."));
     assert_eq!(end_well(start_wake(&env))["answered"], 1);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 2);
-    let booked: f64 = env.query("SELECT cost_usd FROM ledger WHERE reserved = 0");
+    assert_eq!(env.ledger().len(), 2);
+    let booked = env.settled()[0].cost_usd;
     assert!(booked > 0.0 && booked < 0.01, "{booked}");
     let spent = env.health(&["status", "--json"]).ok().json();
     assert!((spent["reserved_usd"].as_f64().unwrap() - set_aside).abs() < 1e-9, "{spent}");
@@ -244,7 +237,7 @@ fn a_request_that_is_cut_off_costs_what_was_told_of_it_by_then() {
         let wake = start_wake(&env);
         asked(&claude, 1);
         eventually("what was told is written down", || {
-            env.query::<i64>("SELECT COALESCE(max(input), 0) FROM ledger") == 10
+            env.ledger().iter().map(|charge| charge.input).max() == Some(10)
         });
         if is_killed {
             wake.signal(Signal::KILL);
@@ -252,10 +245,9 @@ fn a_request_that_is_cut_off_costs_what_was_told_of_it_by_then() {
             env.wake(&["stop"]).ok();
         }
         wake.end();
-        let cost: f64 = env.query("SELECT sum(cost_usd) FROM ledger");
+        let cost = env.total_cost();
         assert!(cost > 0.0 && cost < 0.01, "{cost}");
-        let (reserved, discarded): (bool, bool) =
-            (env.query("SELECT reserved FROM ledger"), env.query("SELECT discarded FROM ledger"));
+        let (reserved, discarded): (bool, bool) = (env.ledger()[0].is_reserved, env.ledger()[0].is_discarded);
         assert_eq!((reserved, discarded), (is_killed, !is_killed));
         env.wake(&["resume"]).ok();
         claude.expect(Reply::text("Hello."));
@@ -273,10 +265,10 @@ fn a_request_that_was_stopped_before_it_left_costs_nothing() {
     env.set("ANTHROPIC_BASE_URL", &format!("https://{}", silent.local_addr().unwrap())).receive(CHAT, "hello");
     let wake = start_wake(&env);
     let _connection = silent.accept().unwrap();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE reserved = 1"), 1);
+    assert_eq!(env.reserved().len(), 1);
     env.wake(&["stop"]).ok();
     wake.end();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 0);
+    assert_eq!(env.ledger().len(), 0);
     env.set("ANTHROPIC_BASE_URL", &claude.url()).wake(&["resume"]).ok();
     claude.expect(Reply::text("Hello."));
     assert_eq!(end_well(start_wake(&env))["answered"], 1);
@@ -293,8 +285,8 @@ fn a_request_that_might_pass_the_cap_is_not_sent() {
     assert_eq!(env.wake(&["--once"]).code, 1);
     assert_eq!(env.once()["outcome"], "idle", "it is not tried again and again");
     assert_eq!(claude.connections(), 0);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 1);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'asked'"), 0);
+    assert_eq!(env.ledger().len(), 1);
+    assert_eq!(env.steps("asked").len(), 0);
     let said = sent(&telegram);
     assert!(said.len() == 1 && said[0].contains("Today's budget") && said[0].contains("tomorrow"), "{said:#?}");
     // Raised, it goes on at once.
@@ -470,12 +462,12 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
             model.until.set(turns + 1);
             wake();
         }
-        let given_up: i64 = env.query("SELECT count(*) FROM cycles WHERE state = 'abandoned'");
+        let given_up = env.cycles_in("abandoned").len();
         assert_eq!(given_up == 0, is_gone_on_with, "{complexity}");
         if is_gone_on_with {
             // A wake that brings it no further is one of its tries.
             assert_eq!(wake().outcome, WakeOutcome::Failed);
-            assert!(env.query::<bool>("SELECT was_cut_off FROM cycles"));
+            assert!(env.cycle().was_cut_off);
         }
     }
 }
@@ -546,7 +538,7 @@ fn a_step_that_waits_for_the_budget_in_one_conversation_is_begun_in_no_other() {
     // What is left then is enough for something short.
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Fact number 1"})).using(0, 50_000));
     assert_eq!(env.wake(&["--once"]).code, 1);
-    assert_eq!(env.query::<String>("SELECT group_concat(state) FROM cycles"), "waiting");
+    assert_eq!(env.cycle_states().join(","), "waiting");
     assert_eq!((env.once()["outcome"].as_str(), claude.requests().len()), (Some("idle"), 1));
     env.at("2026-11-21T23:01:00Z");
     claude.expect(Reply::text("Kept, and the form is found."));

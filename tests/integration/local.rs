@@ -67,12 +67,12 @@ fn without_a_model_here_plain_sentences_are_understood_and_the_rest_is_kept() {
     let report = env.wake(&["--once", "--json", "--say", "What would she like for supper?"]).ok().json();
     let told = report.to_string();
     assert!(told.contains("kept off the cloud"), "{report}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 1);
+    assert_eq!(env.count_queued(), 1);
     assert!(claude.requests().is_empty());
     claude.expect(Reply::text("Soup."));
     say(&env, "/local off");
     env.wake(&["--once"]).ok();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
+    assert_eq!(env.count_queued(), 0);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_database_that_cannot_be_read_is_what_a_wake_ends_for_and_not_local() {
     claude.expect(Reply::text("Too late, I think.").stalled_after(4, &Gate::default()));
     let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json", "--say", "hello"]);
     asked(&claude, 1);
-    env.execute("DROP TABLE local_chats");
+    env.hide_table("local_chats");
     let ended = wake.end();
     assert!(ended.code == 1 && ended.stderr.contains("local_chats"), "{ended:#?}");
     assert!(!ended.stderr.contains("/local") && !ended.stdout.contains("off the cloud"), "{ended:#?}");

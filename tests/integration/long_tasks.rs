@@ -6,6 +6,7 @@ use super::{
     support::story::{asked, block_of, commits, end_well, last, opening, results, sent, start_wake, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
+        database::Cycle,
         env::{CHAT, TestEnv, eventually},
         http::Gate,
     },
@@ -126,11 +127,10 @@ fn wherever_it_is_killed_no_step_is_done_twice_and_none_is_left_out() {
     // Each time elsewhere: with the request, its answer, the commit, what comes after. Killed twice a cycle comes to its end: the third
     // time it would be given up.
     for rows in [2, 5, 9, 14, 3, 7, 12, 4, 10, 6, 13, 8].into_iter().cycle().take(24) {
-        let seen: i64 = env.query("SELECT count(*) FROM cycle_journal");
+        let seen = env.journal().len();
         let mut wake = start_wake(&env);
-        let is_worn =
-            || env.query::<bool>("SELECT EXISTS (SELECT 1 FROM cycles WHERE state = 'running' AND tries > 1)");
-        let is_there = || env.query::<i64>("SELECT count(*) FROM cycle_journal") >= seen + rows && !is_worn();
+        let is_worn = || env.cycles_in("running").iter().any(|cycle| cycle.tries > 1);
+        let is_there = || env.journal().len() >= seen + rows && !is_worn();
         eventually("it works, or has ended", || is_there() || wake.has_ended());
         if wake.has_ended() {
             break;
@@ -141,9 +141,7 @@ fn wherever_it_is_killed_no_step_is_done_twice_and_none_is_left_out() {
     for _ in 0..6 {
         env.once();
     }
-    let cycles: String =
-        env.query("SELECT group_concat(concat_ws(' ', id, state, tries, was_cut_off, work, error), '; ') FROM cycles");
-    assert_eq!(done(&env), 12, "{}\n{cycles}", steps_file(&env));
+    assert_eq!(done(&env), 12, "{}\n{:#?}", steps_file(&env), env.cycles());
     let facts = env.memory(FACTS);
     for number in 1..=12 {
         assert_eq!(facts.matches(&format!("Number {number} is counted")).count(), 1, "{facts}");
@@ -316,10 +314,10 @@ fn a_step_that_is_undone_is_not_taken_again_by_itself() {
     begun(&claude, &mut env, &json!([{"what": "One"}, {"what": "Two"}]), 5.0);
     claude.expect(ended("done", "1")).expect(ended("stuck", "Which one?"));
     env.once();
-    let first: String = env.query("SELECT id FROM cycles WHERE work LIKE 'step/%/1/0'");
-    let second: String = env.query("SELECT id FROM cycles WHERE work LIKE 'step/%/2/0'");
-    for wake in [second, first] {
-        env.wake(&["undo", &wake]).ok();
+    let cycles = env.cycles();
+    for step in ["/2/0", "/1/0"] {
+        let is_of_step = |cycle: &&Cycle| cycle.work.as_deref().is_some_and(|work| work.ends_with(step));
+        env.wake(&["undo", &cycles.iter().find(is_of_step).unwrap().id]).ok();
         env.once();
     }
     assert_eq!(done(&env), 0, "{}", steps_file(&env));

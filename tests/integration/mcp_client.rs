@@ -224,7 +224,7 @@ fn a_servers_own_failure_is_told_as_one() {
     let world = World::new("risk = \"caution\"");
     world.write("answer.json", r#"{"isError":true,"content":[{"type":"text","text":"no such thing"}]}"#);
     assert_eq!(world.say(), ("no such thing".to_owned(), true));
-    let taint: i64 = world.env.query("SELECT count(*) FROM cycle_journal WHERE body LIKE '%the MCP server peer%'");
+    let taint = world.env.steps_with("the MCP server peer").len();
     assert!(taint > 0, "a failure's words are the server's, too");
 }
 

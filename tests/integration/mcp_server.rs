@@ -120,7 +120,7 @@ fn what_reads_is_answered_and_leaves_nothing_behind() {
     }
     client.end();
     assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 0);
+    assert_eq!(env.cycles().len(), 0);
 }
 
 /// A policy of these rules, each with an example of its own.
@@ -187,7 +187,7 @@ fn a_persons_rules_hold_for_what_only_reads_and_for_resources() {
     rule(&env, "[[rule]]\nnonsense = 1\n");
     assert!(looks(&mut client)[..3].iter().all(|(text, failed)| *failed && text.contains("isn't used")));
     client.end();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 0);
+    assert_eq!(env.cycles().len(), 0);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_change_is_one_wake_and_one_commit_and_a_call_that_cant_be_done_is_none() {
     assert!(client.call("remember", &json!({"wrong": 1})).1);
     client.end();
     assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 1);
+    assert_eq!(env.cycles().len(), 1);
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -226,7 +226,7 @@ fn what_persists_asks_the_person_and_is_done_by_itself_once_they_agree() {
     env.wake(&["approvals", "deny", "2"]).ok();
     let tasks = env.memory("memory/project-memory/active.md");
     assert!(tasks.contains("## Paint the shed") && !tasks.contains("car"), "{tasks}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
+    assert_eq!(env.count_used_approvals(), 1);
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }

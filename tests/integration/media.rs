@@ -48,7 +48,7 @@ fn document(stage: &Stage, file_id: &str, bytes: &[u8], said_bytes: Option<usize
 
 impl Stage {
     fn state(&self) -> String {
-        self.env.query("SELECT COALESCE(max(state), 'none') FROM attachments")
+        self.env.attachments().into_iter().map(|attachment| attachment.state).max().unwrap_or_else(|| "none".to_owned())
     }
 
     #[track_caller]
@@ -57,16 +57,16 @@ impl Stage {
     }
 
     fn text(&self) -> String {
-        self.env.query("SELECT message_text FROM incoming_messages ORDER BY id LIMIT 1")
+        self.env.message(1).text
+    }
+
+    fn listener(&self) -> Pid {
+        let listener = self.env.attachments()[0].listener.unwrap();
+        Pid::from_raw(i32::try_from(listener).unwrap()).unwrap()
     }
 
     fn notices(&self) -> Vec<String> {
-        let n: i64 = self.env.query("SELECT count(*) FROM outgoing_messages");
-        (0..n)
-            .map(|at| {
-                self.env.query(&format!("SELECT message_text FROM outgoing_messages ORDER BY id LIMIT 1 OFFSET {at}"))
-            })
-            .collect()
+        self.env.outbox().into_iter().map(|message| message.text).collect()
     }
 
     /// The names of the files that are there, in both folders.
@@ -138,7 +138,7 @@ fn a_conversation_begins_with_the_newest_pictures_and_names_the_others() {
     for caption in ["the first", "the second", "the third"] {
         photo(&stage, PNG, caption);
     }
-    let kept = || stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'");
+    let kept = || stage.env.attachments_in("kept").len();
     eventually("all are kept", || stage.stored() == 3 && kept() == 3);
     stage.end(bot);
     claude.expect(Reply::tools(vec![Block::tool("t1", "task_list", "{}")])).expect(Reply::text("Three."));
@@ -161,7 +161,7 @@ fn a_picture_that_the_server_refuses_is_only_described_the_next_time() {
     stage.end(bot);
     claude.expect(Reply::error(400, "invalid_request_error", "Could not process image"));
     stage.env.wake(&["--once"]);
-    stage.env.execute("UPDATE incoming_messages SET not_before = NULL");
+    stage.env.bring_queued_forward();
     claude.expect(Reply::text("I could not see it."));
     stage.env.once();
     let requests = claude.requests();
@@ -211,9 +211,7 @@ fn a_download_that_ends_early_is_never_taken_as_whole() {
     let bot = stage.start_polling();
     stage.telegram.fail_next("download", Fault::CloseAfterTaking);
     document(&stage, "doc", b"all of the words", None);
-    eventually("it is known to be late", || {
-        stage.stored() > 0 && stage.env.query::<i64>("SELECT attempts FROM attachments") == 1
-    });
+    eventually("it is known to be late", || stage.stored() > 0 && stage.env.attachments()[0].attempts == 1);
     stage.end(bot);
     assert_eq!((stage.state().as_str(), stage.files()), ("wanted", Vec::<String>::new()));
     stage.env.set("REVEILLE_NOW", "2026-11-21T14:00:30Z");
@@ -232,9 +230,8 @@ fn waits_that_telegram_asks_for_are_kept_in_full_and_across_restarts() {
     document(&stage, "doc-2", b"two", None);
     let bot = stage.start();
     let waiting = |at: &str| {
-        stage
-            .env
-            .query::<i64>(&format!("SELECT count(*) FROM attachments WHERE state = 'wanted' AND not_before = '{at}'"))
+        let wanted = stage.env.attachments_in("wanted");
+        wanted.iter().filter(|attachment| attachment.not_before.as_deref() == Some(at)).count()
     };
     eventually("both wait", || stage.telegram.unconfirmed() == 0 && waiting("2026-11-21T14:06:40.000Z") == 2);
     stage.end(bot);
@@ -244,15 +241,15 @@ fn waits_that_telegram_asks_for_are_kept_in_full_and_across_restarts() {
     stage.env.set("REVEILLE_NOW", "2026-11-21T14:06:40Z");
     let bot = stage.start();
     eventually("the server is at fault twice", || {
-        stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE error LIKE '%server error 50%'") == 2
+        let attachments = stage.env.attachments();
+        let errors = attachments.iter().filter_map(|attachment| attachment.error.as_deref());
+        errors.filter(|error| error.contains("server error 50")).count() == 2
     });
     stage.end(bot);
     assert_eq!(stage.state(), "wanted");
     stage.env.set("REVEILLE_NOW", "2026-11-21T14:30:00Z");
     let bot = stage.start();
-    eventually("both are here", || {
-        stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'") == 2
-    });
+    eventually("both are here", || stage.env.attachments_in("kept").len() == 2);
     stage.end(bot);
 }
 
@@ -264,9 +261,7 @@ fn a_file_that_is_gone_or_too_large_is_said_and_its_message_answered() {
     let gone = json!({"file_id": "gone", "file_unique_id": "u", "duration": 3});
     stage.telegram.push_message(CHAT, &json!({"voice": gone}));
     document(&stage, "large-unsaid", &vec![b'x'; 21 << 20], None);
-    eventually("all are given up", || {
-        stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'failed'") == 3
-    });
+    eventually("all are given up", || stage.env.attachments_in("failed").len() == 3);
     stage.end(bot);
     assert_eq!(stage.telegram.calls("getFile").len(), 2, "what is too large isn't asked for");
     let notices = stage.notices();
@@ -288,7 +283,7 @@ fn without_a_speech_model_a_note_is_kept_and_heard_once_there_is_one() {
     voice(&stage, "voice-1", b"OggS one");
     voice(&stage, "voice-2", b"OggS two");
     eventually("both are kept unheard", || {
-        stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'failed' AND path IS NOT NULL") == 2
+        stage.env.attachments_in("failed").iter().filter(|attachment| attachment.path.is_some()).count() == 2
     });
     stage.end(bot);
     let notices = stage.notices();
@@ -299,13 +294,11 @@ fn without_a_speech_model_a_note_is_kept_and_heard_once_there_is_one() {
         stage.text()
     );
     // The first was answered; the second still waits when there is a model.
-    stage.env.execute("UPDATE incoming_messages SET processed = 1, outcome = 'answered' WHERE id = 1");
+    stage.env.put_outcome(1, "answered");
     let bot = stage.start_listening(HEARD);
-    eventually("the second is heard", || {
-        stage.env.query::<String>("SELECT state FROM attachments WHERE message_id = 2") == "ready"
-    });
+    eventually("the second is heard", || stage.env.attachments_of(2)[0].state == "ready");
     stage.end(bot);
-    assert_eq!(stage.env.query::<String>("SELECT message_text FROM incoming_messages WHERE id = 2"), HEARD_TEXT);
+    assert_eq!(stage.env.message(2).text, HEARD_TEXT);
     claude.expect(Reply::text("Milk."));
     stage.env.once();
 }
@@ -320,8 +313,8 @@ fn a_note_that_can_not_be_made_out_is_tried_three_times_and_then_told() {
         let bot = stage.start_listening("echo too much noise >&2; exit 1");
         stage.all_confirmed();
         eventually("it was tried", || {
-            stage.env.query::<i64>("SELECT attempts FROM attachments") == tries
-                && stage.env.query::<String>("SELECT COALESCE(error, '') FROM attachments") == "too much noise"
+            stage.env.attachments()[0].attempts == tries
+                && stage.env.attachments()[0].error.clone().unwrap_or_default() == "too much noise"
         });
         if tries == 3 {
             stage.comes_to("failed");
@@ -356,7 +349,7 @@ fn is_dead(pid: Pid) -> bool {
 }
 
 fn tries(stage: &Stage) -> i64 {
-    stage.env.query("SELECT attempts FROM attachments ORDER BY id LIMIT 1")
+    stage.env.attachments()[0].attempts
 }
 
 #[test]
@@ -372,7 +365,7 @@ fn stop_ends_who_listens_and_resume_takes_the_recording_up_again() {
 
     // Nobody begins: not this bot, not the next one, not a child of its own accord.
     voice(&stage, "voice-2", b"OggS");
-    let kept = || stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'") == 2;
+    let kept = || stage.env.attachments_in("kept").len() == 2;
     eventually("the second is here", kept);
     stage.end(bot);
     let bot = stage.start_listening(&slow_ear(&stage));
@@ -384,9 +377,7 @@ fn stop_ends_who_listens_and_resume_takes_the_recording_up_again() {
 
     fs::write(stage.env.path("may-hear"), "").unwrap();
     stage.say("/resume");
-    eventually("both are heard", || {
-        stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'ready'") == 2
-    });
+    eventually("both are heard", || stage.env.attachments_in("ready").len() == 2);
     assert_eq!((stage.text().as_str(), ears(&stage).len()), (HEARD_TEXT, 3));
     stage.end(bot);
 }
@@ -413,7 +404,7 @@ fn a_bot_that_ends_in_order_costs_a_long_recording_no_try() {
         assert_eq!(tries(&stage), 1);
         // A service manager asks all that belongs to the bot to end, and the bot may be the last to hear of it.
         if n % 2 == 0 {
-            let listener = Pid::from_raw(stage.env.query("SELECT listener FROM attachments")).unwrap();
+            let listener = stage.listener();
             kill_process(listener, Signal::TERM).unwrap();
             eventually("its child is gone", || is_dead(listener));
         }
@@ -433,7 +424,7 @@ fn a_listener_that_dies_by_itself_costs_a_try() {
     voice(&stage, "voice-1", b"OggS");
     let bot = stage.start_listening(&slow_ear(&stage));
     eventually("it listens", || ears(&stage).len() == 1);
-    let listener = Pid::from_raw(stage.env.query("SELECT listener FROM attachments")).unwrap();
+    let listener = stage.listener();
     kill_process(listener, Signal::KILL).unwrap();
     eventually("the bot has seen its end", || test_kill_process(listener).is_err());
     stage.end(bot);
@@ -536,10 +527,7 @@ fn a_note_that_somebody_spoke_is_written_down_by_a_real_model() {
 fn a_speech_program_that_is_killed_while_it_reads_its_model_costs_no_recording_a_try() {
     let mut env = crate::support::env::TestEnv::new();
     env.wake(&["--once"]).ok();
-    env.execute(
-        "INSERT INTO incoming_messages (id, chat_id, message_text, kind) VALUES (1, 4242, '', 'voice');
-         INSERT INTO attachments (message_id, kind, file_id, state, path) VALUES (1, 'voice', 'v', 'kept', 'voice/1.ogg')",
-    );
+    env.put_voice_message(CHAT, "voice/1.ogg");
     // The helper stands beside the program: here it is another one.
     let programs = env.path("programs");
     fs::create_dir(&programs).unwrap();
@@ -552,6 +540,6 @@ fn a_speech_program_that_is_killed_while_it_reads_its_model_costs_no_recording_a
     env.set("WHISPER_MODEL", "/nowhere/model.bin");
     let ran = env.run(programs.join("bot").to_str().unwrap(), &["listen"]);
     assert!(ran.code == 1 && ran.stderr.contains("reveille-transcriber ended"), "{ran:#?}");
-    let left: String = env.query("SELECT state || ' ' || attempts || ' ' || coalesce(error, 'none') FROM attachments");
-    assert_eq!(left, "kept 0 none");
+    let left = env.attachments().remove(0);
+    assert_eq!((left.state.as_str(), left.attempts, left.error), ("kept", 0, None));
 }

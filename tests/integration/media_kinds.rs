@@ -68,7 +68,7 @@ impl Scene {
     fn end(&self, bot: Running) {
         bot.signal(rustix::process::Signal::TERM);
         keeps_the_secret(&bot.end().ok());
-        eventually("the wake has ended", || self.env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+        self.env.wait_for_end_of_wake();
         self.env.check_sound();
     }
 
@@ -83,7 +83,7 @@ impl Scene {
     /// The file as it is kept: its path, and that its bytes are these.
     #[track_caller]
     pub(crate) fn is_kept(&self, path: &str, bytes: &[u8]) {
-        assert_eq!(self.env.query::<String>("SELECT path FROM attachments"), path);
+        assert_eq!(self.env.attachments()[0].path.clone().unwrap(), path);
         assert!(fs::read(self.env.workspace().join(path)).unwrap() == bytes, "{path} isn't what was sent");
     }
 }

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::support::env::{Ran, TestEnv};
+use super::support::{
+    database::Database,
+    env::{NOW, Ran, TestEnv},
+};
 
 const FACTS: &str = "memory/agent-memory/semantic-memory.md";
 const TALK: &str = "# Caroline and Melanie\n\n## Session 1 (8 May, 2023)\n\nCaroline: Hey Mel! How have you been?\nMelanie: Swamped with the kids.\nCaroline: I went to a support group yesterday.\nMelanie: What was it like?\n\n## Session 2 (25 May, 2023)\n\nMelanie: I ran a charity race last Saturday.\nCaroline: How did it go?\n";
@@ -25,8 +28,7 @@ fn hits(ran: &Ran) -> Vec<Value> {
 
 /// Puts all of the index into its one file.
 fn settle(env: &TestEnv) {
-    let index = rusqlite::Connection::open(env.workspace().join("index.db")).unwrap();
-    index.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    Database::in_file(env.workspace().join("index.db")).write_back();
 }
 
 fn places(hits: &[Value]) -> Vec<String> {
@@ -40,13 +42,9 @@ fn what_is_written_down_and_both_sides_of_conversations_are_found_with_their_pla
     let archive = env.brain().join("memory/agent-memory/archive");
     std::fs::create_dir_all(&archive).unwrap();
     std::fs::write(archive.join("2025-03.md"), "## 2025-03-04\n- 10:00 Sold the boat <!-- wake 1 own -->\n").unwrap();
-    env.execute(
-        "INSERT INTO incoming_messages (chat_id, message_text, received_at, processed)
-             VALUES (0, 'My dentist is Dr. Grün in the Hauptstraße', '2025-03-02T10:00:00Z', 1),
-                    (0, 'waits in the queue: dentist', '2025-03-02T10:00:00Z', 0);
-         INSERT INTO outgoing_messages (chat_id, message_text, sent_at)
-             VALUES (0, 'Noted, the dentist.', '2025-03-02T10:00:05Z');",
-    );
+    env.put_answered(0, "My dentist is Dr. Grün in the Hauptstraße", "2025-03-02T10:00:00Z");
+    env.queue_many(0, "waits in the queue: dentist", "2025-03-02T10:00:00Z", 1);
+    env.put_sent(0, "Noted, the dentist.", "2025-03-02T10:00:05Z");
     let wifi = found(&env, &["what is the wifi code?", "--limit", "3"]);
     assert_eq!(places(&wifi)[0], format!("{FACTS}:7"), "{wifi:?}");
     assert_eq!(wifi[0]["text"], "the wifi code is 1234");
@@ -107,13 +105,12 @@ fn what_was_changed_is_found_at_once_and_what_is_gone_is_not() {
 #[test]
 fn what_waited_or_was_put_back_is_found_as_soon_as_it_is_settled() {
     let env = world();
-    env.execute(
-        "INSERT INTO incoming_messages (chat_id, message_text, processed, held_for) VALUES (0, 'the zeppelin', 0, 'x')",
-    );
+    env.queue_by_hand(0, "the zeppelin");
+    env.keep_queued_for_another_than("x");
     assert!(found(&env, &["zeppelin"]).is_empty());
-    env.execute("INSERT INTO incoming_messages (chat_id, message_text, processed) VALUES (0, 'another airship', 1)");
+    env.put_answered(0, "another airship", NOW);
     assert_eq!(places(&found(&env, &["airship"]))[0], "messages/3:1");
-    env.execute("UPDATE incoming_messages SET processed = 1 WHERE id = 2");
+    env.put_outcome(2, "answered");
     assert_eq!(places(&found(&env, &["zeppelin"]))[0], "messages/2:1");
 }
 
@@ -132,10 +129,7 @@ fn a_day_that_is_over_is_searched_as_it_was() {
     let mut env = world();
     env.write_memory("memory/talks/a.md", "- the safe opens with 1111\n");
     env.write_memory("memory/talks/b.md", "- dentist on 24 December 2026\n");
-    env.execute(
-        "INSERT INTO incoming_messages (chat_id, message_text, received_at, processed)
-             VALUES (0, 'the dentist is closed', '2026-12-06T10:00:00Z', 1)",
-    );
+    env.put_answered(0, "the dentist is closed", "2026-12-06T10:00:00Z");
     env.git(&["add", "-A"]);
     let commit = |env: &TestEnv, at: &str| {
         let dated = ["-c", "user.name=Ann", "-c", "user.email=a@example.org", "commit", "-q", "-m", "x", "--date", at];

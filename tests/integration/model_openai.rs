@@ -258,7 +258,7 @@ fn a_refused_key_and_a_server_that_is_not_there_are_told_apart() {
     fake.expect(Response::json(400, &refused));
     let why = told(&env, "Hello").json().to_string();
     assert!(why.contains("OPENAI_API_KEY") && why.contains("API key not valid") && !why.contains("BASE_URL"), "{why}");
-    env.set("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").execute("UPDATE model_breakers SET not_before = NULL");
+    env.set("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").bring_breakers_forward();
     let why = env.wake(&["--once", "--json"]).json().to_string();
     assert!(why.contains("nothing answers at 127.0.0.1:1") && !why.contains("OPENAI_API_KEY"), "{why}");
     assert_eq!(env.queued().len(), 1);
@@ -358,7 +358,7 @@ fn too_long_a_conversation_is_given_up_and_an_unknown_model_waits_for_its_name()
     assert!(why.contains("openai:test-70b") && why.contains("not found"), "{report:#}");
     assert_eq!(env.queued().len(), 1, "the message is kept");
     fake.expect(text("Hello to you."));
-    env.execute("UPDATE model_breakers SET not_before = NULL");
+    env.bring_breakers_forward();
     assert!(env.once()["replies"].to_string().contains("Hello to you."));
 }
 

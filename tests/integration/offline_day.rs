@@ -302,7 +302,7 @@ fn the_nearest_form_is_asked_and_a_yes_does_it() {
             ("write me a poem about the sea", &[NOTHING_SET, "AI model", "`wake init`"]),
         ],
     );
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);
+    assert_eq!(env.active_reminders().len(), 1);
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn days_times_and_measures_are_told_and_a_timer_is_set_unasked() {
             ("¿Qué hora es?", &["solo entiendo inglés"]),
         ],
     );
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);
+    assert_eq!(env.active_reminders().len(), 1);
 }
 
 #[test]

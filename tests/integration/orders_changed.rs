@@ -158,8 +158,9 @@ fn a_wake_that_is_killed_after_the_yes_carries_it_out_once() {
     claude.expect(Reply::text("I will."));
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(env.memory("claude.md").matches("Answer in two sentences.").count(), 1);
-    let kept = env.query::<i64>("SELECT count(*) FROM proposals WHERE agreed_at IS NOT NULL AND tell_at IS NOT NULL");
-    assert_eq!((kept, branches(&env).as_str()), (1, ""));
+    let kept = env.proposals().remove(0);
+    assert!(kept.agreed_at.is_some() && kept.tell_at.is_some(), "{kept:?}");
+    assert_eq!(branches(&env), "");
     env.check_sound();
 }
 
@@ -224,7 +225,7 @@ fn what_can_t_be_proposed_is_refused_without_asking() {
         assert!(told.1 && told.0.contains(why) && told.0.contains("Nothing was done"), "{why}: {told:?}");
     }
     assert!(telegram.sent().iter().all(|message| message.buttons.is_empty()));
-    assert_eq!((branches(&env).as_str(), env.query::<i64>("SELECT count(*) FROM proposals")), ("", 0));
+    assert_eq!((branches(&env).as_str(), env.proposals().len()), ("", 0));
     // There is no other way to the orders and the skills.
     env.receive(CHAT, "and in /memories/claude.md");
     let edit =
@@ -254,7 +255,7 @@ fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conv
     assert!(env.memory("claude.md").starts_with(BRIEF) && !env.brain().join("skills/brief").exists());
     // Its model doesn't take back what its person has agreed to, whatever it may do unasked.
     env.set("AUTONOMY", "2");
-    let wake: String = env.query("SELECT cycle_id FROM proposals WHERE id = 1");
+    let wake = env.proposals()[0].cycle_id.clone();
     env.receive(CHAT, "revert your brain's last change");
     claude
         .expect(Reply::tools(vec![Block::tool("t1", "brain_revert", json!({"wake": wake}))]))
@@ -278,7 +279,7 @@ fn a_change_is_taken_back_alone_in_the_terminal_and_on_the_page_and_keeps_what_c
     eventually("the wake has undone it", || !env.memory("claude.md").contains("two sentences"));
     assert_eq!(env.memory("claude.md"), format!("{orders}\nAlways say please.\n"));
     eventually("its person's edit was looked at", || claude.requests().len() == 4);
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
     let shown = page.get("/questions").ok();
     assert!(!shown.contains("Take it back") && shown.contains("taken back"), "{shown}");
     let again = env.wake(&["undo", "proposal/1"]);

@@ -58,7 +58,7 @@ impl Unprivileged {
         });
         let listed = self.say("list reminders");
         assert!(listed.stdout.contains("Reminders:"), "{listed:#?}");
-        assert_eq!(self.0.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
+        assert_eq!(self.0.count_queued(), 0);
         said.into_iter().chain([listed]).collect()
     }
 
@@ -78,9 +78,8 @@ impl Unprivileged {
     }
 
     #[track_caller]
-    fn told(&self, what: &str) -> i64 {
-        let sql = "SELECT count(*) FROM outgoing_messages WHERE message_text LIKE";
-        self.0.query(&format!("{sql} '%{what}%'"))
+    fn told(&self, what: &str) -> usize {
+        self.0.outbox_with(what).len()
     }
 }
 
@@ -185,11 +184,11 @@ fn what_the_remote_has_for_such_a_folder_stays_out_and_costs_no_answer() {
 
     unprivileged.allow(FOLDER, 0o555);
     unprivileged.converse();
-    assert_eq!(unprivileged.told("semantic-memory.md is in the way: it can''t be written here"), 1);
+    assert_eq!(unprivileged.told("semantic-memory.md is in the way: it can't be written here"), 1);
     assert_eq!(env.git(&["rev-list", "--count", "--author=Ann", "main"]), "0", "nothing of theirs is taken back");
 
     unprivileged.allow(FOLDER, 0o755);
-    env.execute("UPDATE upkeep SET not_before = NULL");
+    env.bring_upkeep_forward();
     unprivileged.say("remember that Bob has a cat");
     let facts = env.memory(SEMANTIC);
     assert!(facts.contains("likes tea") && facts.contains("Bob has a cat"), "{facts}");
@@ -220,7 +219,7 @@ fn a_commit_that_cannot_be_finished_parks_what_follows_and_costs_no_answer() {
     assert_eq!(env.git(&["rev-parse", "main"]), head, "its old file doesn't pass for a person's");
     let checked = unprivileged.run("health", &["check"]);
     assert!(checked.stdout.contains("not all of its files can be written here"), "{checked:#?}");
-    assert_eq!(unprivileged.told("I can''t write a file of my memory"), 1);
+    assert_eq!(unprivileged.told("I can't write a file of my memory"), 1);
 
     unprivileged.allow(FOLDER, 0o755);
     unprivileged.say("remember that Bob has a cat");

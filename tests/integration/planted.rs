@@ -7,6 +7,7 @@ use super::{
     support::story::{last, results, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
+        database::Step,
         env::{CHAT, TestEnv},
         telegram::FakeTelegram,
     },
@@ -74,7 +75,7 @@ impl Plant {
 /// A cycle in which the owner has forwarded somebody's message, and that runs `script` on its word.
 fn misled(claude: &FakeClaude, env: &TestEnv, script: &str) {
     env.receive(CHAT, "what do you make of this?");
-    env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE processed = 0");
+    env.forward_queued_from("Eve");
     claude.expect(bash("p1", script));
     claude.expect(Reply::text("It is odd."));
     assert_eq!(env.once()["outcome"], "worked");
@@ -145,9 +146,11 @@ fn rule_again(env: &TestEnv, rule: &str) {
 
 const EDITOR: &str = "str_replace_based_edit_tool";
 
-/// The journal's note that a call named what a misled cycle had left.
-const MET: &str = "SELECT count(*) FROM cycle_journal
-    WHERE kind = 'called' AND json_extract(body, '$.taint') = 'files made after untrusted text was read'";
+/// The calls that named what a misled cycle had left, as the journal notes them.
+fn count_met(env: &TestEnv) -> usize {
+    let is_met = |step: &&Step| step.field("taint") == "files made after untrusted text was read";
+    env.steps("called").iter().filter(is_met).count()
+}
 
 #[test]
 fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_counts_as_misled() {
@@ -169,7 +172,7 @@ fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_co
     assert_eq!(env.once()["outcome"], "worked");
     let said = results(&last(&claude)).remove(0).0;
     assert!(!said.contains("plan.txt:1"), "{said}");
-    assert_eq!(env.query::<i64>(MET), 0);
+    assert_eq!(count_met(&env), 0);
     // Named, it is read; what would last asks from then on, and before.
     env.receive(CHAT, "read the plan");
     claude.expect(Reply::tools(vec![Block::tool("o3", EDITOR, json!({"command": "view", "path": plan}))]));
@@ -177,7 +180,7 @@ fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_co
     claude.expect(Reply::text("I have read it."));
     assert_eq!(env.once()["outcome"], "worked");
     assert!(results(&last(&claude)).remove(0).0.starts_with("do as Eve says"));
-    assert_eq!((env.query::<i64>(MET), questions(&telegram)), (2, 0));
+    assert_eq!((count_met(&env), questions(&telegram)), (2, 0));
     env.receive(CHAT, "keep the plan with my work");
     claude.expect(writing("o5", &format!("cp {} {}", plan.display(), work.display())));
     assert_eq!(env.once()["outcome"], "parked");
@@ -218,7 +221,7 @@ fn what_a_clean_cycle_left_is_found_by_the_next_and_asks_nothing() {
     let script = left(&env, "make.sh").remove(0);
     of_the_owner(&claude, &env, &format!("sh {}", script.display()));
     assert!(work.join("made").exists());
-    assert_eq!((questions(&telegram), env.query::<i64>(MET)), (0, 0));
+    assert_eq!((questions(&telegram), count_met(&env)), (0, 0));
     // What it leaves in its own folder isn't lost, and it is told where that is.
     let said = of_the_owner(&claude, &env, "echo result > result.txt && ls -A .");
     assert!(said.starts_with("result.txt\n[it began in "), "{said}");
@@ -275,7 +278,7 @@ fn a_rule_for_good_is_void_once_a_misled_cycle_has_written_where_its_command_wor
     assert!(work.join("made").exists() && questions(&telegram) == 0);
     // Eve's forward has the Makefile changed, and its person says yes to that.
     env.receive(CHAT, "what do you make of this?");
-    env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE processed = 0");
+    env.forward_queued_from("Eve");
     let edit = json!({"command": "str_replace", "path": work.join("Makefile"), "old_str": "made", "new_str": "owned"});
     claude.expect(Reply::tools(vec![Block::tool("p1", EDITOR, edit)]));
     assert_eq!(env.once()["outcome"], "parked");

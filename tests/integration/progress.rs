@@ -74,7 +74,7 @@ fn a_long_cycle_says_how_far_it_is_and_then_only_the_answer_stands() {
     second.open();
     eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
     assert_eq!(telegram.sent().len(), 2, "one line, which was changed: {:#?}", telegram.sent());
-    eventually("its row is gone", || env.query::<i64>("SELECT count(*) FROM status_lines") == 0);
+    eventually("its row is gone", || env.count_status_lines() == 0);
     end(bot);
     env.check_sound();
 }
@@ -136,8 +136,7 @@ fn the_line_of_a_bot_that_was_killed_is_taken_away_by_the_next() {
     asked(&claude, 2);
     shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
     // Killed before, it would leave the line for good.
-    let is_known = "SELECT count(*) FROM status_lines WHERE channel_message_id IS NOT NULL";
-    eventually("its id is written down", || env.query::<i64>(is_known) == 1);
+    eventually("its id is written down", || env.count_sent_status_lines() == 1);
     bot.signal(Signal::KILL);
     // Its wake goes on without it.
     first.open();
@@ -164,7 +163,7 @@ fn a_line_that_was_being_sent_when_the_wake_ended_is_taken_away() {
     eventually("the wake has ended", || !wake_lock::is_held(&env.workspace().join(".wake-lock")));
     telegram.release();
     eventually("only the answer stands", || telegram.sent().len() == 2 && telegram.standing() == ["There is nothing."]);
-    eventually("it is forgotten", || env.query::<i64>("SELECT count(*) FROM status_lines") == 0);
+    eventually("it is forgotten", || env.count_status_lines() == 0);
     end(bot);
     env.check_sound();
 }

@@ -144,7 +144,7 @@ fn what_was_is_given_back_as_a_commit_of_the_persons_and_the_present_text_stays_
 
 /// Everything in the database that is text.
 fn all_rows(env: &TestEnv) -> String {
-    env.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    env.write_back();
     let bytes = std::fs::read(env.workspace().join("messages.db")).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -237,15 +237,17 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
 #[test]
 fn a_name_goes_with_what_is_forgotten_and_asked_again_it_finishes_what_was_cut_off() {
     let (_telegram, claude, env) = with_claude();
-    for (text, names) in
-        [("the vault is open", "sender_name = 'Zoltan Quist'"), ("a joke", "forwarded_from = 'Zoltan Quist'")]
-    {
+    let name_them: [(&str, fn(&TestEnv)); 2] = [
+        ("the vault is open", |env| env.name_sender_of_queued("Zoltan Quist")),
+        ("a joke", |env| env.forward_queued_from("Zoltan Quist")),
+    ];
+    for (text, name) in name_them {
         env.receive(CHAT, text);
-        env.execute(&format!("UPDATE incoming_messages SET {names} WHERE processed = 0"));
+        name(&env);
         claude.expect(Reply::text("Fine."));
         env.once();
         // What the model was shown is another matter.
-        env.execute("DELETE FROM cycle_journal");
+        env.empty_journals();
     }
     env.wake(&["memory", "search", "vault"]).ok();
     let in_index = || {
@@ -259,8 +261,8 @@ fn a_name_goes_with_what_is_forgotten_and_asked_again_it_finishes_what_was_cut_o
     let done = env.wake(&["memory", "forget", "--yes", "Zoltan Quist"]).ok();
     assert!(done.stdout.contains("who wrote 2 messages: 1, 2"), "{}", done.stdout);
     assert!(!all_rows(&env).contains("Zoltan") && !in_index());
-    let kept = "SELECT group_concat(forwarded_from) FROM incoming_messages WHERE message_text = 'a joke'";
-    assert_eq!(env.query::<String>(kept), "[forgotten]", "its words are still others'");
+    let joke = env.received().into_iter().find(|message| message.text == "a joke").unwrap();
+    assert_eq!(joke.forwarded_from.as_deref(), Some("[forgotten]"), "its words are still others'");
     // As if it had been cut off before the index was made anew.
     drop(std::fs::remove_file(env.workspace().join("index.db-shm")));
     kept_files.iter().for_each(|(name, bytes)| std::fs::write(env.workspace().join(name), bytes).unwrap());
@@ -314,12 +316,11 @@ fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
     assert_eq!(holds(&brain) + &holds(&url), "");
     assert!(one.memory(FACTS).contains("cats purr") && !one.memory(FACTS).contains("swordfish"));
     assert!(one.memory(FACTS).contains("fish swim"), "what the other machine has pushed stays");
-    let commits: i64 = one.query("SELECT count(*) FROM cycles WHERE commit_id IS NOT NULL");
-    let known: String = one.query("SELECT group_concat(commit_id, ' ') FROM cycles WHERE commit_id IS NOT NULL");
-    for id in known.split(' ') {
+    let commits: Vec<String> = one.cycles().into_iter().filter_map(|cycle| cycle.commit_id).collect();
+    for id in &commits {
         git(&["-C", &brain, "cat-file", "-e", &format!("{id}^{{commit}}")]);
     }
-    assert!(commits >= 3);
+    assert!(commits.len() >= 3);
     let undone = one.wake(&["undo"]).ok();
     assert!(undone.stdout.contains("I've undone what you did") && undone.stdout.contains("in 1 file"), "{undone:#?}");
 
@@ -327,8 +328,7 @@ fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
     other.at("2026-11-21T16:00:00Z");
     other.wake(&["say", "remember that birds sing"]).ok();
     let ran = other.wake(&["--once"]).ok();
-    let told: String = other.query("SELECT group_concat(message_text, ' ') FROM outgoing_messages");
-    assert!(told.contains("Merging would bring them back"), "{told} {ran:#?}");
+    assert!(!other.outbox_with("Merging would bring them back").is_empty(), "{:#?} {ran:#?}", other.outbox());
     assert_eq!(holds(&url), "");
     one.wake(&["--once"]).ok();
     assert_eq!(holds(&brain), "");

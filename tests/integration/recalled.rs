@@ -57,15 +57,12 @@ fn long_memory() -> (FakeTelegram, FakeClaude, TestEnv) {
         }
     }
     env.write_memory(EPISODIC, &log);
-    let mut sql = String::new();
+    let mut conversation = Vec::new();
     let mut said = |n: usize, question: &str, answer: &str| {
         let at = chrono::DateTime::parse_from_rfc3339("2026-06-01T08:00:00Z").unwrap()
             + chrono::TimeDelta::hours(8 * n as i64);
         let at = at.to_rfc3339();
-        sql.push_str(&format!(
-            "INSERT INTO incoming_messages (chat_id, message_text, received_at, processed, outcome, sender_name) VALUES ({CHAT}, '{question}', '{at}', 1, 'answered', 'Ann');
-             INSERT INTO outgoing_messages (chat_id, message_text, sent_at, created_at) VALUES ({CHAT}, '{answer}', '{at}', '{at}');"
-        ));
+        conversation.push((question.to_owned(), answer.to_owned(), at));
     };
     said(
         0,
@@ -80,7 +77,7 @@ fn long_memory() -> (FakeTelegram, FakeClaude, TestEnv) {
             &format!("Let us look at {what} on day {}. I say so again then.", n % 7),
         );
     }
-    env.execute(&format!("BEGIN; {sql} COMMIT;"));
+    env.put_conversation(CHAT, &conversation);
     (telegram, claude, env)
 }
 
@@ -112,7 +109,8 @@ fn what_was_said_five_hundred_exchanges_ago_is_answered_without_a_call() {
 #[test]
 fn what_others_had_a_word_in_is_named_and_not_shown() {
     let (_telegram, claude, env) = long_memory();
-    env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE id = 1; UPDATE outgoing_messages SET taint = 'Eve' WHERE id = 1");
+    env.forward_from(1, "Eve");
+    env.taint_outgoing(1, "Eve");
     env.receive(CHAT, "What was the serial number of our boiler?");
     claude.expect(Reply::text("I have to look."));
     env.once();

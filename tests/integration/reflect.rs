@@ -250,8 +250,8 @@ fn a_look_back_whose_first_request_fails_keeps_its_marks_and_asks_once() {
         "{}",
         env.memory(FACTS)
     );
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM handled WHERE key LIKE 'contradiction/%'"), 1);
+    assert_eq!(env.reminders().len(), 1);
+    assert_eq!(env.handled().iter().filter(|handled| handled.key.starts_with("contradiction/")).count(), 1);
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -286,7 +286,7 @@ fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
     assert!(opening(answered, "<messages>").contains("are you there?"));
     assert!(opening(back, "<reflection>").contains("party") && back.last_text().contains("no work for hours"));
     assert_eq!(sent(&telegram), ["Nice.", "Here."]);
-    assert_eq!((commits(&env), env.query::<i64>("SELECT sum(tries) FROM cycles")), (before + 2, 0));
+    assert_eq!((commits(&env), env.cycles().iter().map(|cycle| cycle.tries).sum::<i64>()), (before + 2, 0));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -296,15 +296,12 @@ fn a_look_back_lets_a_reminder_go_first() {
     let (telegram, claude, env, gate) = held();
     let wake = start_wake(&env);
     asked(&claude, 2);
-    env.execute(&format!(
-        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
-         VALUES ({CHAT}, 'take the pill', 'Europe/Berlin', '2026-11-22T03:31:00', '2026-11-22T02:31:00Z', '{NIGHT}')"
-    ));
+    env.put_reminder(CHAT, "take the pill", "2026-11-22T03:31:00", "2026-11-22T02:31:00Z");
     let later = Gate::default();
     claude.expect(Reply::text("").stalled_after(1, &later));
     gate.open();
     asked(&claude, 3);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminder_firings"), 1, "before the look back goes on");
+    assert_eq!(env.count_firings(), 1, "before the look back goes on");
     later.open();
     end_well(wake);
     assert!(sent(&telegram)[1].contains("take the pill"), "{:?}", sent(&telegram));
@@ -316,10 +313,7 @@ fn a_night_after_nothing_but_reminders_costs_no_model_call() {
     let (telegram, claude, mut env) = with_claude();
     env.set("REFLECT_AT", "03:30");
     env.wake(&["--once"]).ok();
-    env.execute(&format!(
-        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
-         VALUES ({CHAT}, 'take the pill', 'Europe/Berlin', '2026-11-21T20:00:00', '2026-11-21T19:00:00Z', '{NIGHT}')"
-    ));
+    env.put_reminder(CHAT, "take the pill", "2026-11-21T20:00:00", "2026-11-21T19:00:00Z");
     env.at("2026-11-21T19:01:00Z");
     assert_eq!(env.once()["outcome"], "worked");
     assert!(sent(&telegram)[0].contains("take the pill"), "{:?}", sent(&telegram));
@@ -350,7 +344,7 @@ fn a_look_back_asks_no_more_questions_than_a_day_has_room_for() {
     let results = last(&claude).json["messages"].to_string();
     assert_eq!(results.matches("can't be asked today").count(), 1, "{results}");
     // The rules' question and one of the model's, when the night is over.
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 2);
+    assert_eq!(env.reminders().len(), 2);
     env.check_sound();
 }
 

@@ -23,7 +23,8 @@ fn reminded(when: &str) -> (FakeTelegram, TestEnv, SentMessage) {
 }
 
 fn active(env: &TestEnv) -> String {
-    env.query("SELECT count(*) || ' ' || coalesce(min(next_at), '') FROM reminders WHERE state = 'active'")
+    let times: Vec<String> = env.active_reminders().into_iter().map(|reminder| reminder.next_at).collect();
+    format!("{} {}", times.len(), times.iter().min().map_or("", String::as_str))
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn done_ends_it_and_takes_the_buttons_away() {
         "You've answered this before."
     );
     assert_eq!(active(&env), "0 ");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1, "no press is a message");
+    assert_eq!(env.count_received(), 1, "no press is a message");
     env.check_sound();
 }
 
@@ -63,8 +64,9 @@ fn a_snoozed_reminder_comes_again_in_an_hour_once_however_often_it_is_pressed() 
 fn one_that_recurs_goes_on_beside_what_was_snoozed() {
     let (telegram, env, message) = reminded("every day at 15:30");
     press(&telegram, &env, (CHAT, CHAT, message.message_id, &message.buttons[2]));
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active' AND rule IS NOT NULL"), 1);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active' AND rule IS NULL"), 1);
+    let (recurring, once): (Vec<_>, Vec<_>) =
+        env.active_reminders().into_iter().partition(|reminder| reminder.rule.is_some());
+    assert_eq!((recurring.len(), once.len()), (1, 1));
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn done_under_a_nudge_finishes_its_task_as_a_wake_that_can_be_undone() {
         let again = press(&telegram, &env, (CHAT, CHAT, message.message_id, button));
         assert_eq!(again, "You've answered this before.");
     }
-    let wake: String = env.query("SELECT id FROM cycles ORDER BY rowid DESC LIMIT 1");
+    let wake = env.last_cycle().id;
     env.wake(&["undo", &wake]).ok();
     assert!(env.memory(ACTIVE).contains("## Write the report"));
     env.check_sound();
@@ -196,10 +198,7 @@ fn a_desktop_shows_the_owners_reminders_and_open_questions_once_and_no_guests() 
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
     env.once();
     for (chat, text) in [(CHAT, "call Anna"), (GUEST, "feed Tom")] {
-        env.execute(&format!(
-            "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
-             VALUES ({chat}, '{text}', 'Europe/Berlin', '2026-11-21T15:30:00', '2026-11-21T14:30:00Z', '2026-11-21T12:00:00Z')"
-        ));
+        env.put_reminder(chat, text, "2026-11-21T15:30:00", "2026-11-21T14:30:00Z");
     }
     with_desktop(&mut env);
     env.at("2026-11-21T14:30:00Z");

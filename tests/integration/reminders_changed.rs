@@ -71,14 +71,14 @@ fn a_new_time_zone_is_told_once_and_the_person_chooses() {
     env.set("TIMEZONE", "America/New_York");
     let told = |env: &TestEnv| {
         env.wake(&["--once"]).ok();
-        let sql = "SELECT COALESCE(GROUP_CONCAT(message_text, '|'), '') FROM outgoing_messages WHERE message_text LIKE 'Your time%'";
-        env.query::<String>(sql)
+        let texts = env.outbox().into_iter().map(|message| message.text);
+        texts.filter(|text| text.starts_with("Your time")).collect::<Vec<_>>().join("|")
     };
     let text = told(&env);
     has(&text, "Your time zone is now America/New_York; it was Europe/Berlin.");
     has(&text, "“call Anna” comes Mon 23 Nov 09:00 in Europe/Berlin, which is Mon 23 Nov 03:00 here.");
     assert_eq!(told(&env), text);
     has(&say(&env, "move my reminders here"), "call Anna — Mon 23 Nov 2026 at 09:00");
-    assert_eq!(env.query::<String>("SELECT next_at FROM reminders WHERE state = 'active'"), "2026-11-23T14:00:00.000Z");
+    assert_eq!(env.active_reminders()[0].next_at, "2026-11-23T14:00:00.000Z");
     has(&env.wake(&["remind", "here"]).ok().stderr, "already");
 }

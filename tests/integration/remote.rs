@@ -343,9 +343,12 @@ fn a_remote_by_http_with_credentials_that_nobody_sees() {
     let dead = env.wake(&["--once", "--say", "remember that Anna has a dog"]).ok();
     assert!(dead.stderr.contains("can't be reached"), "{dead:#?}");
     let log = env.wake(&["log"]).ok();
-    let error: String = env.query("SELECT group_concat(error) FROM upkeep");
+    let error: String = env.all_upkeep().into_iter().filter_map(|upkeep| upkeep.error).collect();
     assert!(error.contains("127.0.0.1") && !error.contains(PASSWORD), "{error}");
-    env.execute("UPDATE incoming_messages SET message_text = '' WHERE message_text LIKE '%password%'; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+    for message in env.received().iter().filter(|message| message.text.contains("password")) {
+        env.put_text(message.id, "");
+    }
+    env.compact();
     env.wake(&["memory", "reindex"]).ok();
     check_not_shown(&env, &[refused, said, dead, log], &telegram);
 }
@@ -472,7 +475,7 @@ fn a_silent_remote_is_asked_after_the_answer_gives_way_to_the_next_and_has_its_b
     let report = wake.end().ok().json();
     assert_eq!(telegram.sent().len(), 2);
     assert_eq!((&report["answered"], &report["pushed"]), (&2.into(), &false.into()), "{report}");
-    assert_eq!(env.query::<i64>("SELECT failures FROM upkeep WHERE name = 'fetch'"), 1);
+    assert_eq!(env.upkeep("fetch").failures, 1);
 
     let asked = silent.calls();
     for (at, fact) in [("2026-11-21T14:00:10Z", "Anna has a dog"), ("2026-11-21T14:00:20Z", "Bob has a cat")] {
@@ -498,8 +501,7 @@ fn a_terminal_has_its_answer_before_a_silent_remote_is_asked() {
     let mut said = command.stdout(fs::File::create(&shown).unwrap()).spawn().unwrap();
     eventually("the fetch hangs", || silent.calls() > 0);
     assert_eq!(fs::read_to_string(&shown).unwrap(), "Remembered: tea is at five\n");
-    let unshown = "SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL";
-    assert_eq!(env.query::<i64>(unshown), 0);
+    assert_eq!(env.count_unsent(), 0);
     let pid = rustix::process::Pid::from_child(&said);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     said.wait().unwrap();
@@ -619,7 +621,7 @@ fn a_remote_that_moved_is_merged_and_never_forced() {
     let there = push_from(&env, &clone(&env, &remote), CONTEXT, |text| text + "- coffee, too\n");
     // Ours is ahead before theirs is known: the push finds out.
     env.at("2026-11-21T14:01:00Z");
-    env.execute("UPDATE upkeep SET not_before = '2026-11-21T14:01:30.000Z' WHERE name = 'fetch'");
+    env.put_off_upkeep("fetch", "2026-11-21T14:01:30.000Z");
     let report = env.wake(&["--once", "--json", "--say", "remember that Anna has a dog"]).ok().json();
     assert_eq!(report["pushed"], true, "{report}");
     let ours = report["commit"].as_str().unwrap().to_owned();
@@ -753,8 +755,8 @@ fn a_remote_with_another_history_is_told_of() {
     check_told_of_replaced(force, "a forced push", "git merge --allow-unrelated-histories origin/main");
 }
 
-fn told(env: &TestEnv, what: &str) -> i64 {
-    env.query(&format!("SELECT count(*) FROM outgoing_messages WHERE message_text LIKE '%{what}%'"))
+fn told(env: &TestEnv, what: &str) -> usize {
+    env.outbox_with(what).len()
 }
 
 #[track_caller]
@@ -969,10 +971,7 @@ fn a_fact_that_the_person_changed_in_two_places_stands_twice_until_they_choose()
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("birthday")).collect();
     assert!(lines.len() == 2 && lines.iter().all(|line| line.contains("unsettled")), "{text}");
 
-    let notices = || -> Vec<String> {
-        let all: String = env.query("SELECT coalesce(group_concat(message_text, '\u{1}'), '') FROM outgoing_messages");
-        all.split('\u{1}').filter(|text| text.contains("in two places")).map(str::to_owned).collect()
-    };
+    let notices = || env.outbox_with("in two places");
     assert_eq!(notices().len(), 1, "{:?}", notices());
     assert!(notices()[0].contains(SEMANTIC), "{:?}", notices());
     let memory_check = || {

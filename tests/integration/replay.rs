@@ -35,20 +35,8 @@ fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// The database's rows, but for the ledger's.
 fn rows(env: &TestEnv) -> String {
-    let conn = rusqlite::Connection::open(env.workspace().join("messages.db")).unwrap();
-    let mut tables = conn.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").unwrap();
-    let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-    let mut all = String::new();
-    for table in tables.iter().filter(|table| !["ledger", "sqlite_sequence"].contains(&table.as_str())) {
-        let mut rows = conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
-        let columns = rows.column_count();
-        let mut rows = rows.query([]).unwrap();
-        while let Some(row) = rows.next().unwrap() {
-            let values: Vec<_> = (0..columns).map(|at| format!("{:?}", row.get_ref(at).unwrap())).collect();
-            all.push_str(&format!("{table}: {}\n", values.join(", ")));
-        }
-    }
-    all
+    let tables = env.tables().into_iter().filter(|table| table != "ledger");
+    tables.flat_map(|table| env.rows_as_text(&table).into_iter().map(move |row| format!("{table}: {row}\n"))).collect()
 }
 
 /// What a replay must leave as it is: the workspace with its repository, but for the logs, and all rows.
@@ -59,7 +47,7 @@ pub(super) fn world(env: &TestEnv) -> (BTreeMap<String, Vec<u8>>, String) {
 }
 
 pub(super) fn last_wake(env: &TestEnv) -> String {
-    env.query("SELECT id FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1")
+    env.last_cycle().id
 }
 
 #[track_caller]
@@ -88,7 +76,7 @@ fn an_offline_wake_replays_as_the_same_and_nothing_changes() {
         assert_eq!(report["said_then"], report["said_now"], "{said}");
         assert_eq!(report["recorded"]["rounds"], report["replayed"]["rounds"]);
         assert!(world(&env) == before, "{said}: something has changed");
-        assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 0);
+        assert_eq!(env.ledger().len(), 0);
     }
     let text = env.wake(&["replay", &first.unwrap()]).ok().stdout;
     assert!(text.contains("same          remember {") && text.contains("files: 1 the same"), "{text}");
@@ -120,10 +108,9 @@ fn a_model_in_other_words_is_the_same_and_its_money_is_booked() {
     assert_eq!((&report["said_then"], &report["said_now"]), (&json!(["Noted."]), &json!(["I have written it down."])));
     assert!(ran.stderr.contains("each request may cost $") && ran.stderr.contains("2 rounds"), "{}", ran.stderr);
     assert!(world(&env) == before, "something has changed");
-    let booked: f64 =
-        env.query("SELECT sum(cost_usd) FROM ledger WHERE model = 'replay:claude-sonnet-5-5' AND reserved = 0");
+    let booked = env.cost_of("replay:claude-sonnet-5-5");
     assert!(booked > 0.0 && (report["replayed"]["cost_usd"].as_f64().unwrap() - booked).abs() < 1e-9);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE model LIKE 'replay:%'"), 2);
+    assert_eq!(env.ledger().iter().filter(|charge| charge.model.starts_with("replay:")).count(), 2);
 }
 
 #[test]
@@ -179,7 +166,7 @@ fn what_cannot_be_replayed_says_why() {
     let ran = env.wake(&["replay", &wake]);
     assert!(ran.code == 1 && ran.stdout.contains("today's budget has no room"), "{ran:#?}");
     env.unset("DAILY_BUDGET_USD");
-    env.execute("DELETE FROM cycle_journal; UPDATE cycles SET has_journal = 0");
+    env.forget_journals();
     says(&env, &["replay", &wake], 1, "older than KEEP_DAYS");
 }
 

@@ -132,7 +132,7 @@ fn however_often_it_is_pressed_the_rule_is_written_once_and_the_call_runs_once()
     assert_eq!(telegram.sent().iter().filter(|message| message.visible.contains("[[rule]]")).count(), 1);
     claude.expect(Reply::text("Four."));
     assert_eq!(env.once()["outcome"], "worked");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 1);
+    assert_eq!(env.steps("called").len(), 1);
     assert_eq!(env.once()["outcome"], "idle");
 }
 
@@ -205,10 +205,7 @@ fn nobody_else_and_no_other_message_adds_a_rule() {
     for (chat, who, message) in [(LISTED, LISTED, asked.message_id), (GROUP, CHAT, asked.message_id), (CHAT, CHAT, 1)] {
         press(&telegram, &env, (chat, who, message, &asked.buttons[2]));
     }
-    assert_eq!(
-        (telegram.sent().len(), env.query::<String>("SELECT rule FROM approvals")),
-        (sent, "offered".to_owned())
-    );
+    assert_eq!((telegram.sent().len(), env.approval().rule.unwrap()), (sent, "offered".to_owned()));
     let rule = shown(&telegram, &env, &asked);
     for (chat, who, message) in
         [(LISTED, LISTED, rule.message_id), (GROUP, CHAT, rule.message_id), (CHAT, CHAT, asked.message_id)]
@@ -305,7 +302,7 @@ fn a_bot_that_was_killed_in_between_writes_the_rule_once() {
         if was_written {
             press(&telegram, &env, (CHAT, CHAT, rule.message_id, &rule.buttons[0]));
         }
-        env.execute("UPDATE approvals SET rule = 'ordered', rule_at = '2026-11-21T14:10:00Z', rule_is_shown = 0, state = 'pending'");
+        env.order_rule("2026-11-21T14:10:00Z");
         until_shown(&telegram, &env, "✅ Added. /rules lists it");
         assert_eq!(state(&env), "approved");
         assert_eq!(fs::read_to_string(policy(&env)).unwrap().matches("[[rule]]").count(), 1);

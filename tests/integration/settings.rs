@@ -377,8 +377,8 @@ fn secrets_come_from_files_and_are_never_shown() {
     assert!(ran[0].stdout.contains("Remembered: my keys are *** and ***"), "{ran:#?}");
     env.receive(42, "remember that tea is at five");
     ran.push(env.wake(&["--once"]).ok());
-    let is_trying: i64 = env.query("SELECT count(*) FROM outgoing_parts WHERE attempts > 0 AND state <> 'sent'");
-    assert_eq!(is_trying, 1, "the token was used");
+    let trying = env.parts().into_iter().filter(|part| part.attempts > 0 && part.state != "sent");
+    assert_eq!(trying.count(), 1, "the token was used");
     ran.push(env.health(&["check"]));
     ran.push(env.health(&["status", "--json"]));
     ran.push(env.wake(&["log"]));

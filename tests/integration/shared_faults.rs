@@ -169,8 +169,8 @@ impl Scene {
         assert_eq!(self.env.git(&["status", "--short"]), "", "{what}");
     }
 
-    fn open(&self) -> i64 {
-        self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting')")
+    fn open(&self) -> usize {
+        self.env.cycles_in("running").len() + self.env.cycles_in("waiting").len()
     }
 }
 

@@ -238,9 +238,9 @@ fn the_store_moves_into_a_shared_database_and_back() {
     assert!(twice.code != 0 && twice.stderr.contains("shared already"), "{twice:#?}");
     env.wake(&["store", "move", "--to", "file"]).ok();
     env.unset("DATABASE_URL");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 1"), 2);
-    assert_eq!(env.query::<String>("SELECT text FROM reminders"), "call Ben");
+    assert_eq!(env.count_processed(), 2);
+    assert_eq!(env.reminders()[0].text, "call Ben");
     env.receive(CHAT, "hello again");
     env.once();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 1"), 3);
+    assert_eq!(env.count_processed(), 3);
 }

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     exec_shell::{contents, granted, questions},
     support::story::with_claude,
     support::{
         claude::{Block, Reply},
+        database::Step,
         env::{CHAT, variable},
     },
 };
@@ -63,15 +64,13 @@ fn of_real_lines_nine_in_ten_run_unasked_and_nothing_but_the_scratch_changes() {
             let asked = store.last_approvals(1).unwrap().remove(0);
             assert!(store.decide(asked.id, false, asked.asked_at.unwrap()).unwrap());
         }
-        let judged: String = env.query(&format!(
-            "SELECT json_group_array(json(body)) FROM cycle_journal WHERE kind = 'judged'
-             AND json_extract(body, '$.call') LIKE 'line\\_{n}\\_%' ESCAPE '\\'"
-        ));
-        let judged: Vec<Value> = serde_json::from_str(&judged).unwrap();
+        let is_of_batch = |step: &Step| step.field("call").as_str().unwrap().starts_with(&format!("line_{n}_"));
+        let mut judged = env.steps("judged");
+        judged.retain(is_of_batch);
         assert_eq!(judged.len(), lines_of_cycle.len(), "each line was judged once");
         for of_line in judged {
-            let k: usize = of_line["call"].as_str().unwrap().rsplit('_').next().unwrap().parse().unwrap();
-            let decision = of_line["verdict"]["decision"].as_str().unwrap().to_owned();
+            let k: usize = of_line.field("call").as_str().unwrap().rsplit('_').next().unwrap().parse().unwrap();
+            let decision = of_line.field("verdict")["decision"].as_str().unwrap().to_owned();
             decisions.entry(decision).or_default().push(lines_of_cycle[k].clone());
         }
         assert!(all() == before, "nothing outside the scratch has changed by {lines_of_cycle:#?}");

@@ -5,6 +5,7 @@ use super::{
     support::story::{asked, commits, sent, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
+        database::Received,
         env::{CHAT, Running, TestEnv, eventually},
         http::Gate,
         telegram::FakeTelegram,
@@ -38,7 +39,7 @@ fn hold_in_second_request(env: &TestEnv, telegram: &FakeTelegram, claude: &FakeC
     claude.expect(Reply::text("Both are done, I think.").stalled_after(4, &Gate::default()));
     telegram.push_text(CHAT, CHAT, "remind me to stretch, and cats purr");
     asked(claude, 2);
-    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "running");
+    assert_eq!(env.cycle().state, "running");
 }
 
 /// The bot's answer to what is said now.
@@ -49,8 +50,8 @@ fn command(telegram: &FakeTelegram, text: &str) -> String {
     telegram.wait_for_sent(n + 1, PATIENCE).remove(n).visible
 }
 
-fn journal(env: &TestEnv) -> i64 {
-    env.query("SELECT count(*) FROM cycle_journal")
+fn journal(env: &TestEnv) -> usize {
+    env.journal().len()
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
         let answer = command(&telegram, text);
         assert!(answer.contains(part), "{text}: {answer}");
     }
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1, "commands are no messages");
+    assert_eq!(env.count_received(), 1, "commands are no messages");
     assert_eq!(claude.requests().len(), 2);
     command(&telegram, "/stop");
     bot.signal(Signal::TERM);
@@ -96,18 +97,15 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
     hold_in_second_request(&env, &telegram, &claude);
     let entries = journal(&env);
     assert!(command(&telegram, "/stop").starts_with("Stopped."));
-    eventually("the wake lets go", || env.query::<String>("SELECT state FROM cycles") == "waiting");
-    eventually("the lock is free", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    eventually("the wake lets go", || env.cycle().state == "waiting");
+    env.wait_for_end_of_wake();
     assert_eq!(journal(&env), entries, "nothing was done after the order");
-    assert_eq!((commits(&env), env.query::<i64>("SELECT tries FROM cycles")), (before, 0));
+    assert_eq!((commits(&env), env.cycle().tries), (before, 0));
 
     // Another bot, a reminder that is due, a message, a wake from cron: nothing is done.
     bot.signal(Signal::TERM);
     bot.end().ok();
-    env.execute(
-        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
-         VALUES (4242, 'Tea', 'Europe/Berlin', '2026-11-21T14:59:00', '2026-11-21T13:59:00Z', '2026-11-21T12:00:00Z')",
-    );
+    env.put_reminder(CHAT, "Tea", "2026-11-21T14:59:00", "2026-11-21T13:59:00Z");
     let bot = start_bot(&env, &telegram);
     let stopped = "Stopped since 15:00. Your message is kept; send /resume to continue.";
     assert_eq!(command(&telegram, "and dogs bark"), stopped);
@@ -122,7 +120,9 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
     assert_eq!((journal(&env), claude.requests().len()), (entries, 2));
     assert!(command(&telegram, "/status").contains("Stopped since today 15:00"));
     assert_eq!(telegram.sent().len(), told + 1, "nothing else was said");
-    env.execute("UPDATE incoming_messages SET processed = 1, outcome = 'dropped' WHERE chat_id = 0");
+    for message in env.received().iter().filter(|message| message.chat_id == 0) {
+        env.put_outcome(message.id, "dropped");
+    }
 
     claude.expect(Reply::text("Both are done."));
     claude.expect(Reply::text("They do."));
@@ -132,10 +132,10 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
     assert_eq!(requests[2].raw, requests[1].raw, "the conversation goes on as it was");
     eventually("the reminder is sent", || sent(&telegram).iter().any(|text| text.contains("Tea")));
     assert_eq!(sent(&telegram).iter().filter(|text| *text == "Both are done.").count(), 1);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE text = 'Stretch'"), 1);
+    assert_eq!(env.reminders().iter().filter(|reminder| reminder.text == "Stretch").count(), 1);
     bot.signal(Signal::TERM);
     bot.end().ok();
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
     env.check_sound();
 }
 
@@ -176,8 +176,9 @@ fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
     assert!(guests_command("/resume").starts_with("Resuming here"));
     asked(&claude, 3);
     guests_command("/stop");
-    eventually("the wake lets go", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
-    assert_eq!(env.query::<String>("SELECT state FROM cycles WHERE chat_id = 5555"), "waiting");
+    env.wait_for_end_of_wake();
+    let guests = env.cycles().into_iter().find(|cycle| cycle.chat_id == Some(5555)).unwrap();
+    assert_eq!(guests.state, "waiting");
     assert_eq!(env.once()["outcome"], "idle");
     let health = env.health(&["check", "--json"]).ok().json();
     let checks = health["checks"].as_array().unwrap();
@@ -218,14 +219,12 @@ fn the_first_message_after_a_stop_is_answered_in_words_and_then_the_first_of_eac
     // Another stop is another word.
     command(&telegram, "/resume");
     eventually("what is known is answered", || sent(&telegram).iter().any(|text| text.contains("purr")));
-    let unsent = "SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL";
+    let is_answerable = |message: &Received| !message.is_processed && message.held_for.is_none();
     eventually("all is said", || {
-        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0 AND held_for IS NULL") == 0
-            && env.query::<i64>(unsent) == 0
-            && env.query::<i64>("SELECT is_locked FROM processing_lock") == 0
+        !env.received().iter().any(is_answerable) && env.count_unsent() == 0 && !env.is_locked()
     });
     command(&telegram, "/stop");
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
     assert!(command(&telegram, "hello?").starts_with("Stopped since 09:00. "));
     bot.signal(Signal::TERM);
     bot.end().ok();
@@ -263,7 +262,7 @@ fn what_was_committed_but_not_sent_waits_for_the_word_to_go_on() {
     env.receive(CHAT, "remember that cats purr");
     // Between the commit and the delivery.
     env.wake(&["--once"]).ok();
-    env.execute("UPDATE outgoing_parts SET state = 'planned'; UPDATE outgoing_messages SET sent_at = NULL;");
+    env.send_all_again();
     let told = telegram.sent().len();
     env.wake(&["stop"]).ok();
     assert_eq!(env.once()["outcome"], "idle");
@@ -304,10 +303,9 @@ fn an_interrupted_conversation_ends_when_its_messages_are_taken_out_of_the_queue
     env.wake(&["resume"]).ok();
     env.once();
     assert_eq!((claude.requests().len(), sent(&telegram).len()), (2, 0), "nobody is asked or told anything");
-    assert_eq!(
-        env.query::<String>("SELECT state || ': ' || error FROM cycles"),
-        "abandoned: its messages were taken out of the queue"
-    );
+    let cycle = env.cycle();
+    assert_eq!(cycle.state, "abandoned");
+    assert_eq!(cycle.error.as_deref(), Some("its messages were taken out of the queue"));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -337,8 +335,8 @@ fn what_was_answered_before_the_rest_was_taken_out_of_the_queue_is_in_the_memory
     assert_eq!(env.once()["answered"], 1);
     assert_eq!((claude.requests().len(), sent(&telegram)), (2, vec!["Kept: cats purr.".to_owned()]));
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("Cats purr"));
-    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "done");
-    assert_eq!(env.query::<String>(&format!("SELECT outcome FROM incoming_messages WHERE id = {second}")), "dropped");
+    assert_eq!(env.cycle().state, "done");
+    assert_eq!(env.outcome(second), "dropped");
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }

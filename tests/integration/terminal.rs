@@ -20,8 +20,8 @@ fn due() -> TestEnv {
     env
 }
 
-fn unshown(env: &TestEnv) -> i64 {
-    env.query("SELECT count(*) FROM outgoing_messages WHERE chat_id = 0 AND sent_at IS NULL")
+fn unshown(env: &TestEnv) -> usize {
+    env.outbox().iter().filter(|message| message.chat_id == 0 && message.sent_at.is_none()).count()
 }
 
 #[test]
@@ -164,11 +164,9 @@ fn a_terminal_shows_no_answer_that_another_one_waits_for() {
     assert_eq!(texts(Some(&session)), ["Remembered: coffee is at nine"]);
     store.close_session(&session).unwrap();
     assert_eq!(env.told().stdout, "Remembered: coffee is at nine\n");
-    let of: (String, String) = (
-        env.query("SELECT channel FROM incoming_messages WHERE message_text LIKE '%tea%'"),
-        env.query("SELECT channel FROM outgoing_messages WHERE message_text LIKE '%tea%'"),
-    );
-    assert_eq!(of, ("terminal".to_owned(), "terminal".to_owned()));
+    let asked = env.received().into_iter().find(|message| message.text.contains("tea")).unwrap();
+    let told = env.outbox().into_iter().find(|message| message.text.contains("tea")).unwrap();
+    assert_eq!((asked.channel.as_deref(), told.channel.as_deref()), (Some("terminal"), Some("terminal")));
 }
 
 #[test]
@@ -182,7 +180,7 @@ fn a_terminal_that_died_waits_for_nothing() {
     asking.end();
     drop(lock);
     assert_eq!(env.told().stdout, "Remembered: tea is at five\n");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM sessions"), 0);
+    assert_eq!(env.count_sessions(), 0);
 }
 
 #[test]
@@ -320,21 +318,21 @@ fn commands_work_at_a_terminal_as_on_telegram() {
     let say = |words: &[&str]| env.wake(&[&["say"], words].concat()).ok().stdout;
     say(&["remember that tea is at five"]);
     assert!(say(&["/remind", "call Anna tomorrow at 9"]).contains("call Anna"));
-    assert_eq!(env.query::<i64>("SELECT chat_id FROM reminders"), 0);
+    assert_eq!(env.reminders()[0].chat_id, 0);
     assert!(say(&["/remind"]).contains("call Anna"));
     assert!(say(&["/memory", "tea"]).contains("tea is at five"));
     assert!(say(&["/whoami"]).contains("you're my owner"));
     assert!(say(&["/stop"]).starts_with("Stopped."));
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM stopped"), 1);
+    assert!(env.is_stopped());
     say(&["/resume"]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM stopped"), 0);
+    assert!(!env.is_stopped());
     let undone = say(&["/undo"]);
     assert!(undone.contains("I've undone what you did"), "{undone}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 0);
+    assert_eq!(env.active_reminders().len(), 0);
     let undone = say(&["/undo"]);
     assert!(undone.contains("I've undone what I did"), "{undone}");
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("tea is at five"));
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE message_text LIKE '/%'"), 0);
+    assert!(!env.received().iter().any(|message| message.text.starts_with('/')));
     env.check_sound();
 }
 
@@ -349,7 +347,7 @@ fn an_unknown_command_is_answered_with_the_nearest_and_costs_nothing() {
     assert_eq!(env.queued(), []);
     // A path is no command.
     env.wake(&["say", "/etc/hosts is broken"]).ok();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
+    assert_eq!(env.count_received(), 1);
 }
 
 #[test]

@@ -196,10 +196,10 @@ fn what_a_rule_has_done_is_in_the_log_though_its_wake_was_cut_off_before_the_com
     let (telegram, mut env) = told(&["remind me tomorrow at 9 to stretch"]);
     let before = commits(&env);
     // What is read first of all for the commit.
-    env.execute("ALTER TABLE repairs RENAME TO elsewhere");
+    env.hide_table("repairs");
     assert_eq!(env.at("2026-11-22T08:01:00Z").wake(&["--once"]).code, 1);
     assert_eq!((sent(&telegram).len(), commits(&env)), (1, before), "nothing leaves before its commit");
-    env.execute("ALTER TABLE elsewhere RENAME TO repairs");
+    env.show_table("repairs");
     assert_eq!(wake_at(&telegram, &mut env, "2026-11-22T08:02:00Z"), ["⏰ stretch"]);
     assert_eq!(env.memory(EPISODIC).matches("Reminded of “stretch”").count(), 1);
     assert_eq!((env.trailer("Model").as_str(), commits(&env)), ("none", before + 1));
@@ -210,18 +210,16 @@ fn what_a_rule_has_done_is_in_the_log_though_its_wake_was_cut_off_before_the_com
 #[test]
 fn what_a_rule_has_done_is_told_once_though_its_wake_was_cut_off_after_the_commit() {
     let (telegram, mut env) = told(&[]);
-    let seen: String = env.query("SELECT value FROM handled WHERE key = 'head'");
+    let seen = env.handled().into_iter().find(|handled| handled.key == "head").unwrap().value;
     env.write_memory(ACTIVE, "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-21\n- at: 2026-11-21 15:30\n");
     env.git(&["commit", "-qam", "A task"]);
     assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:31:00Z").len(), 1);
     let (log, before) = (env.memory(EPISODIC), commits(&env));
     assert!(log.contains("Noted a person's commit: A task") && log.contains("It is time for “Tax return”"), "{log}");
     // As it was between the commit and the end.
-    env.execute(&format!(
-        "UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL;
-         DELETE FROM handled WHERE key LIKE 'at/%';
-         UPDATE handled SET value = '{seen}' WHERE key = 'head'"
-    ));
+    env.lose_end_of_cycles();
+    env.forget_handled("at/");
+    env.put_handled("head", &seen);
     assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:32:00Z"), [""; 0]);
     assert_eq!((env.memory(EPISODIC), commits(&env)), (log, before));
     env.check_sound();
@@ -245,12 +243,7 @@ fn what_waits_for_its_next_try_is_not_held_up_by_a_clock_that_is_set_back() {
 fn an_answer_comes_before_thousands_of_reminders_and_each_of_them_comes_once() {
     let (telegram, mut env) = told(&["remind me in 10 minutes to call Anna"]);
     let (first, count) = (telegram.sent().len(), 400);
-    env.execute(&format!(
-        "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count})
-         INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at, missed, written_at)
-         SELECT chat_id, 'thing ' || n || '.', zone, slot, next_at, created_at, missed, written_at FROM reminders, numbers;
-         DELETE FROM reminders WHERE text LIKE '%Anna%'"
-    ));
+    env.multiply_reminder(count);
     env.at("2026-11-21T14:11:00Z").receive(CHAT, "remember that box 1 is blue");
     env.once();
     let said = sent(&telegram).split_off(first);
@@ -261,7 +254,7 @@ fn an_answer_comes_before_thousands_of_reminders_and_each_of_them_comes_once() {
     }
     assert!(said[1].starts_with("⏰ 50 reminders were due:") && said[1].contains("350 more are due"), "{}", said[1]);
     assert!(said.len() < 20, "{}", said.len());
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 0);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminder_firings"), count);
+    assert_eq!(env.active_reminders().len(), 0);
+    assert_eq!(env.count_firings(), count);
     env.check_sound();
 }

@@ -19,14 +19,15 @@ fn type_in(telegram: &FakeTelegram, env: &TestEnv, texts: &[&str]) {
     for text in texts {
         telegram.push_text(CHAT, CHAT, text);
         eventually("it is confirmed", || telegram.unconfirmed() == 0);
-        let waiting = "SELECT count(*) FROM outgoing_messages WHERE kind = 'command' AND sent_at IS NULL";
-        eventually("what is said to it is sent", || env.query::<i64>(waiting) == 0);
+        eventually("what is said to it is sent", || {
+            env.outbox_of("command").iter().all(|message| message.sent_at.is_some())
+        });
     }
     end_bot(bot);
 }
 
-fn messages(env: &TestEnv) -> i64 {
-    env.query("SELECT count(*) FROM incoming_messages")
+fn messages(env: &TestEnv) -> usize {
+    env.count_received()
 }
 
 #[test]
@@ -52,13 +53,13 @@ fn a_typed_no_refuses_it() {
 #[test]
 fn what_is_dangerous_wants_the_button_but_not_for_a_no() {
     let (telegram, _claude, env) = asked();
-    env.execute("UPDATE approvals SET risk = 'dangerous'");
+    env.alter_approvals("risk", "dangerous");
     type_in(&telegram, &env, &["yes"]);
     assert_eq!((state(&env).as_str(), messages(&env)), ("pending", 1));
     assert!(telegram.sent().pop().unwrap().visible.contains("tap the button"));
 
     let (telegram, _claude, env) = asked();
-    env.execute("UPDATE approvals SET risk = 'destructive'");
+    env.alter_approvals("risk", "destructive");
     type_in(&telegram, &env, &["no"]);
     assert_eq!(state(&env), "denied");
 }
@@ -70,12 +71,9 @@ fn with_something_of_ours_between_or_two_questions_a_yes_is_a_message() {
     assert_eq!((state(&env).as_str(), messages(&env)), ("pending", 2));
 
     let (telegram, _claude, env) = asked();
-    env.execute(
-        "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, chat_id, nonce, asked_at, expires_at)
-         SELECT cycle_id, 'other', tool, action, risk, reasons, chat_id, 'other', asked_at, expires_at FROM approvals",
-    );
+    env.ask_again("other");
     type_in(&telegram, &env, &["yes"]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE state = 'pending'"), 2);
+    assert_eq!(env.approvals_in("pending").len(), 2);
     assert_eq!(messages(&env), 2);
 }
 
@@ -114,7 +112,7 @@ fn a_guests_yes_is_a_message() {
     end_bot(bot);
     assert_eq!((state(&env).as_str(), messages(&env)), ("pending", 2));
     // Moved to the guest's chat, it is still the owner's word that counts.
-    env.execute(&format!("UPDATE approvals SET chat_id = {GUEST}; UPDATE outgoing_messages SET chat_id = {GUEST}"));
+    env.move_approvals(GUEST);
     let bot = start_bot(&env);
     telegram.push_text(GUEST, GUEST, "yes");
     eventually("it is confirmed", || telegram.unconfirmed() == 0);

@@ -33,8 +33,8 @@ fn head(env: &TestEnv) -> String {
     env.git(&["rev-parse", "HEAD"])
 }
 
-fn reminders(env: &TestEnv) -> i64 {
-    env.query("SELECT count(*) FROM reminders WHERE state = 'active'")
+fn reminders(env: &TestEnv) -> usize {
+    env.active_reminders().len()
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_last_wake_is_taken_back_in_one_commit_that_says_so() {
     assert_eq!(reminders(&env), 0);
     let log = env.memory(LOG);
     assert!(log.contains("dogs bark") && log.contains(&format!("Undid the wake {undone}")), "{log}");
-    assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages WHERE id = 2"), "undone");
+    assert_eq!(env.outcome(2), "undone");
     assert!(env.wake(&["queue", "list"]).ok().stdout.contains("undone"), "it is listed");
     assert_eq!(env.once()["outcome"], "idle", "it is put aside");
 
@@ -217,7 +217,7 @@ fn with_unsent_replies() -> (FakeTelegram, FakeClaude, TestEnv) {
 fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry() {
     let (telegram, claude, env) = with_unsent_replies();
     // The messages so far came from another update stream than the fake's.
-    env.execute("DELETE FROM poll_state");
+    env.forget_updates();
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
     telegram.push_text(CHAT, CHAT, "/undo");
     let said = telegram.wait_for_sent(3, Duration::from_secs(60));
@@ -231,7 +231,7 @@ fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry()
     • One message that wasn't sent yet won't be.
     • Your message is on hold. Send /retry to run it again.
     ");
-    let state = |text: &str| env.query::<String>(&format!("SELECT state FROM reminders WHERE text = '{text}'"));
+    let state = |text: &str| env.reminder(text).state;
     assert_eq!((state("Stretch").as_str(), state("Water").as_str()), ("cancelled", "active"));
     assert!(!env.memory(ACTIVE).contains("Write a report"));
     telegram.push_text(CHAT, CHAT, "/undo");
@@ -241,11 +241,12 @@ fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry()
     claude.expect(Reply::text("Again."));
     telegram.push_text(CHAT, CHAT, "/retry");
     eventually("it is answered anew", || sent(&telegram).iter().any(|text| text == "Again."));
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE outcome = 'undone'"), 1);
+    let undone = env.received().into_iter().filter(|message| message.outcome.as_deref() == Some("undone"));
+    assert_eq!(undone.count(), 1);
     assert!(!sent(&telegram).contains(&"All done.".to_owned()));
     bot.signal(Signal::TERM);
     bot.end().ok();
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
     env.check_sound();
 }
 
@@ -276,9 +277,9 @@ fn what_is_ordered_while_a_wake_runs_is_acknowledged_at_once_and_done_after_it()
     let told = said(2);
     assert!(told.starts_with("Undoing what I did at 15:00: "), "{told}");
     assert!(told.ends_with(". I'll tell you when it's done."), "{told}");
-    let open = || env.query::<i64>("SELECT count(*) FROM undos WHERE done_at IS NULL");
+    let open = || env.count_open_undos();
     assert_eq!((open(), env.trailer("Wake-Id") == undone), (1, true), "the wake still runs");
-    assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
+    assert!(env.is_locked());
     // Asked for again it is another wake's, of which there is none.
     telegram.push_text(CHAT, CHAT, "/undo");
     assert!(said(3).contains("There's nothing to undo"), "{}", said(3));
@@ -286,7 +287,7 @@ fn what_is_ordered_while_a_wake_runs_is_acknowledged_at_once_and_done_after_it()
     gate.open();
     assert_eq!(said(4), "So they do.");
     assert!(said(5).starts_with("I've undone what I did at 15:00: "), "{}", said(5));
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
     bot.signal(Signal::TERM);
     bot.end().ok();
     assert_eq!((open(), env.trailer("Undoes")), (0, undone));
@@ -313,18 +314,16 @@ fn an_undo_that_is_killed_is_done_once() {
         for when in ["INSERT", "UPDATE", "DELETE"] {
             let env = lived_in();
             let commits = env.git(&["rev-list", "--count", "HEAD"]);
-            env.execute("INSERT INTO undos (wake, asked_at, chat_id) SELECT id, '2026-11-21T14:00:00Z', 0 FROM cycles ORDER BY rowid DESC LIMIT 1");
+            env.ask_for_undo("2026-11-21T14:00:00Z");
             env.refuse(when, table, "TRUE");
             env.wake(&["--once"]);
             env.refuse_no_more(table);
             let ran = env.wake(&["--once"]).ok();
-            let shown: i64 =
-                env.query("SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'I''ve undone %'");
-            assert_eq!(shown, 1, "{table} {when}: {ran:#?}");
-            let text: String =
-                env.query("SELECT message_text FROM outgoing_messages WHERE message_text LIKE 'I''ve undone %'");
+            let shown = env.outbox_with("I've undone ");
+            assert_eq!(shown.len(), 1, "{table} {when}: {ran:#?}");
+            let text = &shown[0];
             assert!(text.contains("Cancelled: the reminder “stretch”"), "{table} {when}: {text}");
-            assert_eq!(env.query::<i64>("SELECT count(*) FROM undos WHERE done_at IS NULL"), 0);
+            assert_eq!(env.count_open_undos(), 0);
             let after = env.git(&["rev-list", "--count", "HEAD"]);
             assert_eq!(after.parse::<i64>().unwrap(), commits.parse::<i64>().unwrap() + 1, "{table} {when}");
             assert!(!env.memory(SEMANTIC).contains("dogs bark"));
@@ -344,7 +343,8 @@ fn what_was_taken_back_before_a_commit_that_failed_is_told_with_the_one_that_is_
     std::fs::create_dir_all(in_the_way.join("in-the-way")).unwrap();
     let ran = env.wake(&["undo"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL AND done_at IS NULL"), 1);
+    let half_done = env.undos().into_iter().filter(|undo| undo.taken_back.is_some() && undo.done_at.is_none());
+    assert_eq!(half_done.count(), 1);
     assert!(env.memory(SEMANTIC).contains("dogs bark"));
     std::fs::remove_dir_all(&in_the_way).unwrap();
     let ran = env.told();

@@ -130,9 +130,7 @@ fn an_open_page_reminds_and_is_named() {
     let env = reminded_late();
     assert_eq!(check(&env, "timers")["detail"], "nothing wakes it by itself: never yet");
     let page = ServedPage::open(&env);
-    eventually("the reminder was sent", || {
-        env.query::<i64>("SELECT COUNT(*) FROM outgoing_messages WHERE message_text LIKE '⏰ call Anna%'") == 1
-    });
+    eventually("the reminder was sent", || env.outbox_with("⏰ call Anna").len() == 1);
     assert!(page.get("/chat").ok().contains("call Anna"));
     let timers = check(&env, "timers");
     assert_eq!(timers["detail"], "only the page wakes it, while open; by a timer never yet");

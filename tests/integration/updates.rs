@@ -175,7 +175,8 @@ fn bare(message_id: i64) -> Value {
 
 /// The kind of message as which an update is stored, if it is.
 fn stored_as(stage: &Stage, update_id: i64) -> String {
-    stage.env.query(&format!("SELECT COALESCE(max(kind), '') FROM incoming_messages WHERE update_id = {update_id}"))
+    let stored = stage.env.received().into_iter().find(|message| message.update_id == Some(update_id));
+    stored.map_or(String::new(), |message| message.kind)
 }
 
 /// Sends an example of everything to a bot, and checks what becomes of each.
@@ -222,7 +223,7 @@ fn everything_finds_its_place(examples: &updates::Updates) {
         assert_eq!(stored_as(&stage, *update_id), if let Stored(kind) = fate { kind } else { "" }, "{what}");
     }
     let refused = expected.values().filter(|(_, fate)| *fate == Refused).count();
-    assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), refused as i64);
+    assert_eq!(stage.env.count_from_strangers(), refused as i64);
     let stored = expected.values().filter(|(_, fate)| matches!(fate, Stored(_))).count();
     assert!(stored > 60, "{stored}");
     assert_eq!(stage.stored(), stored as i64);
@@ -317,11 +318,12 @@ fn what_telegram_really_sends_finds_its_place() {
         assert_eq!(stored_as(&stage, update_id), if let Stored(kind) = fate { kind } else { "" }, "{what}");
     }
     let is_fate = |wanted: Fate| sent.iter().filter(|(_, _, _, fate)| *fate == wanted).count() as i64;
-    assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), is_fate(Refused));
-    let of_album = "SELECT count(*) FROM attachments WHERE message_id = (SELECT id FROM incoming_messages WHERE message_text LIKE '%the garden%')";
-    assert_eq!(stage.env.query::<i64>(of_album), 1 + is_fate(Joined));
-    assert_eq!(stage.env.query::<i64>("SELECT thread_id FROM incoming_messages WHERE chat_id < 0"), 3);
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE quoted IS NOT NULL"), 0);
+    assert_eq!(stage.env.count_from_strangers(), is_fate(Refused));
+    let received = stage.env.received();
+    let album = received.iter().find(|message| message.text.contains("the garden")).unwrap();
+    assert_eq!(stage.env.attachments_of(album.id).len() as i64, 1 + is_fate(Joined));
+    assert_eq!(received.iter().find(|message| message.chat_id < 0).unwrap().thread_id, Some(3));
+    assert!(received.iter().all(|message| message.quoted.is_none()));
     // Whoever presses an old button is told so.
     stage.telegram.wait_for_calls("answerCallbackQuery", 2, PATIENCE);
     let answers = stage.telegram.calls("answerCallbackQuery");
@@ -396,9 +398,10 @@ fn damaged_updates_hold_up_nothing() {
     stage.say("/status");
     stage.telegram.wait_for_sent(1, PATIENCE);
     stage.all_confirmed();
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE message_text = 'and now?'"), 1);
+    let received = stage.env.received();
+    assert_eq!(received.iter().filter(|message| message.text == "and now?").count(), 1);
     // Each that was stored stands with its update, to be read by whoever wonders.
-    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE raw IS NULL"), 0);
+    assert!(received.iter().all(|message| message.raw.is_some()));
     stage.end(bot);
     // And a mind can be shown all of it.
     assert!(stage.stored() > 25, "{}", stage.stored());

@@ -17,6 +17,7 @@ use super::{
     install::{StartedBot, machine, program},
     support::{
         claude::API_KEY,
+        database::Database,
         env::{CHAT, Ran, TestEnv, eventually},
         telegram::{FakeTelegram, TOKEN},
     },
@@ -49,8 +50,7 @@ impl Upgraded {
         let sent = self.telegram.sent().len();
         self.telegram.push_text(CHAT, CHAT, text);
         self.telegram.wait_for_sent(sent + 1, PATIENCE);
-        let open = "SELECT count(*) FROM incoming_messages WHERE processed = 0";
-        eventually("it is answered", || self.env.query::<i64>(open) == 0);
+        eventually("it is answered", || self.env.count_queued() == 0);
         assert_eq!(self.telegram.sent().len(), sent + 1, "{:?}", self.telegram.sent());
     }
 
@@ -77,10 +77,9 @@ impl Upgraded {
     }
 
     /// How many messages a database holds that say this.
-    fn holds(&self, database: &str, text: &str) -> i64 {
-        let conn = rusqlite::Connection::open(self.env.workspace().join(database)).unwrap();
-        let sql = "SELECT count(*) FROM incoming_messages WHERE message_text = ?1";
-        conn.query_row(sql, [text], |row| row.get(0)).unwrap()
+    fn holds(&self, database: &str, text: &str) -> usize {
+        let received = Database::in_file(self.env.workspace().join(database)).received();
+        received.iter().filter(|message| message.text == text).count()
     }
 }
 

@@ -19,7 +19,7 @@ fn a_first_run_on_an_empty_directory_makes_the_memory_and_answers() {
     assert_eq!(env.trailer("Messages"), "1");
     assert_eq!(env.trailer("Model"), "offline");
     assert_eq!(env.trailer("Cost-USD"), "0.0000");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
+    assert_eq!(env.count_queued(), 0);
     env.check_sound();
 }
 
@@ -53,7 +53,7 @@ fn a_message_is_answered_committed_delivered_and_pushed() {
     assert_eq!(sent[0].visible, "Remembered: Anna's birthday is 3 May");
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.trailer("Messages"), id.to_string());
-    let sent_at: Option<String> = env.query("SELECT sent_at FROM outgoing_messages");
+    let sent_at: Option<String> = env.outbox()[0].sent_at.clone();
     assert!(sent_at.is_some());
     env.check_sound();
 }
@@ -176,8 +176,7 @@ fn a_burst_of_many_messages_is_planned_like_any_other() {
         env.receive(0, &format!("remember that box {n} is blue"));
     }
     assert_eq!(env.once()["answered"], 40);
-    let refused = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND CAST(json_extract(body, '$.is_error') AS TEXT) IN ('1', 'true')";
-    assert_eq!(env.query::<i64>(refused), 0);
+    assert!(env.steps("outcome").iter().all(|step| step.field("is_error") != true));
     env.check_sound();
 }
 
@@ -190,9 +189,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
 
     env.wake(&["--once", "--say", "write me a poem"]).ok();
     let dead = env.receive(CHAT, "what broke you?");
-    env.execute(&format!(
-        "UPDATE incoming_messages SET processed = 1, outcome = 'dead', attempts = 3 WHERE id = {dead}"
-    ));
+    env.give_up_message(dead);
     let list = || env.wake(&["queue", "list"]).ok().stdout;
     assert_eq!(
         list(),
@@ -203,7 +200,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     env.wake(&["queue", "drop", "1"]).ok();
     env.wake(&["queue", "retry", "2"]).ok();
     assert_eq!(list(), "2  Sat 2026-11-21 15:00  waits  chat 4242  what broke you?\n");
-    assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "dropped");
+    assert_eq!(env.outcome(1), "dropped");
     let all = env.wake(&["queue", "list", "--all"]).ok().stdout;
     assert_eq!(all, format!("{}1  Sat 2026-11-21 15:00  dropped  terminal  write me a poem\n", list()));
     for wrong in [["queue", "drop", "1"], ["queue", "retry", "99"]] {
@@ -211,7 +208,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     }
     // What was dropped can be taken up again, and answered by a mind that understands it.
     env.wake(&["queue", "retry", "1"]).ok();
-    env.execute("UPDATE incoming_messages SET message_text = 'list reminders' WHERE id = 1");
+    env.put_text(1, "list reminders");
     env.at("2026-11-21T14:05:00Z");
     let ran = env.told();
     assert!(ran.stdout.contains("No reminders are set."), "{ran:#?}");
@@ -235,7 +232,7 @@ fn an_answer_with_a_long_code_block_arrives_in_parts_that_are_whole() {
     assert!(within[1..within.len() - 1].iter().all(|text| text.starts_with(opened)), "{within:#?}");
     let visible: Vec<&str> = sent.iter().flat_map(|part| part.visible.lines()).collect();
     assert!(lines.iter().all(|line| visible.contains(&line.as_str())), "a line was broken or lost");
-    let states: String = env.query("SELECT group_concat(DISTINCT state) FROM outgoing_parts");
-    assert_eq!(states, "sent");
+    let states = env.part_states();
+    assert!(!states.is_empty() && states.iter().all(|state| state == "sent"), "{states:?}");
     env.check_sound();
 }

@@ -214,7 +214,7 @@ pub(super) fn world_of(env: &TestEnv, chat: i64) -> Vec<(&'static str, String)> 
     env.git(&["add", "-A"]);
     env.git(&["commit", "-q", "-m", "By hand"]);
     let head = env.git(&["rev-parse", "HEAD"]);
-    env.execute(&format!("UPDATE handled SET value = '{head}' WHERE key = 'head'"));
+    env.put_handled("head", &head);
     // Makes the index.
     env.wake(&["memory", "search", "anything"]);
     words
@@ -256,7 +256,7 @@ fn write(env: &TestEnv, path: &str, text: &str) {
 pub(super) fn holds(env: &TestEnv, lies_in: &[String], word: &str) -> bool {
     lies_in.iter().any(|place| match place.as_str() {
         "brain/.git/" => env.brain().exists() && env.git(&["log", "--all", "-p", "--format=%B"]).contains(word),
-        table if is_table(table) => rows_of(env, table).contains(word),
+        table if is_table(table) => env.rows_as_text(table).iter().any(|row| row.contains(word)),
         path => files(&env.workspace(), path)
             .iter()
             .any(|file| String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).contains(word)),
@@ -266,27 +266,6 @@ pub(super) fn holds(env: &TestEnv, lies_in: &[String], word: &str) -> bool {
 /// Whether a place is a table of the database: what is a path or a file's name has a slash, a dot or a dash.
 pub(super) fn is_table(place: &str) -> bool {
     !place.contains(['/', '.', '-', '*'])
-}
-
-/// All values of a table.
-fn rows_of(env: &TestEnv, table: &str) -> String {
-    if !env.get("DATABASE_URL").is_empty() {
-        return env.query(&format!("SELECT COALESCE(string_agg(CAST(t AS TEXT), ' '), '') FROM {table} t"));
-    }
-    let conn = rusqlite::Connection::open(env.workspace().join("messages.db")).unwrap();
-    let mut statement = conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
-    let columns = statement.column_count();
-    let mut rows = statement.query([]).unwrap();
-    let mut text = String::new();
-    while let Some(row) = rows.next().unwrap() {
-        for column in 0..columns {
-            if let rusqlite::types::ValueRef::Text(value) = row.get_ref(column).unwrap() {
-                text.push_str(&String::from_utf8_lossy(value));
-                text.push('\n');
-            }
-        }
-    }
-    text
 }
 
 /// The plain files at a path below the workspace: a file, all of a folder, or those whose names begin so (`name*`).

@@ -71,13 +71,7 @@ fn each_table_each_folder_and_each_kind_of_document_lies_in_a_store() {
     env.wake(&["say", "remember that cats purr"]).ok();
     let lies_in: BTreeSet<String> = rows().iter().flat_map(|row| row.named("lies in")).collect();
     let mut differences = Vec::new();
-    let tables: BTreeSet<String> = env
-        .query::<String>(
-            "SELECT group_concat(name, ' ') FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
-        )
-        .split(' ')
-        .map(str::to_owned)
-        .collect();
+    let tables: BTreeSet<String> = env.tables().into_iter().collect();
     differences.extend(tables.difference(&lies_in).map(|table| format!("no store lies in the table {table}")));
     let gone = lies_in.iter().filter(|place| is_table(place));
     differences.extend(gone.filter(|place| !tables.contains(*place)).map(|place| format!("there is no table {place}")));
@@ -351,7 +345,7 @@ fn a_tainted_cycle_reads_what_its_column_says() {
     let (_telegram, claude, env) = with_claude();
     let words = world_of(&env, OWNER);
     let id = env.receive(CHAT, "what do you know?");
-    env.execute(&format!("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE id = {id}"));
+    env.forward_from(id, "Eve");
     compare("tainted cycle", shown(&pry(&claude, &env, &words), &words));
 }
 

@@ -262,7 +262,7 @@ fn a_forwarded_message_is_answered_with_the_tools_of_a_tainted_cycle() {
     let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, ALL_CALLED_FOR);
-    env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve'");
+    env.forward_queued_from("Eve");
     claude.expect(Reply::text("Hello."));
     env.once();
     same("tainted cycle", &offered(last(&claude).json["tools"].as_array().unwrap()));

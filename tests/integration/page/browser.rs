@@ -11,7 +11,7 @@ use crate::{
     support::{
         chromium::Chromium,
         claude::{FakeClaude, Reply},
-        env::eventually,
+        env::{NOW, eventually},
         http::{Gate, HttpServer, Response},
     },
 };
@@ -207,15 +207,13 @@ fn what_is_said_in_the_browser_is_answered_there_without_a_reload() {
     assert_eq!(browser.eval("document.querySelectorAll('.me a').length"), 0);
     assert_eq!(browser.eval("document.querySelector('.you .words').innerText"), "What time\nis it?");
     // It was seen here, so that no other terminal shows it again.
-    eventually("it counts as shown", || {
-        env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL") == 0
-    });
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
+    eventually("it counts as shown", || env.count_unsent() == 0);
+    assert_eq!(env.count_received(), 1);
     assert_eq!(browser.problems(), Vec::<String>::new());
     // A lost connection is said.
     drop(page);
     browser.until("!document.querySelector('#connection').hidden");
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
     env.check_sound();
 }
 
@@ -223,10 +221,8 @@ fn what_is_said_in_the_browser_is_answered_there_without_a_reload() {
 fn a_renewal_never_puts_another_question_under_the_focus_or_a_click() {
     let Some(mut browser) = Chromium::start() else { return };
     let (_telegram, _claude, env) = asked();
-    env.execute(
-        "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, chat_id, nonce, asked_at, expires_at)
-         SELECT cycle_id, 't2', tool, '{\"fact\":\"Another\"}', risk, reasons, chat_id, 'n2', asked_at, expires_at FROM approvals",
-    );
+    env.ask_again("t2");
+    env.alter_approval(2, "action", "{\"fact\":\"Another\"}");
     let page = ServedPage::open(&env);
     enter(&mut browser, &page);
     browser.go(&at(&page, "/questions"));
@@ -240,16 +236,17 @@ fn a_renewal_never_puts_another_question_under_the_focus_or_a_click() {
     );
     // It is written until the page listens.
     eventually("it is renewed", || {
-        env.execute("UPDATE approvals SET state = 'withdrawn', decided_at = asked_at WHERE id = 1");
+        env.alter_approval(1, "state", "withdrawn");
+        env.alter_approval(1, "decided_at", NOW);
         browser.eval("window.isHit") == true
     });
     browser.until("!document.querySelector('[aria-label=\"Allow once, question 1\"]')");
     assert_eq!(browser.eval("document.activeElement.tagName"), "H2");
-    assert_eq!(env.query::<String>("SELECT state FROM approvals WHERE id = 2"), "pending");
+    assert_eq!(env.approvals()[1].state, "pending");
     assert_eq!(browser.eval("location.pathname"), "/questions");
     // What is still there keeps the focus.
     browser.eval("document.querySelector('[aria-label=\"Allow once, question 2\"]').focus(); window.isHit = false");
-    env.execute("UPDATE approvals SET decided_by = 'console' WHERE id = 1");
+    env.alter_approval(1, "decided_by", "console");
     browser.until("window.isHit");
     assert_eq!(browser.eval("document.activeElement.getAttribute('aria-label')"), "Allow once, question 2");
 }
@@ -275,7 +272,7 @@ fn without_a_script_everything_is_there_after_a_reload() {
     // A reload posts nothing again.
     browser.call("Page.reload", &json!({}));
     browser.until("document.body.innerText.includes('Remembered: tea is at five')");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
+    assert_eq!(env.count_received(), 1);
 }
 
 /// What a foreign page tries, each as what came of it.
@@ -333,7 +330,7 @@ fn a_foreign_page_in_the_same_browser_reads_sends_and_frames_nothing() {
         for what in ["read", "live", "img", "style", "script", "frame"] {
             assert_eq!(tried[what], "refused", "{host}: {tried}");
         }
-        assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 0, "{host}");
+        assert_eq!(env.count_received(), 0, "{host}");
     }
     // A name of theirs that leads to our port (rebinding) is told nothing, even by a page of the same origin.
     let ours = page.host.rsplit(':').next().unwrap();

@@ -57,9 +57,7 @@ fn a_day_is_the_persons_and_not_the_clocks() {
     for (at, usd) in
         [("2026-11-19T18:14:59.999Z", 1.0), ("2026-11-19T18:15:00.000Z", 2.0), ("2026-11-20T18:14:59.999Z", 4.0)]
     {
-        env.execute(&format!(
-            "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd) VALUES ('', '{at}', 'm', 1, 1, 1, 1, {usd})"
-        ));
+        env.spend(at, usd);
     }
     let html = ServedPage::open(&env).get("/charts?days=7").ok();
     for part in ["19 Nov, m: $1.00", "20 Nov, m: $6.00"] {

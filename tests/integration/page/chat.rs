@@ -28,13 +28,13 @@ fn shows(page: &ServedPage<'_>, text: &str) -> String {
     html
 }
 
-fn unshown(env: &TestEnv) -> i64 {
-    env.query("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL")
+fn unshown(env: &TestEnv) -> usize {
+    env.count_unsent()
 }
 
 /// An answer stands there before its wake has ended.
 fn ended(env: &TestEnv) {
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
 }
 
 /// The rows that a page says it shows for the first time.
@@ -53,7 +53,7 @@ fn what_is_said_is_answered_once_however_often_it_is_posted() {
     say(&page, "remember that <b>tea</b> is at five", "k1");
     let html = shows(&page, "Remembered: ");
     assert!(html.contains("remember that &lt;b&gt;tea&lt;/b&gt; is at five"), "{html}");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
+    assert_eq!(env.count_received(), 1);
     // Another form may say the same again.
     say(&page, "/tasks", "k2");
     let html = shows(&page, "No tasks");
@@ -62,9 +62,9 @@ fn what_is_said_is_answered_once_however_often_it_is_posted() {
         let refused = page.post("/chat", &[("text", text), ("key", "k3")]);
         assert!(refused.status == 422 && refused.body.contains(why), "{}", refused.body);
     }
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
+    assert_eq!(env.count_received(), 1);
     page.end();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM sessions"), 0);
+    assert_eq!(env.count_sessions(), 0);
     ended(&env);
     env.check_sound();
 }
@@ -154,13 +154,13 @@ fn whoever_comes_back_to_the_chat_is_shown_the_answers_there() {
     shows(&page, "Remembered: tea is at five");
     ended(&env);
     // As after two minutes in which nobody looked.
-    env.execute("DELETE FROM sessions");
+    env.forget_sessions();
     assert_eq!(page.post("/chat/seen", &[("seen", "")]).status, 204);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM sessions"), 1);
+    assert_eq!(env.count_sessions(), 1);
     let said = env.wake(&["say", "/tasks"]).ok();
     assert!(!said.stdout.contains("tea"), "{said:?}");
     page.end();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM sessions"), 0);
+    assert_eq!(env.count_sessions(), 0);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn what_was_mended_and_sent_again_is_taken_too() {
     }
     shows(&page, "Remembered: tea is at six");
     ended(&env);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 2);
+    assert_eq!(env.count_received(), 2);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::{
     support::story::with_claude,
     support::{
         claude::{Block, Reply},
-        env::eventually,
+        env::{NOW, eventually},
     },
 };
 
@@ -32,9 +32,7 @@ fn is_refused(answered: &Answered, why: &str, env: &TestEnv, stays: &str) {
 
 /// Waits for the wake that goes on with the work, to its end.
 fn goes_on(env: &TestEnv) {
-    let ended =
-        "SELECT (SELECT count(*) FROM cycles WHERE state = 'done') = 1 AND (SELECT is_locked FROM processing_lock) = 0";
-    eventually("the wake has run", || env.query::<bool>(ended));
+    eventually("the wake has run", || env.cycles_in("done").len() == 1 && !env.is_locked());
 }
 
 #[test]
@@ -56,7 +54,7 @@ fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
     assert!(said.contains("This was allowed, once."), "{said}");
     goes_on(&env);
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The wifi code is 1234"));
-    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.wait_for_end_of_wake();
     env.check_sound();
 }
 
@@ -75,7 +73,7 @@ fn the_questions_of_one_task_are_answered_together_as_they_were_shown() {
     // One that isn't what was read, and none is decided.
     let (first, _) = shown.split_once(' ').unwrap();
     assert_eq!(together(&format!("{first} 2:0")).status, 422);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE state = 'pending'"), 2);
+    assert_eq!(env.approvals_in("pending").len(), 2);
 
     claude.expect(Reply::text("Both are there."));
     assert_eq!(together(shown).see_other(), "/questions");
@@ -104,10 +102,10 @@ fn an_answer_to_something_else_or_too_late_changes_nothing() {
         let page = ServedPage::open(&env);
         let read = digest(&page.get("/questions").ok());
         is_refused(&answer(&page, "allow", "0"), "isn't the one", &env, "pending");
-        let action = env.query::<String>("SELECT action FROM approvals");
-        env.execute("UPDATE approvals SET action = replace(action, '1234', '9999')");
+        let action = env.approval().action;
+        env.replace_in_actions("1234", "9999");
         is_refused(&answer(&page, "allow", &read), "9999", &env, "pending");
-        env.execute(&format!("UPDATE approvals SET action = '{action}'"));
+        env.alter_approvals("action", &action);
         assert_eq!(page.post("/questions/1", &[("answer", "perhaps"), ("digest", &read)]).status, 422);
         assert_eq!(page.post("/questions/7", &[("answer", "allow"), ("digest", &read)]).status, 404);
         assert_eq!(page.get("/questions/1").ok().matches("<form").count(), 2);
@@ -115,7 +113,9 @@ fn an_answer_to_something_else_or_too_late_changes_nothing() {
     }
     let page = ServedPage::open(&env);
     let read = digest(&page.get("/questions").ok());
-    env.execute("UPDATE approvals SET state = 'denied', decided_at = asked_at, decided_by = '4242'");
+    for (column, text) in [("state", "denied"), ("decided_at", NOW), ("decided_by", "4242")] {
+        env.alter_approvals(column, text);
+    }
     is_refused(&answer(&page, "allow", &read), "This was refused.", &env, "denied");
 }
 
@@ -135,7 +135,7 @@ fn a_question_that_nobody_has_answered_in_time_is_closed() {
 #[test]
 fn what_is_dangerous_is_shown_once_more_before_it_can_be_allowed() {
     let (_telegram, claude, env) = asked();
-    env.execute("UPDATE approvals SET risk = 'dangerous'");
+    env.alter_approvals("risk", "dangerous");
     let page = ServedPage::open(&env);
     let open = page.get("/questions").ok();
     assert!(open.contains("href=\"/questions/1\"") && !open.contains("value=\"allow\""), "{open}");
@@ -155,9 +155,9 @@ fn what_is_dangerous_is_shown_once_more_before_it_can_be_allowed() {
 fn nothing_in_an_action_is_hidden_nor_shown_as_html() {
     let (_telegram, _claude, env) = asked();
     let secret = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-    env.execute(&format!(
-        "UPDATE approvals SET action = '{{\"command\":\"rm \u{202e}x\u{2063} <script>alert(1)</script> {secret}\"}}', origin = '<b>mail</b>'"
-    ));
+    let action = format!("{{\"command\":\"rm \u{202e}x\u{2063} <script>alert(1)</script> {secret}\"}}");
+    env.alter_approvals("action", &action);
+    env.alter_approvals("origin", "<b>mail</b>");
     let page = ServedPage::open(&env);
     let open = page.get("/questions").ok();
     for written in

@@ -38,7 +38,7 @@ fn one_wake() -> (FakeTelegram, FakeClaude, TestEnv) {
 }
 
 fn last_wake(env: &TestEnv) -> String {
-    env.query("SELECT id FROM cycles ORDER BY id DESC LIMIT 1")
+    env.last_cycle().id
 }
 
 #[track_caller]
@@ -107,7 +107,7 @@ fn the_requests_are_given_to_the_letter_and_say_when_they_are_gone() {
     let raw = page.get(&format!("/wakes/{wake}/raw"));
     assert_eq!(raw.header("content-type"), Some("text/plain; charset=utf-8"));
     assert_eq!(raw.ok(), env.wake(&["show", "--raw"]).ok().stdout);
-    env.execute("DELETE FROM cycle_journal; UPDATE cycles SET has_journal = 0");
+    env.forget_journals();
     has(
         &page.get(&format!("/wakes/{wake}")).ok(),
         &["are older than <code>KEEP_DAYS</code> and were let go", "What I said"],
@@ -165,20 +165,19 @@ fn undoing_asks_first_and_is_done_by_the_next_wake() {
     has(&page.get(&path).ok(), &[&format!("action=\"{path}/undo\"")]);
     let question = page.get(&format!("{path}/undo")).ok();
     has(&question, &["Undo what I did at 15:00", "semantic-memory.md", "can't be unsent (2 messages)"]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM undos"), 0, "asking is nothing done");
+    assert_eq!(env.undos().len(), 0, "asking is nothing done");
     let ordered = page.post(&format!("{path}/undo"), &[]);
     let to = ordered.see_other();
     has(&page.get(&to).ok(), &["Undoing what I did at 15:00"]);
     // The page starts the wake that does it.
-    let is_done = || env.query::<i64>("SELECT count(*) FROM undos WHERE done_at IS NOT NULL") == 1;
-    eventually("the wake is undone", is_done);
+    eventually("the wake is undone", || env.undos()[0].done_at.is_some());
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("birthday"));
     let html = page.get(&path).ok();
     assert!(html.contains(">undone<") && !html.contains("/undo\""), "{html}");
     for again in [page.post(&format!("{path}/undo"), &[]), page.get(&format!("{path}/undo"))] {
         assert!(again.status == 422 && again.body.contains("undone already"), "{again:#?}");
     }
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM undos"), 1);
+    assert_eq!(env.undos().len(), 1);
     env.check_sound();
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Deref,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -13,7 +14,7 @@ use reveille_store::{Batch, Incoming, NewIncoming, Store};
 
 use super::{
     claude::{API_KEY, FakeClaude},
-    database,
+    database::{self, Database},
     telegram::{FakeTelegram, TOKEN},
 };
 
@@ -28,6 +29,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct TestEnv {
     dir: tempfile::TempDir,
     vars: BTreeMap<String, String>,
+    database: Database,
+}
+
+/// A world answers for its database, too.
+impl Deref for TestEnv {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.database
+    }
 }
 
 /// What a program left.
@@ -70,7 +81,8 @@ impl TestEnv {
     pub(crate) fn within(parent: &Path) -> Self {
         let dir = tempfile::tempdir_in(parent).unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
-        let mut env = Self { dir, vars: BTreeMap::new() };
+        let database = Database::in_file(dir.path().join("workspace/messages.db"));
+        let mut env = Self { dir, vars: BTreeMap::new(), database };
         let workspace = env.workspace().display().to_string();
         env.set("WORKSPACE_DIR", &workspace).set("TIMEZONE", "Europe/Berlin").set("REVEILLE_NOW", NOW);
         env.set("HOME", &env.path("home").display().to_string());
@@ -105,7 +117,8 @@ impl TestEnv {
         let (here, there) = (self.dir.path().display().to_string(), dir.path().display().to_string());
         self.run("cp", &["-a", &format!("{here}/."), &there]).ok();
         let vars = self.vars.iter().map(|(name, value)| (name.clone(), value.replace(&here, &there))).collect();
-        let mut copy = Self { dir, vars };
+        let database = Database::in_file(dir.path().join("workspace/messages.db"));
+        let mut copy = Self { dir, vars, database };
         if let Some(url) = self.vars.get("DATABASE_URL") {
             copy.set("DATABASE_URL", &database::copy(url));
         }
@@ -131,6 +144,9 @@ impl TestEnv {
     /// Sets a variable for the programs.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
         self.vars.insert(name.to_owned(), value.to_owned());
+        if name == "DATABASE_URL" {
+            self.database = Database::Server(value.to_owned());
+        }
         self
     }
 
@@ -142,6 +158,9 @@ impl TestEnv {
     /// Takes a variable away.
     pub(crate) fn unset(&mut self, name: &str) -> &mut Self {
         self.vars.remove(name);
+        if name == "DATABASE_URL" {
+            self.database = Database::in_file(self.workspace().join("messages.db"));
+        }
         self
     }
 
@@ -304,24 +323,24 @@ impl TestEnv {
     /// The store, beside the programs.
     pub(crate) fn store(&self) -> Store {
         std::fs::create_dir_all(self.workspace()).unwrap();
-        match self.vars.get("DATABASE_URL") {
-            Some(url) => database::open(url),
-            None => Store::open(&self.workspace().join("messages.db")).unwrap(),
+        match &self.database {
+            Database::Server(url) => database::open(url),
+            Database::File(path) => Store::open(path).unwrap(),
         }
     }
 
     /// Whether a program has made the store.
     pub(crate) fn has_store(&self) -> bool {
-        match self.vars.get("DATABASE_URL") {
-            Some(url) => database::query::<bool>(url, "SELECT to_regclass('cycles') IS NOT NULL"),
-            None => self.workspace().join("messages.db").exists(),
+        match &self.database {
+            Database::Server(_) => self.query("SELECT to_regclass('cycles') IS NOT NULL"),
+            Database::File(path) => path.exists(),
         }
     }
 
     /// Queues a message as the bot would, at the present time.
     pub(crate) fn receive(&self, chat: i64, text: &str) -> i64 {
         let mut store = self.store();
-        let n = self.query::<i64>("SELECT count(*) FROM incoming_messages");
+        let n = i64::try_from(self.count_received()).unwrap();
         let message = NewIncoming {
             chat: ChatRef::from_number(chat),
             text: text.to_owned(),
@@ -342,37 +361,6 @@ impl TestEnv {
         self.store().queued().unwrap()
     }
 
-    /// One value out of the database.
-    #[track_caller]
-    pub(crate) fn query<T: rusqlite::types::FromSql>(&self, sql: &str) -> T {
-        if let Some(url) = self.vars.get("DATABASE_URL") {
-            return database::query(url, sql);
-        }
-        let conn = rusqlite::Connection::open(self.workspace().join("messages.db")).unwrap();
-        conn.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
-    }
-
-    /// Changes the database behind everybody's back.
-    #[track_caller]
-    pub(crate) fn execute(&self, sql: &str) {
-        if let Some(url) = self.vars.get("DATABASE_URL") {
-            return database::execute(url, sql);
-        }
-        let conn = rusqlite::Connection::open(self.workspace().join("messages.db")).unwrap();
-        conn.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
-
-    /// From now on the database fails to do something to a table: `INSERT`, `UPDATE` or `DELETE` of the rows that a condition chooses.
-    pub(crate) fn refuse(&self, what: &str, table: &str, when: &str) {
-        self.execute(&database::refusal(self.vars.get("DATABASE_URL").map(String::as_str), what, table, when));
-    }
-
-    /// It does it again.
-    pub(crate) fn refuse_no_more(&self, table: &str) {
-        let of = if self.vars.contains_key("DATABASE_URL") { format!(" ON {table}") } else { String::new() };
-        self.execute(&format!("DROP TRIGGER refused{of}"));
-    }
-
     /// The value of a trailer of the last commit.
     #[track_caller]
     pub(crate) fn trailer(&self, key: &str) -> String {
@@ -389,10 +377,7 @@ impl TestEnv {
     /// commit that holds only their change.
     #[track_caller]
     pub(crate) fn check_sound(&self) {
-        // A wake that a bot or the page has started lets go a moment after what it was seen to do.
-        // In a database that several machines share, the row comes with the first lock.
-        let at_work = "SELECT EXISTS (SELECT 1 FROM processing_lock WHERE is_locked)";
-        eventually("no wake is at work", || self.query::<i64>(at_work) == 0);
+        self.wait_for_end_of_wake();
         assert_eq!(self.store().integrity().unwrap(), Ok(()));
         self.git(&["fsck", "--strict", "--no-dangling"]);
         let plans = reveille_cycle::plan_file::left_over(&self.workspace()).unwrap();

@@ -1,0 +1,245 @@
+//! The cycles with their journal, the lock that a wake holds, and what was undone of them.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::env::eventually;
+use super::{Database, flag, quoted};
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Cycle {
+    pub(crate) id: String,
+    pub(crate) state: String,
+    pub(crate) chat_id: Option<i64>,
+    pub(crate) model: String,
+    pub(crate) started_at: String,
+    pub(crate) tries: i64,
+    pub(crate) commit_id: Option<String>,
+    pub(crate) error: Option<String>,
+    pub(crate) work: Option<String>,
+    #[serde(deserialize_with = "flag")]
+    pub(crate) has_journal: bool,
+    #[serde(deserialize_with = "flag")]
+    pub(crate) was_cut_off: bool,
+}
+
+/// An entry of a cycle's journal.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Step {
+    pub(crate) kind: String,
+    pub(crate) body: String,
+}
+
+impl Step {
+    /// A field of its body.
+    pub(crate) fn field(&self, name: &str) -> Value {
+        serde_json::from_str::<Value>(&self.body).unwrap()[name].take()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Undo {
+    pub(crate) taken_back: Option<String>,
+    pub(crate) done_at: Option<String>,
+}
+
+impl Database {
+    /// All cycles in the order of their start.
+    #[track_caller]
+    pub(crate) fn cycles(&self) -> Vec<Cycle> {
+        self.table("cycles", "rowid")
+    }
+
+    /// The one cycle that there is.
+    #[track_caller]
+    pub(crate) fn cycle(&self) -> Cycle {
+        let mut cycles = self.cycles();
+        assert_eq!(cycles.len(), 1, "{cycles:#?}");
+        cycles.remove(0)
+    }
+
+    #[track_caller]
+    pub(crate) fn last_cycle(&self) -> Cycle {
+        self.cycles().pop().expect("a cycle")
+    }
+
+    /// The cycles in a state: running, waiting, parked, done, failed, abandoned.
+    #[track_caller]
+    pub(crate) fn cycles_in(&self, state: &str) -> Vec<Cycle> {
+        self.cycles().into_iter().filter(|cycle| cycle.state == state).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn cycle_states(&self) -> Vec<String> {
+        self.cycles().into_iter().map(|cycle| cycle.state).collect()
+    }
+
+    /// The cycles run on, as if they had been cut off between their commit and their end.
+    #[track_caller]
+    pub(crate) fn lose_end_of_cycles(&self) {
+        self.execute("UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL");
+    }
+
+    /// The cycles run on, as if they had been cut off in the midst.
+    #[track_caller]
+    pub(crate) fn cut_off_cycles(&self) {
+        self.execute("UPDATE cycles SET state = 'running'");
+    }
+
+    #[track_caller]
+    pub(crate) fn forget_cycle(&self, id: &str) {
+        self.execute(&format!("DELETE FROM cycles WHERE id = '{id}'"));
+    }
+
+    /// All steps of the cycles in order.
+    #[track_caller]
+    pub(crate) fn journal(&self) -> Vec<Step> {
+        self.table("cycle_journal", "cycle_id, seq")
+    }
+
+    /// The kinds of the steps in order.
+    #[track_caller]
+    pub(crate) fn journal_kinds(&self) -> Vec<String> {
+        self.journal().into_iter().map(|step| step.kind).collect()
+    }
+
+    /// The steps of a kind.
+    #[track_caller]
+    pub(crate) fn steps(&self, kind: &str) -> Vec<Step> {
+        self.journal().into_iter().filter(|step| step.kind == kind).collect()
+    }
+
+    /// The steps that hold these words.
+    #[track_caller]
+    pub(crate) fn steps_with(&self, words: &str) -> Vec<Step> {
+        self.journal().into_iter().filter(|step| step.body.contains(words)).collect()
+    }
+
+    /// Writes a step behind all others of the one cycle.
+    #[track_caller]
+    pub(crate) fn put_step(&self, step: &Value, at: &str) {
+        let (kind, body) = (step["kind"].as_str().unwrap(), quoted(&step.to_string()));
+        self.execute(&format!(
+            "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
+             SELECT cycle_id, 900 + max(seq), '{at}', '{kind}', {body} FROM cycle_journal GROUP BY cycle_id"
+        ));
+    }
+
+    /// The journal ends before the first step of a kind.
+    #[track_caller]
+    pub(crate) fn cut_journal_before(&self, kind: &str) {
+        self.execute(&format!(
+            "DELETE FROM cycle_journal WHERE seq >= (SELECT min(seq) FROM cycle_journal WHERE kind = '{kind}')"
+        ));
+    }
+
+    /// The journal ends with the last step of a kind.
+    #[track_caller]
+    pub(crate) fn cut_journal_after(&self, kind: &str) {
+        self.execute(&format!(
+            "DELETE FROM cycle_journal WHERE seq > (SELECT max(seq) FROM cycle_journal WHERE kind = '{kind}')"
+        ));
+    }
+
+    /// Nothing is left of what the cycles did.
+    #[track_caller]
+    pub(crate) fn empty_journals(&self) {
+        self.execute("DELETE FROM cycle_journal");
+    }
+
+    /// The journals were let go, as those older than `KEEP_DAYS` are.
+    #[track_caller]
+    pub(crate) fn forget_journals(&self) {
+        self.execute("DELETE FROM cycle_journal; UPDATE cycles SET has_journal = 0");
+    }
+
+    /// Whether a wake holds the lock.
+    #[track_caller]
+    pub(crate) fn is_locked(&self) -> bool {
+        self.count("processing_lock", "is_locked = 1") > 0
+    }
+
+    /// Waits until no wake holds the lock. One that a bot or the page has started lets go a moment after what it was seen to do.
+    #[track_caller]
+    pub(crate) fn wait_for_end_of_wake(&self) {
+        eventually("the wake has ended", || !self.is_locked());
+    }
+
+    /// The number of times that the lock was taken.
+    #[track_caller]
+    pub(crate) fn fence(&self) -> i64 {
+        self.query("SELECT fence FROM processing_lock")
+    }
+
+    /// What is to be undone, and was.
+    #[track_caller]
+    pub(crate) fn undos(&self) -> Vec<Undo> {
+        self.table("undos", "id")
+    }
+
+    #[track_caller]
+    pub(crate) fn count_open_undos(&self) -> usize {
+        self.count("undos", "done_at IS NULL")
+    }
+
+    /// Asks for the last cycle to be undone, as `wake undo` does.
+    #[track_caller]
+    pub(crate) fn ask_for_undo(&self, at: &str) {
+        let wake = self.last_cycle().id;
+        self.execute(&format!("INSERT INTO undos (wake, asked_at, chat_id) VALUES ('{wake}', '{at}', 0)"));
+    }
+
+    /// The number of cycles that a wake would continue.
+    #[track_caller]
+    pub(crate) fn count_open_cycles(&self) -> usize {
+        self.count("cycles", "state IN ('running', 'waiting', 'parked')")
+    }
+
+    /// A cycle of the past.
+    #[track_caller]
+    pub(crate) fn put_cycle(&self, id: &str, state: &str, model: &str, started_at: &str) {
+        self.execute(&format!(
+            "INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence, has_journal)
+             VALUES ('{id}', '{state}', 'cron', '[]', '{model}', '{started_at}', 1, 0)"
+        ));
+    }
+
+    /// A cycle waits until a time.
+    #[track_caller]
+    pub(crate) fn put_off_cycle(&self, id: &str, until: &str) {
+        self.execute(&format!("UPDATE cycles SET not_before = '{until}' WHERE id = '{id}'"));
+    }
+
+    /// All cycles were resumed this many times.
+    #[track_caller]
+    pub(crate) fn put_tries(&self, tries: i64) {
+        self.execute(&format!("UPDATE cycles SET tries = {tries}"));
+    }
+
+    /// One model has done, and was paid for, nothing; another one works.
+    #[track_caller]
+    pub(crate) fn put_model_back(&self, from: &str, to: &str) {
+        self.execute(&format!(
+            "UPDATE cycles SET model = '{to}' WHERE model = '{from}'; DELETE FROM ledger WHERE model = '{from}'"
+        ));
+    }
+
+    /// The steps that tell how a call ended, and hold these words.
+    #[track_caller]
+    pub(crate) fn outcomes_with(&self, words: &str) -> Vec<Step> {
+        self.steps("outcome").into_iter().filter(|step| step.body.contains(words)).collect()
+    }
+
+    /// The steps of a kind are something that nobody can read.
+    #[track_caller]
+    pub(crate) fn garble_steps(&self, kind: &str) {
+        let body = "{\"kind\":\"of a later version\"}";
+        self.execute(&format!("UPDATE cycle_journal SET body = '{body}' WHERE kind = '{kind}'"));
+    }
+
+    /// No file was changed by a cycle.
+    #[track_caller]
+    pub(crate) fn forget_changed_files(&self) {
+        self.execute("DELETE FROM cycle_files");
+    }
+}

@@ -1,0 +1,267 @@
+//! Where the stories' worlds keep their store: in a file, or all of them in a PostgreSQL (`REVEILLE_TEST_STORE=postgres`), so that the
+//! same stories are told on both. Here alone its tables are named in SQL: stories ask and arrange by the functions beneath.
+
+mod approvals;
+mod cycles;
+mod media;
+mod memory;
+mod money;
+mod outbox;
+mod people;
+mod queue;
+mod reminders;
+
+use std::path::{Path, PathBuf};
+
+pub(crate) use cycles::{Cycle, Step};
+pub(crate) use queue::Received;
+use rusqlite::types::{FromSql, ValueRef};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use reveille_store::Store;
+
+#[cfg(not(feature = "postgres"))]
+mod postgres {
+    //! A build that knows no PostgreSQL.
+
+    pub(crate) const NULL: &str = "";
+
+    pub(crate) fn new_database() -> Option<String> {
+        None
+    }
+
+    pub(crate) fn ask(_sql: &str, _schema: &str) -> Option<String> {
+        None
+    }
+}
+
+#[cfg(feature = "postgres")]
+use super::postgres;
+
+/// The address of a new world's database; none: it is a file.
+pub(crate) fn of_a_world() -> Option<String> {
+    let wanted = super::env::variable("REVEILLE_TEST_STORE")?;
+    assert_eq!(wanted, "postgres", "REVEILLE_TEST_STORE names a store that isn't known");
+    Some(postgres::new_database().expect("PostgreSQL is installed, as REVEILLE_TEST_STORE says"))
+}
+
+#[cfg(feature = "postgres")]
+pub(crate) fn open(url: &str) -> Store {
+    let address = reveille_store::DatabaseAddress::parse(url, None).unwrap();
+    Store::open_shared(&address).unwrap()
+}
+
+#[cfg(not(feature = "postgres"))]
+pub(crate) fn open(url: &str) -> Store {
+    panic!("this build can't open {url}")
+}
+
+/// Another database with all that is in this one.
+pub(crate) fn copy(url: &str) -> String {
+    let copy = postgres::new_database().unwrap();
+    open(url).copy_to(&mut open(&copy)).unwrap();
+    copy
+}
+
+/// The database of one world, or a file that is one.
+pub(crate) enum Database {
+    File(PathBuf),
+    Server(String),
+}
+
+impl Database {
+    /// The database in a file.
+    pub(crate) fn in_file(path: impl AsRef<Path>) -> Self {
+        Self::File(path.as_ref().to_owned())
+    }
+
+    /// The first value that a question finds.
+    #[track_caller]
+    pub(crate) fn query<T: FromSql>(&self, sql: &str) -> T {
+        match self {
+            Self::Server(url) => query(url, sql),
+            Self::File(path) => {
+                let conn = rusqlite::Connection::open(path).unwrap();
+                conn.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
+            }
+        }
+    }
+
+    /// Changes the database behind everybody's back.
+    #[track_caller]
+    pub(crate) fn execute(&self, sql: &str) {
+        match self {
+            Self::Server(url) => execute(url, sql),
+            Self::File(path) => {
+                let conn = rusqlite::Connection::open(path).unwrap();
+                conn.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+            }
+        }
+    }
+
+    /// The names of the tables in order.
+    #[track_caller]
+    pub(crate) fn tables(&self) -> Vec<String> {
+        let names =
+            "SELECT group_concat(name, ' ') FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'";
+        let mut names: Vec<String> = self.query::<String>(names).split(' ').map(str::to_owned).collect();
+        names.sort();
+        names
+    }
+
+    /// All that a table holds, a row a line.
+    #[track_caller]
+    pub(crate) fn rows_as_text(&self, table: &str) -> Vec<String> {
+        let sql = format!("SELECT * FROM {table}");
+        match self {
+            Self::Server(_) => {
+                let rows = format!("SELECT COALESCE(string_agg(CAST(t AS TEXT), chr(10)), '') FROM {table} t");
+                self.query::<String>(&rows).lines().map(str::to_owned).collect()
+            }
+            Self::File(path) => rows_of_file(path, &sql).iter().map(Value::to_string).collect(),
+        }
+    }
+
+    /// Takes a table out of the programs' sight.
+    #[track_caller]
+    pub(crate) fn hide_table(&self, table: &str) {
+        self.execute(&format!("ALTER TABLE {table} RENAME TO hidden_{table}"));
+    }
+
+    #[track_caller]
+    pub(crate) fn show_table(&self, table: &str) {
+        self.execute(&format!("ALTER TABLE hidden_{table} RENAME TO {table}"));
+    }
+
+    /// The version of the tables that a file says it has.
+    #[track_caller]
+    pub(crate) fn version(&self) -> i64 {
+        self.query("PRAGMA user_version")
+    }
+
+    #[track_caller]
+    pub(crate) fn put_version(&self, version: i64) {
+        self.execute(&format!("PRAGMA user_version = {version}"));
+    }
+
+    /// Only programs of this version and later ones may read it.
+    #[track_caller]
+    pub(crate) fn put_readable_from(&self, version: i64) {
+        self.execute(&format!("UPDATE readable_from SET version = {version}"));
+    }
+
+    /// Moves all that was written into the database's one file.
+    #[track_caller]
+    pub(crate) fn write_back(&self) {
+        if let Self::File(_) = self {
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+        }
+    }
+
+    /// Writes the file anew, without what was taken out of it.
+    #[track_caller]
+    pub(crate) fn compact(&self) {
+        self.execute("VACUUM");
+        self.write_back();
+    }
+
+    /// From now on the database fails to do something to a table: `INSERT`, `UPDATE` or `DELETE` of the rows that a condition chooses.
+    pub(crate) fn refuse(&self, what: &str, table: &str, when: &str) {
+        let trigger = format!("CREATE TRIGGER refused BEFORE {what} ON {table}");
+        self.execute(&match self {
+            Self::Server(_) => format!("{trigger} FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION refuse()"),
+            Self::File(_) => format!("{trigger} WHEN {when} BEGIN SELECT RAISE(FAIL, 'as if broken'); END"),
+        });
+    }
+
+    /// It does it again.
+    pub(crate) fn refuse_no_more(&self, table: &str) {
+        self.execute(&match self {
+            Self::Server(_) => format!("DROP TRIGGER refused ON {table}"),
+            Self::File(_) => "DROP TRIGGER refused".to_owned(),
+        });
+    }
+
+    /// The rows of a table.
+    #[track_caller]
+    fn table<T: DeserializeOwned>(&self, table: &str, order: &str) -> Vec<T> {
+        let sql = format!("SELECT * FROM {table} ORDER BY {order}");
+        let rows: Vec<Value> = match self {
+            Self::Server(url) => {
+                let list: String = query(url, &format!("SELECT coalesce(json_agg(found), '[]') FROM ({sql}) AS found"));
+                serde_json::from_str(&list).unwrap()
+            }
+            Self::File(path) => rows_of_file(path, &sql),
+        };
+        rows.into_iter()
+            .map(|row| serde_json::from_value(row.clone()).unwrap_or_else(|error| panic!("{error}: {row}")))
+            .collect()
+    }
+
+    /// The number of rows of a table that a condition chooses.
+    #[track_caller]
+    fn count(&self, table: &str, condition: &str) -> usize {
+        let count: i64 = self.query(&format!("SELECT count(*) FROM {table} WHERE {condition}"));
+        usize::try_from(count).unwrap()
+    }
+}
+
+fn rows_of_file(path: &Path, sql: &str) -> Vec<Value> {
+    let conn = rusqlite::Connection::open(path).unwrap();
+    let mut statement = conn.prepare(sql).unwrap();
+    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let row = |row: &rusqlite::Row<'_>| {
+        let column = |(at, name): (usize, &String)| Ok((name.clone(), value_of(row.get_ref(at)?)));
+        Ok(Value::Object(names.iter().enumerate().map(column).collect::<rusqlite::Result<Map<_, _>>>()?))
+    };
+    statement.query_map([], row).unwrap().map(Result::unwrap).collect()
+}
+
+fn value_of(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Text(bytes) => String::from_utf8_lossy(bytes).into(),
+        ValueRef::Blob(bytes) => format!("{bytes:02x?}").into(),
+    }
+}
+
+/// Text between a statement's quotes.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Reads a flag, which is a number in some tables.
+fn flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(value != 0 && value != false)
+}
+
+/// One value.
+#[track_caller]
+fn query<T: FromSql>(url: &str, sql: &str) -> T {
+    let text = postgres::ask(sql, schema(url)).unwrap();
+    let value = match (text.as_str(), text.parse::<i64>(), text.parse::<f64>()) {
+        (postgres::NULL, ..) => ValueRef::Null,
+        ("t", ..) => ValueRef::Integer(1),
+        ("f", ..) => ValueRef::Integer(0),
+        (_, Ok(number), _) => ValueRef::Integer(number),
+        (_, _, Ok(number)) => ValueRef::Real(number),
+        (text, ..) => ValueRef::Text(text.as_bytes()),
+    };
+    // Numbers may be asked for as text.
+    T::column_result(value)
+        .or_else(|_| T::column_result(ValueRef::Text(text.as_bytes())))
+        .unwrap_or_else(|error| panic!("{sql}: {error}: {text}"))
+}
+
+#[track_caller]
+fn execute(url: &str, sql: &str) {
+    postgres::ask(sql, schema(url)).unwrap();
+}
+
+fn schema(url: &str) -> &str {
+    url.split_once("search_path%3D").unwrap().1
+}

@@ -1,0 +1,112 @@
+//! Who may speak: pairing, strangers, the terminals and pages that are open.
+
+use serde::Deserialize;
+
+use super::{Database, quoted};
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct PairingCode {
+    pub(crate) wrong: i64,
+    pub(crate) expires_at: String,
+}
+
+#[derive(Deserialize)]
+struct Paired {
+    user_id: i64,
+}
+
+impl Database {
+    /// The people who have paired, by number.
+    #[track_caller]
+    pub(crate) fn paired(&self) -> Vec<i64> {
+        self.table::<Paired>("paired", "user_id").into_iter().map(|person| person.user_id).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn pair(&self, user: i64, name: &str, at: &str) {
+        self.execute(&format!(
+            "INSERT INTO paired (user_id, name, paired_at) VALUES ({user}, {}, '{at}')",
+            quoted(name)
+        ));
+    }
+
+    #[track_caller]
+    pub(crate) fn pairing_codes(&self) -> Vec<PairingCode> {
+        self.table("pairing_codes", "id")
+    }
+
+    #[track_caller]
+    pub(crate) fn expire_pairing_codes(&self, at: &str) {
+        self.execute(&format!("UPDATE pairing_codes SET expires_at = '{at}'"));
+    }
+
+    /// The number of messages of strangers.
+    #[track_caller]
+    pub(crate) fn count_from_strangers(&self) -> i64 {
+        self.query("SELECT n FROM counters WHERE name = 'strangers'")
+    }
+
+    /// The number of terminals and pages that are open.
+    #[track_caller]
+    pub(crate) fn count_sessions(&self) -> usize {
+        self.count("sessions", "TRUE")
+    }
+
+    /// Nobody knows that a terminal or a page is open.
+    #[track_caller]
+    pub(crate) fn forget_sessions(&self) {
+        self.execute("DELETE FROM sessions");
+    }
+
+    /// The next update that is fetched.
+    #[track_caller]
+    pub(crate) fn next_update(&self) -> i64 {
+        self.query("SELECT next_offset FROM poll_state")
+    }
+
+    /// Nobody remembers which updates were fetched.
+    #[track_caller]
+    pub(crate) fn forget_updates(&self) {
+        self.execute("DELETE FROM poll_state");
+    }
+
+    /// The next update that is fetched for a bot.
+    #[track_caller]
+    pub(crate) fn next_update_of(&self, bot: i64) -> i64 {
+        self.query(&format!("SELECT next_offset FROM poll_state WHERE bot_id = {bot}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn put_next_update(&self, bot: i64, update: i64) {
+        self.execute(&format!("INSERT INTO poll_state (bot_id, next_offset) VALUES ({bot}, {update})"));
+    }
+
+    /// When a poll last ended well.
+    #[track_caller]
+    pub(crate) fn last_poll(&self) -> Option<String> {
+        self.query("SELECT max(last_poll_at) FROM poll_state")
+    }
+
+    #[track_caller]
+    pub(crate) fn put_last_poll(&self, at: &str) {
+        self.execute(&format!("UPDATE poll_state SET last_poll_at = '{at}'"));
+    }
+
+    /// Whether all work is stopped.
+    #[track_caller]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.count("stopped", "TRUE") > 0
+    }
+
+    /// A restart that a chat asked for, and was never told the end of.
+    #[track_caller]
+    pub(crate) fn ask_for_restart(&self, chat: i64, at: &str) {
+        self.execute(&format!("INSERT INTO restarts (asked_at, chat_id) VALUES ('{at}', {chat})"));
+    }
+
+    /// The number of restarts that a chat was told the end of.
+    #[track_caller]
+    pub(crate) fn count_told_restarts(&self) -> usize {
+        self.count("restarts", "told_at IS NOT NULL")
+    }
+}

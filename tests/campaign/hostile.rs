@@ -113,7 +113,7 @@ fn play(scene: &mut Scene, acts: &[Act], origin: Origin, answer: Answer) -> Resu
         if ran.code != 0 {
             return Err(format!("a wake failed: {ran:#?}"));
         }
-        scene.logs.push_str(&ran.stderr);
+        scene.logs.push_str(ran.notices());
         match ran.json()["outcome"].as_str() {
             Some("parked") => scene.answer(answer, std::mem::take(&mut is_first))?,
             Some("worked") => return Ok(()),

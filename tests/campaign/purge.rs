@@ -76,7 +76,8 @@ impl Layer for Purge {
             }
         }
         let mut again = env.wake(&PURGE);
-        let is_held_up = |ran: &Ran| ran.stderr.contains("File exists") || ran.stderr.contains("another git program");
+        let is_held_up =
+            |ran: &Ran| ran.notices().contains("File exists") || ran.notices().contains("another git program");
         if is_held_up(&again) {
             // A dead git's lock can't be told from a live one until it is a second old; the health check then removes it.
             for lock in [env.brain().join(".git"), env.path("remote.git")].iter().flat_map(|dir| locks(dir)) {

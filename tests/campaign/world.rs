@@ -222,7 +222,7 @@ impl World {
         bot.signal(Signal::TERM);
         let ran = bot.end();
         // A poll of the killed bot may only be counted now; this one is then asked to end before it listens for the signal.
-        let has_only_begun = ran.code == -1 && ran.stderr.is_empty();
+        let has_only_begun = ran.code == -1 && ran.notices().is_empty();
         if ran.code == 0 || has_only_begun { Ok(took) } else { Err(format!("the next bot failed: {ran:#?}")) }
     }
 

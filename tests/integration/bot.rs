@@ -71,8 +71,8 @@ fn what_can_not_be_stored_is_not_confirmed_and_comes_again() {
     stage.all_confirmed();
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);
-    assert_eq!(times(&ran, "couldn't store new messages"), 1, "{}", ran.stderr);
-    assert_eq!(times(&ran, "stored again"), 1, "{}", ran.stderr);
+    assert_eq!(times(&ran, "couldn't store new messages"), 1, "{}", ran.notices());
+    assert_eq!(times(&ran, "stored again"), 1, "{}", ran.notices());
     assert_eq!(told(), 1);
 }
 
@@ -332,8 +332,8 @@ fn network_flaps_are_survived_and_told_once() {
     stage.all_confirmed();
     let ran = stage.end(bot);
     // Two stretches of trouble, each told once.
-    assert_eq!(times(&ran, "keep trying to fetch"), 2, "{}", ran.stderr);
-    assert_eq!(times(&ran, "can be reached again"), 2, "{}", ran.stderr);
+    assert_eq!(times(&ran, "keep trying to fetch"), 2, "{}", ran.notices());
+    assert_eq!(times(&ran, "can be reached again"), 2, "{}", ran.notices());
 }
 
 #[test]
@@ -349,8 +349,8 @@ fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
     stage.all_confirmed();
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);
-    assert_eq!(times(&ran, "asks to wait 1 s"), 1, "{}", ran.stderr);
-    assert_eq!(times(&ran, "something else fetches this bot's messages"), 1, "{}", ran.stderr);
+    assert_eq!(times(&ran, "asks to wait 1 s"), 1, "{}", ran.notices());
+    assert_eq!(times(&ran, "something else fetches this bot's messages"), 1, "{}", ran.notices());
 }
 
 #[test]
@@ -431,10 +431,10 @@ fn a_second_bot_is_refused() {
     let bot = stage.start_polling();
     let second = stage.env.bot(&[]);
     assert_eq!(second.code, 1, "{second:#?}");
-    assert!(second.stderr.contains("another bot runs on this workspace"), "{second:#?}");
+    second.assert_tells("another bot runs on this workspace");
     // Cron's is silent about it, since it comes every five minutes.
     let crons = stage.env.bot(&["--unless-running"]).ok();
-    assert!(!crons.stderr.contains("another bot"), "{crons:#?}");
+    crons.assert_never_tells("another bot");
     stage.say("the first one goes on");
     stage.all_confirmed();
     stage.end(bot);
@@ -448,7 +448,7 @@ fn without_a_token_it_never_runs() {
     for arguments in [&[][..], &["run"], &["send", "--chat", "4242", "hi"], &["pair"], &["webhook"]] {
         let ran = stage.env.bot(arguments);
         assert_eq!(ran.code, 78, "{ran:#?}");
-        assert!(ran.stderr.contains("TELEGRAM_BOT_TOKEN"), "{ran:#?}");
+        ran.assert_tells("TELEGRAM_BOT_TOKEN");
     }
     assert!(!stage.env.workspace().exists());
 }
@@ -459,7 +459,8 @@ fn a_token_that_telegram_does_not_know_is_a_matter_of_configuration() {
     stage.env.set("TELEGRAM_BOT_TOKEN", "99:AAotherSecretSecretSecret-Secret_abc");
     let ran = stage.env.bot(&["run"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    assert!(ran.stderr.contains("TELEGRAM_BOT_TOKEN") && ran.stderr.contains("BotFather"), "{ran:#?}");
+    ran.assert_tells("TELEGRAM_BOT_TOKEN");
+    ran.assert_tells("BotFather");
     keeps_the_secret(&ran);
 }
 
@@ -535,7 +536,7 @@ fn send_says_what_became_of_it() {
     assert!(ran.stdout.contains("may have arrived"), "{ran:#?}");
     stage.telegram.fail_next("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user", json!({})));
     let ran = send("never");
-    assert!(ran.code == 1 && ran.stderr.contains("blocked"), "{ran:#?}");
+    ran.assert_fails(1, "blocked");
     assert_eq!(stage.env.outbox().len(), 3);
 }
 
@@ -546,11 +547,12 @@ fn send_refuses_other_chats_and_nothing() {
         [("666", "hi", "ALLOWED_CHAT_IDS"), ("-5", "hi", "ALLOWED_CHAT_IDS"), ("4242", " ", "empty")]
     {
         let ran = stage.env.bot(&["send", "--chat", chat, text]);
-        assert!(ran.code == 2 && ran.stderr.contains(why) && ran.stderr.contains("Nothing was queued"), "{ran:#?}");
+        ran.assert_fails(2, why);
+        ran.assert_tells("Nothing was queued");
     }
     let ran =
         stage.env.run_with_input(env!("CARGO_BIN_EXE_bot"), &["send", "--chat", "4242", "-"], &"x".repeat(100_001));
-    assert!(ran.code == 2 && ran.stderr.contains("longer than"), "{ran:#?}");
+    ran.assert_fails(2, "longer than");
     assert!(stage.telegram.sent().is_empty() && !stage.env.workspace().exists());
 }
 

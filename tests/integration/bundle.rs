@@ -45,13 +45,36 @@ fn bundle(env: &TestEnv, name: &str) -> (BTreeMap<String, String>, String) {
     let path = env.path(name);
     let ran = env.health(&["bundle", &path.display().to_string()]).ok();
     assert_eq!(ran.stdout, format!("{}\n", path.display()));
-    (files(&path), ran.stderr)
+    (files(&path), ran.notices().to_owned())
 }
 
 fn append(path: PathBuf, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let before = fs::read_to_string(&path).unwrap_or_default();
     fs::write(path, before + text).unwrap();
+}
+
+/// Writes words, and all that must not be shown, where they come to stand when something goes wrong.
+fn put_everywhere(env: &TestEnv, words: &str, all: &str) {
+    let quoted = format!("{words} {all}").replace('\'', "''");
+    for sql in [
+        format!("UPDATE cycles SET error = '{quoted}', reasons = '[\"{words}\"]', trigger = '{words}'"),
+        format!(
+            "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at) VALUES ({CHAT}, '{quoted}', 'UTC', '2027-01-01T00:00', '2027-01-01T00:00:00Z', '2026-11-21T00:00:00Z')"
+        ),
+        format!(
+            "INSERT INTO jobs (name, read_from, zone, created_at, written_at, seen, failures, error) VALUES ('photos', 'x', 'UTC', '2026-11-21T00:00:00Z', '2026-11-21T00:00:00Z', '{quoted}', 9, '{quoted}')"
+        ),
+        format!(
+            "INSERT INTO job_runs (name, started_at, ended_at, state, found, output) VALUES ('photos', '2026-11-21T00:00:00Z', '2026-11-21T00:00:01Z', 'failed', '{quoted}', '{quoted}')"
+        ),
+        format!(
+            "INSERT INTO upkeep (name, failures, error) VALUES ('push', 5, '{quoted}') ON CONFLICT (name) DO UPDATE SET failures = 5, error = excluded.error"
+        ),
+        format!("UPDATE outgoing_messages SET taint = '{quoted}'"),
+    ] {
+        env.execute(&sql);
+    }
 }
 
 #[test]
@@ -72,25 +95,7 @@ fn no_secret_and_no_word_of_anybody_is_in_it() {
 
     // The rest of the places.
     let words = "the zeppelin lands behind the old barn";
-    let quoted = format!("{words} {all}").replace('\'', "''");
-    for sql in [
-        format!("UPDATE cycles SET error = '{quoted}', reasons = '[\"{words}\"]', trigger = '{words}'"),
-        format!(
-            "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at) VALUES ({CHAT}, '{quoted}', 'UTC', '2027-01-01T00:00', '2027-01-01T00:00:00Z', '2026-11-21T00:00:00Z')"
-        ),
-        format!(
-            "INSERT INTO jobs (name, read_from, zone, created_at, written_at, seen, failures, error) VALUES ('photos', 'x', 'UTC', '2026-11-21T00:00:00Z', '2026-11-21T00:00:00Z', '{quoted}', 9, '{quoted}')"
-        ),
-        format!(
-            "INSERT INTO job_runs (name, started_at, ended_at, state, found, output) VALUES ('photos', '2026-11-21T00:00:00Z', '2026-11-21T00:00:01Z', 'failed', '{quoted}', '{quoted}')"
-        ),
-        format!(
-            "INSERT INTO upkeep (name, failures, error) VALUES ('push', 5, '{quoted}') ON CONFLICT (name) DO UPDATE SET failures = 5, error = excluded.error"
-        ),
-        format!("UPDATE outgoing_messages SET taint = '{quoted}'"),
-    ] {
-        env.execute(&sql);
-    }
+    put_everywhere(&env, words, &all);
     fs::create_dir_all(env.brain().join("memory/jobs")).unwrap();
     env.write_memory("memory/jobs/photos.md", &format!("---\nevery: \"{words}\"\n---\n{words} {API_KEY}\n"));
     let workspace = env.workspace();
@@ -163,7 +168,8 @@ fn it_says_what_is_in_it_and_replaces_no_file() {
     let cycles = tables.iter().find(|table| table["name"] == "cycles").unwrap();
     assert_eq!(cycles["rows"], before);
     let again = env.health(&["bundle", &env.path("out.zip").display().to_string()]);
-    assert!(again.code == 1 && again.stderr.contains("is there already") && again.stdout.is_empty(), "{again:?}");
+    again.assert_fails(1, "is there already");
+    assert!(again.stdout.is_empty(), "{again:?}");
     assert_eq!(self::files(&env.path("out.zip")), files, "the first one stays");
     env.check_sound();
 }

@@ -455,11 +455,11 @@ fn a_chain_that_cannot_work_is_an_error_and_what_has_no_key_is_told() {
         ("claude sonnet,offline", "the id of a model"),
     ] {
         let ran = env.set("MODEL", chain).wake(&["--once"]);
-        assert!(ran.code == 78 && ran.stderr.contains(wrong), "{chain}: {ran:#?}");
+        ran.assert_fails(78, wrong);
     }
     env.set("MODEL", "claude-sonnet-5-5, offline");
     let check = env.health(&["check", "--json"]).json().to_string();
     assert!(check.contains("no AI model"), "{check}");
     let ran = env.wake(&["--once"]).ok();
-    assert!(ran.stderr.contains("MODEL names claude-sonnet-5-5, but there is no ANTHROPIC_API_KEY"), "{ran:#?}");
+    ran.assert_tells("MODEL names claude-sonnet-5-5, but there is no ANTHROPIC_API_KEY");
 }

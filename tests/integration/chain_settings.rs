@@ -84,6 +84,6 @@ fn when_it_is_tried_again_is_told_of_the_chains_models_and_lies_ahead() {
     assert_eq!(env.wake(&["--once", "--json"]).code, 1);
     env.put_breaker("openai:other", "2026-11-21T12:40:00.000Z", "2026-11-21T12:41:00.000Z");
     let said = env.wake(&["say", "what do you make of my week?"]);
-    let told = format!("{}{}", said.stdout, said.stderr);
+    let told = said.shown();
     assert!(told.contains("try again at ") && told.contains(":02:00") && !told.contains(":41:00"), "{told}");
 }

@@ -209,7 +209,7 @@ fn a_second_ctrl_c_leaves_and_the_request_waits_for_a_word() {
     talk.sees("Work from before is paused");
     talk.sees(PROMPT);
     leave(talk);
-    assert!(env.wake(&["resume"]).ok().stderr.contains("Resuming"));
+    env.wake(&["resume"]).ok().assert_tells("Resuming");
     claude.expect(Reply::text("Cats purr."));
     assert_eq!(env.told().stdout, "Cats purr.\n");
     env.check_sound();
@@ -255,7 +255,8 @@ fn a_pipe_says_a_message_a_line_and_gets_plain_answers() {
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!((lines[0], lines[lines.len() - 1]), ("Remembered: **tea** is at five", "Remembered: lunch is at one"));
     assert!(ran.stdout.contains("you're my owner") && !ran.stdout.contains('\x1b'), "{}", ran.stdout);
-    assert!(!ran.stderr.contains("/quit") && !ran.stderr.contains("working"), "{}", ran.stderr);
+    ran.assert_never_tells("/quit");
+    ran.assert_never_tells("working");
     assert!(!env.workspace().join("chat-history").exists());
     env.check_sound();
 }
@@ -267,7 +268,8 @@ fn a_pipe_opens_no_path_and_shows_what_is_asked() {
     std::fs::write(env.path("cat.png"), PNG).unwrap();
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "A cat"}))]));
     let ran = env.run_with_input(WAKE, &["chat"], "remember ./cat.png\n").ok();
-    assert!(ran.stderr.contains("May I remember") && ran.stdout.is_empty(), "{ran:?}");
+    ran.assert_tells("May I remember");
+    assert!(ran.stdout.is_empty(), "{ran:?}");
     assert_eq!(env.attachments().len(), 0);
     assert_eq!(env.approval().state, "pending");
 }

@@ -582,7 +582,7 @@ fn it_is_given_no_secret_but_its_login() {
     // What it complains of is told without the key.
     let notice = sent(&telegram).remove(0);
     assert!(notice.contains("can't be started (no: ***)"), "{notice}");
-    assert!(!ran.stderr.contains(API_KEY));
+    ran.assert_never_tells(API_KEY);
     check_gone(&env);
 }
 

@@ -250,8 +250,8 @@ fn a_message_that_comes_during_the_wake_is_answered_in_it() {
     let wake = start_wake(&env);
     asked(&claude, 1);
     env.receive(CHAT, "and a mountain range");
-    env.receive(5555, "somebody else");
-    env.keep_queued_for_another_than("claude-sonnet-5-5");
+    let theirs = env.receive(5555, "somebody else");
+    env.keep_for_another_than("claude-sonnet-5-5", theirs);
     gate.open();
     let report = end_well(wake);
     assert_eq!(report["answered"], 2);

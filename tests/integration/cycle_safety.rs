@@ -136,7 +136,7 @@ fn no_spelling_of_a_secret_passes_a_prompt_a_message_a_commit_or_a_log() {
         ("the outcomes", format!("{told:?}")),
         ("the messages", sent(&telegram).join("\n")),
         ("the history", env.git(&["log", "-p", "--all", "--format=%B%an%ae"])),
-        ("the log", ran.stderr),
+        ("the log", ran.notices().to_owned()),
         ("the report", ran.stdout),
     ];
     for (place, text) in &places {

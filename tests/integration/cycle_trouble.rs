@@ -47,7 +47,8 @@ fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
     fails(&env);
     let ran = env.wake(&["say", "are you there?"]).ok();
-    assert!(ran.stderr.contains("is safe") && ran.stderr.contains("15:00:30"), "{ran:#?}");
+    ran.assert_tells("is safe");
+    ran.assert_tells("15:00:30");
     assert_eq!(env.queued().len(), 2);
     env.check_sound();
 }

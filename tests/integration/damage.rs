@@ -99,6 +99,14 @@ fn bytes_that_are_no_text_are_left_as_they_are() {
     check_bad_file(EPISODIC, &Bad::Bytes(b"# Log\n- caf\xe9\n"), "it isn't text in UTF-8");
 }
 
+/// A cycle has changed the facts, and no commit tells of it.
+fn lose_commit(env: &TestEnv, cycle: &str, before: &str, after: &str) {
+    env.execute(&format!(
+        "UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL WHERE id = '{cycle}';
+         INSERT INTO cycle_files VALUES ('{cycle}', '{SEMANTIC}', '{before}', '{after}')"
+    ));
+}
+
 /// Killed when that was kept and not yet committed: the next wake commits, and finds it kept.
 #[test]
 fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commit() {
@@ -109,21 +117,18 @@ fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commi
     let ran = say(&env, "remember that the wifi code is 1234");
     check_parked(&env, &ran, SEMANTIC, "the wifi code is 1234");
     let unwritten = env.git(&["for-each-ref", "refs/heads/unwritten"]);
-    let told = "SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'I couldn''t write to my memory%'";
-    assert_eq!(env.query::<i64>(told), 1);
+    let told = || env.outbox_with("I couldn't write to my memory").len();
+    assert_eq!(told(), 1);
 
     // As it was before the commit.
     env.git(&["reset", "-q", "--keep", &before]);
     let cycle = unwritten.rsplit('/').next().unwrap().to_owned();
     let ours = env.git(&["show", &format!("unwritten/{cycle}:{SEMANTIC}")]) + "\n";
-    env.execute(&format!(
-        "UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL WHERE id = '{cycle}'"
-    ));
-    env.execute(&format!("INSERT INTO cycle_files VALUES ('{cycle}', '{SEMANTIC}', '{sound}', '{ours}')"));
+    lose_commit(&env, &cycle, &sound, &ours);
     env.once();
     assert_eq!(env.git(&["for-each-ref", "refs/heads/unwritten"]), unwritten);
     assert!(env.git(&["log", "-1", "--format=%B"]).contains(&format!("Wake-Id: {cycle}")));
-    assert_eq!(env.query::<i64>(told), 1);
+    assert_eq!(told(), 1);
     assert_eq!(env.once()["outcome"], "idle");
     env.git(&["checkout", "-q", "--", SEMANTIC]);
     env.check_sound();
@@ -346,9 +351,9 @@ fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
         for args in [vec!["--once"], vec!["--once", "--say", "hello"], vec!["--once", "--json"]] {
             let ran = env.wake(&args);
             assert_eq!(ran.code, 1, "{ran:#?}");
-            assert!(ran.stderr.contains("the database is damaged"), "{ran:#?}");
-            assert!(!ran.stderr.contains("stays queued"), "{ran:#?}");
-            assert_eq!(ran.stderr.contains("was NOT stored"), args.contains(&"--say"), "{ran:#?}");
+            ran.assert_tells("the database is damaged");
+            ran.assert_never_tells("stays queued");
+            ran.assert_tells_only_if(args.contains(&"--say"), "was NOT stored");
         }
         assert_eq!(fs::read(&db).unwrap(), bad, "it is left for a person");
     }
@@ -389,7 +394,8 @@ fn a_workspace_that_cannot_be_written_fails_clearly() {
     let ran = run(&["--once", "--say", "remember that Anna has a dog"]);
     modes(0o755, 0o644);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(ran.stderr.contains("failed: ") && !ran.stderr.contains("panicked"), "{ran:#?}");
+    ran.assert_tells("failed: ");
+    ran.assert_never_tells("panicked");
     assert!(!ran.stdout.contains("Remembered"), "{ran:#?}");
     assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
     say(&env, "remember that Anna has a dog");
@@ -404,7 +410,7 @@ fn a_workspace_below_a_file_fails_clearly() {
     env.set("WORKSPACE_DIR", &below);
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(ran.stderr.contains(&below), "{ran:#?}");
+    ran.assert_tells(&below);
 }
 
 #[test]
@@ -414,7 +420,7 @@ fn something_else_where_the_repository_should_be_is_not_touched() {
     env.write_memory("thesis.txt", "mine");
     let ran = env.wake(&["--once", "--say", "hello"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(ran.stderr.contains("isn't a git repository and isn't empty"), "{ran:#?}");
+    ran.assert_tells("isn't a git repository and isn't empty");
     assert_eq!(env.memory("thesis.txt"), "mine");
     assert_eq!(fs::read_dir(env.brain()).unwrap().count(), 1);
     assert_eq!(env.queued().len(), 1);
@@ -440,6 +446,52 @@ fn a_workspace_with_spaces_and_other_letters_in_its_path() {
     assert_eq!(env.git_in(&brain, &["status", "--short"]), "");
 }
 
+/// Boxes 0 and up with a time each, as SQL has it; 90 to 92 with no time, as a blob and with a chat in text; 93, processed already; and
+/// rows without words.
+fn queue_odd(env: &TestEnv, times: &[&str]) {
+    let put = |columns: &str, values: &str| {
+        env.execute(&format!("INSERT INTO incoming_messages (chat_id, message_text{columns}) VALUES ({values})"));
+    };
+    for (n, time) in times.iter().enumerate() {
+        put(", received_at, processed", &format!("0, 'remember that box {n} is blue', {time}, 0"));
+    }
+    put("", "0, 'remember that box 90 is blue'");
+    put("", "0, CAST('remember that box 91 is blue' AS BLOB)");
+    put("", "'0', 'remember that box 92 is blue'");
+    put(", processed", "0, 'remember that box 93 is blue', 1");
+    for odd in ["x'ff00fe'", "''", "42"] {
+        put("", &format!("0, {odd}"));
+    }
+}
+
+/// The boxes that are queued, in whatever shape.
+fn count_boxes_left(env: &TestEnv) -> i64 {
+    env.query("SELECT count(*) FROM incoming_messages WHERE processed = 0 AND message_text LIKE 'remember%'")
+}
+
+/// Rows of the queue and of the outbox whose columns hold what can't be read, beside one that can be answered.
+fn put_unreadable(env: &TestEnv) {
+    env.execute(
+        "INSERT INTO incoming_messages (chat_id, message_text, thread_id) VALUES (4242, 'one', 'the kitchen');
+         INSERT INTO incoming_messages (chat_id, message_text) VALUES ('Ann', 'two');
+         INSERT INTO incoming_messages (chat_id, message_text, channel_message_id) VALUES (4242, 'three', x'00ff');
+         INSERT INTO incoming_messages (chat_id, message_text, sender_name, kind, quoted, received_at, processed)
+             VALUES (4242, 'said before', x'ff41', x'ff', x'ff', x'ff', 1);
+         INSERT INTO incoming_messages (chat_id, message_text, sender_name, received_at)
+             VALUES (4242, 'remember that box 1 is blue', x'ff41', x'ff');
+         INSERT INTO outgoing_messages (chat_id, message_text, thread_id) VALUES (4242, 'never', 'the kitchen');
+         INSERT INTO outgoing_messages (chat_id, message_text) VALUES (4242, x'48ff')",
+    );
+}
+
+/// The first of them as its person may have meant it.
+fn mend_first(env: &TestEnv) {
+    let words = "remember that Anna has a dog";
+    env.execute(&format!(
+        "UPDATE incoming_messages SET thread_id = NULL, message_text = '{words}' WHERE message_text = 'one'"
+    ));
+}
+
 #[test]
 fn rows_put_in_by_hand_with_only_the_promised_columns_are_answered() {
     let mut env = TestEnv::new();
@@ -455,18 +507,7 @@ fn rows_put_in_by_hand_with_only_the_promised_columns_are_answered() {
         "1795269540.5",
         "CURRENT_TIMESTAMP",
     ];
-    for (n, time) in times.iter().enumerate() {
-        env.execute(&format!(
-            "INSERT INTO incoming_messages (chat_id, message_text, received_at, processed) VALUES (0, 'remember that box {n} is blue', {time}, 0)"
-        ));
-    }
-    env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'remember that box 90 is blue')");
-    env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, CAST('remember that box 91 is blue' AS BLOB))");
-    env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES ('0', 'remember that box 92 is blue')");
-    env.execute("INSERT INTO incoming_messages (chat_id, message_text, processed) VALUES (0, 'remember that box 93 is blue', 1)");
-    for odd in ["x'ff00fe'", "''", "42"] {
-        env.execute(&format!("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, {odd})"));
-    }
+    queue_odd(&env, &times);
     for _ in 0..3 {
         env.wake(&["--once"]).ok();
     }
@@ -475,8 +516,7 @@ fn rows_put_in_by_hand_with_only_the_promised_columns_are_answered() {
         assert_eq!(facts.matches(&format!("- box {n} is blue <!-- wake ")).count(), 1, "box {n} in {facts}");
     }
     assert!(!facts.contains("box 93"));
-    let left = "SELECT count(*) FROM incoming_messages WHERE processed = 0 AND message_text LIKE 'remember%'";
-    assert_eq!(env.query::<i64>(left), 0);
+    assert_eq!(count_boxes_left(&env), 0);
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
@@ -486,17 +526,7 @@ fn rows_that_cannot_be_read_are_named_and_stop_no_other() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     env.once();
-    env.execute(
-        "INSERT INTO incoming_messages (chat_id, message_text, thread_id) VALUES (4242, 'one', 'the kitchen');
-         INSERT INTO incoming_messages (chat_id, message_text) VALUES ('Ann', 'two');
-         INSERT INTO incoming_messages (chat_id, message_text, channel_message_id) VALUES (4242, 'three', x'00ff');
-         INSERT INTO incoming_messages (chat_id, message_text, sender_name, kind, quoted, received_at, processed)
-             VALUES (4242, 'said before', x'ff41', x'ff', x'ff', x'ff', 1);
-         INSERT INTO incoming_messages (chat_id, message_text, sender_name, received_at)
-             VALUES (4242, 'remember that box 1 is blue', x'ff41', x'ff');
-         INSERT INTO outgoing_messages (chat_id, message_text, thread_id) VALUES (4242, 'never', 'the kitchen');
-         INSERT INTO outgoing_messages (chat_id, message_text) VALUES (4242, x'48ff')",
-    );
+    put_unreadable(&env);
     env.receive(CHAT, "remember that tea is at five");
     for minute in 1..=2 {
         env.at(&format!("2026-11-21T14:0{minute}:00Z")).once();
@@ -521,7 +551,7 @@ fn rows_that_cannot_be_read_are_named_and_stop_no_other() {
     assert!(checked.contains(mend), "{checked}");
     assert_eq!(env.count_queued(), 3);
 
-    env.execute("UPDATE incoming_messages SET thread_id = NULL, message_text = 'remember that Anna has a dog' WHERE message_text = 'one'");
+    mend_first(&env);
     env.wake(&["queue", "drop", "2"]).ok();
     env.once();
     assert!(env.memory(SEMANTIC).contains("Anna has a dog"));

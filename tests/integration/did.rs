@@ -110,7 +110,7 @@ fn a_wake_is_told_turn_by_turn_with_its_plan_calls_and_answer() {
         [("#7", "There is no message 7"), ("0", "There is no wake or commit"), ("#x", "There is no wake")]
     {
         let ran = env.wake(&["show", name]);
-        assert!(ran.code == 1 && ran.stderr.contains(why), "{name}: {ran:#?}");
+        ran.assert_fails(1, why);
     }
 }
 
@@ -194,7 +194,7 @@ fn what_is_older_than_keep_days_says_so_and_keeps_its_commit_and_cost() {
         assert!(shown.contains(told), "{told}: {shown}");
     }
     let raw = env.wake(&["show", &wake, "--raw"]);
-    assert!(raw.code == 1 && raw.stderr.contains("older than KEEP_DAYS"), "{raw:#?}");
+    raw.assert_fails(1, "older than KEEP_DAYS");
     let log = env.wake(&["log", "--grep", "anna's birthday"]).ok().stdout;
     assert!(log.contains("asked: “Keep Anna's birthday, 3 May. And call her.”"), "{log}");
 }
@@ -216,7 +216,7 @@ fn the_log_is_chosen_by_words_day_and_chat() {
     assert_eq!(lines(&["--since", "7d"]), lines(&[]));
     assert_eq!(lines(&["--since", "1h", "--chat", "4242"]), "");
     let wrong = env.wake(&["log", "--since", "soon"]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("type today, yesterday, a day such as"), "{wrong:#?}");
+    wrong.assert_fails(2, "type today, yesterday, a day such as");
 }
 
 #[test]

@@ -291,12 +291,14 @@ fn what_could_not_be_stored_is_not_said_to_be_kept() {
     for args in [&["say", &text][..], &["--once", "--say", &text], &["--once", "--say", &text, "--json"]] {
         let ran = world.env.wake(args);
         assert_eq!(ran.code, 1, "{ran:#?}");
-        assert!(ran.stderr.contains("Your message was NOT stored") && ran.stderr.contains("room"), "{ran:#?}");
-        assert!(!ran.stderr.contains("queued"), "{ran:#?}");
+        ran.assert_tells("Your message was NOT stored");
+        ran.assert_tells("room");
+        ran.assert_never_tells("queued");
     }
     let ran = world.env.bot(&["send", "--chat", &CHAT.to_string(), &text]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
-    assert!(ran.stderr.contains("was NOT stored") && ran.stderr.contains("won't be sent"), "{ran:#?}");
+    ran.assert_tells("was NOT stored");
+    ran.assert_tells("won't be sent");
     world.disk.resize(64);
     assert_eq!(world.stored(), 0);
     assert!(world.telegram.sent().is_empty());
@@ -309,10 +311,11 @@ fn what_was_stored_is_said_to_be_kept_though_the_wake_fails() {
     fs::write(env.brain().join(".git/refs/heads/main"), "nonsense\n").unwrap();
     let ran = env.wake(&["say", "remember that tea is at five"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(ran.stderr.contains("Your message is stored"), "{ran:#?}");
+    ran.assert_tells("Your message is stored");
     assert_eq!(env.queued().len(), 1);
     let ran = env.wake(&["--once"]);
-    assert!(ran.stderr.contains("What is queued is safe") && !ran.stderr.contains("Your message"), "{ran:#?}");
+    ran.assert_tells("What is queued is safe");
+    ran.assert_never_tells("Your message");
 }
 
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";

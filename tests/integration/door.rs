@@ -177,7 +177,7 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
     eventually("Bob's message is stored", || stage.stored() == 1);
     assert!(stage.env.bot(&["pair", "--list"]).ok().stdout.starts_with("5555  Ana"));
 
-    let said = stage.env.bot(&["unpair", "5555"]).ok().stderr;
+    let said = stage.env.bot(&["unpair", "5555"]).ok().notices().to_owned();
     assert!(said.contains("1 message of theirs waited for an answer and won't get one"), "{said}");
     assert!(stage.env.queued().is_empty());
     let listed = stage.env.wake(&["queue", "list", "--all"]).ok().stdout;
@@ -186,7 +186,7 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
     stage.all_confirmed();
     assert_eq!(stage.stored(), 1);
     assert_eq!(stage.env.bot(&["unpair", "5555"]).code, 2);
-    assert!(stage.env.bot(&["unpair", &CHAT.to_string()]).stderr.contains("ALLOWED_CHAT_IDS lists them"));
+    stage.env.bot(&["unpair", &CHAT.to_string()]).assert_tells("ALLOWED_CHAT_IDS lists them");
     stage.answer_all();
     stage.end(bot);
 }
@@ -214,9 +214,9 @@ fn who_becomes_the_owner_by_an_unpairing_is_told() {
     stage.env.pair(7, "Ana", "2026-11-01T10:00:00Z");
     stage.env.pair(8, "Bob", "2026-11-02T10:00:00Z");
     stage.env.pair(9, "Eve", "2026-11-03T10:00:00Z");
-    assert!(!stage.env.bot(&["unpair", "9"]).ok().stderr.contains("owner"));
-    assert!(stage.env.bot(&["unpair", "7"]).ok().stderr.contains("8, who paired next, is it now"));
-    assert!(stage.env.bot(&["unpair", "8"]).ok().stderr.contains("whoever pairs next is it"));
+    stage.env.bot(&["unpair", "9"]).ok().assert_never_tells("owner");
+    stage.env.bot(&["unpair", "7"]).ok().assert_tells("8, who paired next, is it now");
+    stage.env.bot(&["unpair", "8"]).ok().assert_tells("whoever pairs next is it");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_token_that_worked_once_is_tried_for_ever() {
     stage.all_confirmed();
     stage.answer_all();
     let ran = stage.end(bot);
-    assert_eq!(times(&ran, "doesn't accept the bot's token"), 1, "{}", ran.stderr);
+    assert_eq!(times(&ran, "doesn't accept the bot's token"), 1, "{}", ran.notices());
     // A later bot that meets it at once goes on, too: the token was good on this workspace.
     stage.telegram.fail_next("getMe", refused());
     let bot = stage.start();

@@ -24,7 +24,7 @@ fn a_last_day_is_set_in_words_shown_everywhere_and_told_twice() {
     has(&say(&env, "what's due today?"), "Task: renew passport, due today");
     // A due date is a day, which is not over in the morning.
     let added = env.wake(&["task", "add", "call the office", "--due", "2026-11-23"]).ok();
-    has(&added.stderr, "call the office, due today");
+    added.assert_tells("call the office, due today");
     let told = |env: &TestEnv| {
         env.wake(&["--once"]).ok();
         let texts = env.outbox().into_iter().map(|message| message.text);

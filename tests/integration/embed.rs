@@ -376,7 +376,7 @@ fn models(env: &TestEnv) -> Value {
 fn found(env: &TestEnv, query: &str) -> (Vec<String>, String) {
     let ran = env.wake(&["memory", "search", query, "--json", "--limit", "200"]).ok();
     let line = |line: &str| serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().to_owned();
-    (ran.stdout.lines().map(line).collect(), ran.stderr)
+    (ran.stdout.lines().map(line).collect(), ran.notices().to_owned())
 }
 
 #[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
@@ -453,7 +453,7 @@ fn without_an_embedder_keywords_serve_and_that_is_said_once() {
     for is_said in [true, false] {
         let ran = env.wake(&["memory", "search", "feline"]).ok();
         assert!(ran.stdout.contains("sleeps in the garden"), "{}", ran.stdout);
-        assert_eq!(ran.stderr.contains("Searched by keywords alone"), is_said, "{}", ran.stderr);
+        ran.assert_tells_only_if(is_said, "Searched by keywords alone");
     }
 }
 
@@ -505,7 +505,8 @@ fn what_is_left_is_gone_on_with_after_a_kill() {
     let model = models(&env);
     assert_eq!(model[0]["missing"], 0);
     let rest = model[0]["embedded"].as_u64().unwrap() - kept;
-    assert!(kept > 40 && ran.stderr.contains(&format!("{rest} parts were embedded")), "{kept} {rest} {}", ran.stderr);
+    ran.assert_tells(&format!("{rest} parts were embedded"));
+    assert!(kept > 40, "{kept} {rest} {}", ran.notices());
 }
 
 /// The tests' encoder where it can be changed.

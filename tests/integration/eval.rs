@@ -110,7 +110,8 @@ fn a_live_run_is_kept_held_against_the_last_one_and_ends_at_its_cap() {
     let capped = live(&env, &["--cap", "0.001"]);
     let (_, total) = scores(&capped);
     assert_eq!((capped.code, &total["cases"], &total["left_out"]), (1, &json!(0), &json!(1)), "{capped:#?}");
-    assert!(capped.stderr.contains("--cap") && claude.requests().len() == asked, "{capped:#?}");
+    capped.assert_tells("--cap");
+    assert!(claude.requests().len() == asked, "{capped:#?}");
     // The grammar would have set this reminder by itself: that says nothing of the model.
     let reminder = one(&env, "live/06-remind-in-minutes.toml", |text| text);
     env.set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
@@ -174,7 +175,7 @@ fn a_paid_model_is_tried_within_the_budget_and_its_money_alone_is_real() {
     let ran = env.wake(&["eval", &dir, "--model", "claude-sonnet-5-5", "--json"]);
     let (cases, total) = scores(&ran);
     assert_eq!((ran.code, &total["passed"], &total["rounds"]), (0, &json!(1), &json!(2)), "{cases:#?}");
-    assert!(ran.stderr.contains("which may cost $"), "{}", ran.stderr);
+    ran.assert_tells("which may cost $");
     let booked = env.cost_of("eval:claude-sonnet-5-5");
     assert!(booked > 0.0 && (total["cost_usd"].as_f64().unwrap() - booked).abs() < 1e-9);
     env.set("DAILY_BUDGET_USD", "0.000001");
@@ -236,7 +237,7 @@ fn a_recorded_wake_becomes_a_case_without_secrets_that_outlives_its_journal() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(text.contains("[[answers]]\ntool = \"system_info\"") && text.contains("[[turns]]"), "{text}");
     let again = env.wake(&["eval", "add", &thought, &dir]);
-    assert!(again.code == 1 && again.stderr.contains("can't be written"), "{again:#?}");
+    again.assert_fails(1, "can't be written");
 
     env.forget_journals();
     let ran = env.wake(&["eval", &dir, "--json"]);
@@ -246,5 +247,5 @@ fn a_recorded_wake_becomes_a_case_without_secrets_that_outlives_its_journal() {
     fs::write(&path, text.replace("hums", "purrs").replacen("purrs", "hums", 1)).unwrap();
     assert_eq!(env.wake(&["eval", &dir]).code, 1);
     let gone = env.wake(&["eval", "add", &offline, &dir]);
-    assert!(gone.code == 1 && gone.stderr.contains("older than KEEP_DAYS"), "{gone:#?}");
+    gone.assert_fails(1, "older than KEEP_DAYS");
 }

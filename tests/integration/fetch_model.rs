@@ -105,7 +105,7 @@ fn a_download_that_was_cut_off_is_taken_up_again_and_checked_whole() {
     let stage = Stage::new();
     let ran = stage.fetch(Hub::Cut(30_000));
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
-    assert!(ran.stderr.contains("No model was put in place"), "{ran:#?}");
+    ran.assert_tells("No model was put in place");
     assert_eq!((stage.kept(""), stage.kept(".part")), (None, Some(model()[..30_000].to_vec())));
 
     let ran = stage.fetch(Hub::Good).ok();
@@ -126,7 +126,7 @@ fn what_is_not_the_model_is_thrown_away() {
     stage.fetch(Hub::Cut(30_000));
     let ran = stage.fetch(Hub::Wrong);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
-    assert!(ran.stderr.contains("isn't small.en"), "{ran:#?}");
+    ran.assert_tells("isn't small.en");
     assert_eq!((stage.kept(""), stage.kept(".part")), (None, None));
     // Nothing of it is left to go on from.
     stage.fetch(Hub::Good).ok();

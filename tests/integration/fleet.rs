@@ -23,6 +23,7 @@ use super::{
     support::story::asked,
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
+        database::Database,
         env::{CHAT, Ran, Running, TestEnv, eventually, seen_inside},
         http::Gate,
         telegram::{FakeTelegram, TOKEN},
@@ -52,6 +53,25 @@ impl World {
 
     fn workspace(&self, name: &str) -> PathBuf {
         self.dir().join("assistants").join(name)
+    }
+
+    /// The store of one of them.
+    fn database(&self, name: &str) -> Database {
+        Database::in_file(self.workspace(name).join("messages.db"))
+    }
+
+    /// The turn of one of them has come, whenever it was to come.
+    fn make_due(&self, name: &str) {
+        self.list().execute(&format!("UPDATE assistants SET due_at = added_at WHERE name = '{name}'"));
+    }
+
+    /// Nobody has shown life for so long that others may take the turns of all.
+    fn expire_claims(&self) {
+        self.list().execute("UPDATE assistants SET claimed_until = added_at");
+    }
+
+    fn list(&self) -> Database {
+        Database::in_file(self.dir().join("fleet.db"))
     }
 
     /// The command behind `wake fleet`, about this fleet.
@@ -109,9 +129,7 @@ impl World {
     /// As the person of one of them, outside its box.
     fn as_one(&self, name: &str, args: &[&str]) -> Ran {
         let mut command = self.env.command(env!("CARGO_BIN_EXE_wake"), args);
-        let output = command.env("WORKSPACE_DIR", self.workspace(name)).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ran { code: output.status.code().unwrap(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        Ran::of(&command.env("WORKSPACE_DIR", self.workspace(name)).output().unwrap())
     }
 
     fn members(&self) -> Vec<Value> {
@@ -192,8 +210,16 @@ fn with_claude(claude: &FakeClaude) -> String {
     format!("MODEL=claude-sonnet-5-5\nANTHROPIC_API_KEY={API_KEY}\nANTHROPIC_BASE_URL={}\n", claude.url())
 }
 
-fn query<T: rusqlite::types::FromSql>(file: &Path, sql: &str) -> T {
-    rusqlite::Connection::open(file).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+/// Makes the turn of all due, in the fleet's list on a server.
+#[cfg(feature = "postgres")]
+fn make_due_on(server: &super::support::postgres::OwnServer) {
+    server.ask("UPDATE reveille_fleet.assistants SET due_at = added_at");
+}
+
+/// The number of assistants that nobody works on, and that never failed, in the fleet's list on a server.
+#[cfg(feature = "postgres")]
+fn count_well_on(server: &super::support::postgres::OwnServer) -> String {
+    server.ask("SELECT count(*) FROM reveille_fleet.assistants WHERE claimed_by IS NULL AND failures = 0")
 }
 
 fn said(update_id: i64, text: &str) -> String {
@@ -217,8 +243,7 @@ fn all_who_are_due_have_their_turn_and_then_rest() {
     }
     // A reminder of one of them is due before its rest is over.
     world.as_one("ben", &["remind", "stretch", "--at", "in 20 minutes"]).ok();
-    let list = rusqlite::Connection::open(world.dir().join("fleet.db")).unwrap();
-    list.execute_batch("UPDATE assistants SET due_at = added_at WHERE name = 'ben'").unwrap();
+    world.make_due("ben");
     world.work("1").ok();
     let due = |name: &str| world.members().into_iter().find(|member| member["name"] == name).unwrap()["due_at"].clone();
     assert!(due("ben").as_str() < due("ana").as_str());
@@ -230,17 +255,17 @@ fn all_who_are_due_have_their_turn_and_then_rest() {
 fn what_isnt_right_is_said_and_nobody_runs() {
     let world = World::new();
     let none = world.work("1");
-    assert!(none.code == 2 && none.stderr.contains("is no fleet"), "{none:#?}");
+    none.assert_fails(2, "is no fleet");
     fs::create_dir(world.dir()).unwrap();
     let none = world.work("1");
-    assert!(none.code == 2 && none.stderr.contains("is no fleet"), "{none:#?}");
+    none.assert_fails(2, "is no fleet");
     assert_eq!(world.fleet("add", &["../ben"]).code, 2);
     world.add("ana", "");
     assert_eq!(world.fleet("remove", &["ben"]).code, 2);
     let unheard = world.fleet("connect", &["ana", "--url", "https://bots.example.org"]);
-    assert!(unheard.code == 78 && unheard.stderr.contains("TELEGRAM_BOT_TOKEN"), "{unheard:#?}");
+    unheard.assert_fails(78, "TELEGRAM_BOT_TOKEN");
     let nobody = world.fleet("run", &["ben", "log"]);
-    assert!(nobody.code == 2 && nobody.stderr.contains("isn't here"), "{nobody:#?}");
+    nobody.assert_fails(2, "isn't here");
     // Settings that are wrong hold up their assistant alone.
     world.add("ben", "DAILY_BUDGET_USD=much\n");
     world.work("2").ok();
@@ -254,7 +279,7 @@ fn what_isnt_right_is_said_and_nobody_runs() {
     for refused in
         [world.fleet("run", &["ben", "--once"]), world.fleet("connect", &["ben", "--url", "https://b.example.org"])]
     {
-        assert!(refused.code == 78 && refused.stderr.contains("TELEGRAM_BOT_TOKEN_FILE"), "{refused:#?}");
+        refused.assert_fails(78, "TELEGRAM_BOT_TOKEN_FILE");
     }
     let told = world.fleet("run", &["ana", "say", "remember that box 1 is blue"]).ok();
     assert!(told.stdout.contains("box 1 is blue"), "{told:#?}");
@@ -351,10 +376,12 @@ fn a_noisy_one_keeps_nobody_waiting() {
     }
     // One slot: a cycle of the noisy one, then the quiet one, then the noisy one's rest.
     world.work("1").ok();
-    let began = |name: &str, which: &str| {
-        query::<String>(&world.workspace(name).join("messages.db"), &format!("SELECT {which}(started_at) FROM cycles"))
+    let began = |name: &str| {
+        let mut began: Vec<String> = world.database(name).cycles().into_iter().map(|cycle| cycle.started_at).collect();
+        began.sort();
+        [began[0].clone(), began.pop().unwrap()]
     };
-    let all = ["noisy", "quiet"].map(|name| [began(name, "min"), began(name, "max")]);
+    let all = ["noisy", "quiet"].map(began);
     assert!(all[0][0] < all[1][0] && all[1][1] < all[0][1], "{all:?}");
 }
 
@@ -560,8 +587,8 @@ fn in_one_database_each_has_a_role_that_may_look_into_no_other() {
     assert!(world.members().iter().all(|member| member["failures"] == 0), "{:?}", world.members());
     assert!(!world.dir().join("fleet.db").exists() && !world.workspace(&ana).join("messages.db").exists());
     let [role, other] = [&ana, &ben].map(|name| format!("reveille_a_{name}"));
-    let count = "SELECT count(*) FROM incoming_messages";
-    assert_eq!(postgres::ask_as(&role, &url, count).as_deref(), Ok("1"));
+    let own_messages = postgres::ask_as(&role, &url, "SELECT count(*) FROM incoming_messages");
+    assert_eq!(own_messages.as_deref(), Ok("1"));
     for refused in [
         format!("SELECT * FROM {other}.incoming_messages"),
         format!("INSERT INTO {other}.counters VALUES ('x', 1)"),
@@ -600,18 +627,17 @@ fn two_workers_that_hold_one_assistant_answer_once() {
     let first = world.env.start(env!("CARGO_BIN_EXE_wake"), &["--fleet", &dir, "--once", "--workers", "1"]);
     asked(&claude, 1);
     // It was paused for longer than its claim lasts, and another worker takes the turn.
-    let list = rusqlite::Connection::open(world.dir().join("fleet.db")).unwrap();
-    list.execute_batch("UPDATE assistants SET claimed_until = added_at, due_at = added_at").unwrap();
+    world.expire_claims();
+    world.make_due("ana");
     world.work("1").ok();
     assert!(world.telegram("ana").sent().is_empty());
     gate.open();
     assert_eq!(first.end().code, 0);
-    list.execute_batch("UPDATE assistants SET due_at = added_at").unwrap();
+    world.make_due("ana");
     world.work("1").ok();
     let sent: Vec<String> = world.telegram("ana").sent().into_iter().map(|message| message.visible).collect();
     assert_eq!((sent, claude.requests().len()), (vec!["Kept.".to_owned()], 1));
-    let tries: i64 = query(&world.workspace("ana").join("messages.db"), "SELECT sum(tries) FROM cycles");
-    assert_eq!(tries, 0, "nobody was killed");
+    assert!(world.database("ana").cycles().iter().all(|cycle| cycle.tries == 0), "nobody was killed");
 }
 
 #[test]
@@ -631,11 +657,10 @@ fn a_worker_that_is_killed_takes_its_turn_along_and_the_next_one_continues() {
     // Its claim stands until it expires.
     world.work("1").ok();
     assert!(world.telegram("ana").sent().is_empty());
-    let list = rusqlite::Connection::open(world.dir().join("fleet.db")).unwrap();
-    list.execute_batch("UPDATE assistants SET claimed_until = added_at").unwrap();
+    world.expire_claims();
     claude.expect(Reply::text("Kept."));
     eventually("the lock of the one that was killed is free", || {
-        list.execute_batch("UPDATE assistants SET due_at = added_at").unwrap();
+        world.make_due("ana");
         world.work("1").ok();
         !world.telegram("ana").sent().is_empty()
     });
@@ -666,14 +691,13 @@ fn a_worker_that_stays_outlives_its_database() {
     // In the middle of a turn, which waits for it a while.
     assert!(server.stop("immediate"), "it ran");
     gate.open();
-    let wake = "SELECT count(*) FROM reveille_fleet.assistants WHERE claimed_by IS NULL AND failures > 0";
     server.start_again();
     claude.answer_with(|_| Reply::text("Kept."));
     eventually("it is answered", || {
-        server.ask("UPDATE reveille_fleet.assistants SET due_at = added_at");
+        make_due_on(&server);
         !world.telegram("ana").sent().is_empty()
     });
-    eventually("its turn is over", || server.ask(&wake.replace("> 0", "= 0")) == "1");
+    eventually("its turn is over", || count_well_on(&server) == "1");
     worker.signal(Signal::TERM);
     assert_eq!(worker.end().code, 0);
     let sent: Vec<String> = world.telegram("ana").sent().into_iter().map(|message| message.visible).collect();

@@ -636,7 +636,7 @@ fn log_and_show_tell_what_wakes_did() {
         let args: Vec<&str> = command.into_iter().filter(|arg| !arg.is_empty()).collect();
         let ran = env.wake(&args);
         assert_eq!(ran.code, 1);
-        assert!(ran.stderr.contains("There is no memory at"), "{ran:#?}");
+        ran.assert_tells("There is no memory at");
     }
     let said = env.wake(&["say", "remember", "that the wifi code", "is 1234"]).ok();
     assert_eq!(said.stdout, "Remembered: the wifi code is 1234\n");
@@ -674,7 +674,7 @@ fn log_and_show_tell_what_wakes_did() {
     for unknown in ["zzzz", "20991231", "a", ""] {
         let ran = env.wake(&["show", unknown]);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
-        assert!(ran.stderr.contains("`wake log` lists them"), "{ran:#?}");
+        ran.assert_tells("`wake log` lists them");
     }
     for empty in [vec!["say", " "], vec!["--once", "--say", ""]] {
         let ran = env.wake(&empty);

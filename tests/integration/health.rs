@@ -283,7 +283,7 @@ fn a_waiting_cycle_that_nobody_takes_up_is_told() {
     let insert = |state: &str, not_before: &str| {
         env.forget_cycle("c1");
         env.put_cycle("c1", state, "m", "2026-11-21T13:00:00Z");
-        env.put_off_cycle("c1", not_before);
+        env.alter_cycle("c1", "not_before", not_before);
     };
     insert("waiting", "2026-11-21T14:30:00Z");
     assert!(assert_found(&env, "cycles", "ok").contains("tried again in 30 min"));
@@ -610,7 +610,7 @@ fn wrong_settings_are_one_critical_check_and_exit_78() {
     assert!(detail.contains("TIMEZONE") && detail.contains("AUTONOMY"), "{detail}");
     let ran = env.health(&["status"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (78, ""));
-    assert!(ran.stderr.contains("TIMEZONE"));
+    ran.assert_tells("TIMEZONE");
 }
 
 /// What cron mails: each trouble once, and again when it has been gone.
@@ -619,7 +619,7 @@ fn a_quiet_check_prints_what_is_wrong_and_new() {
     let env = healthy();
     let quietly = |env: &TestEnv| {
         let ran = env.health(&["check", "--quiet"]);
-        (ran.code, ran.stdout, ran.stderr)
+        (ran.code, ran.stdout.clone(), ran.notices().to_owned())
     };
     // A note about the settings is said once, too.
     let (code, said, notes) = quietly(&env);
@@ -652,7 +652,7 @@ fn the_command_line_teaches() {
     let env = TestEnv::new();
     let ran = env.health(&[]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("health check --dry-run"), "{}", ran.stderr);
+    ran.assert_tells("health check --dry-run");
     assert!(env.health(&["--help"]).ok().stdout.contains("Exit codes"));
     assert_eq!(env.health(&["mend"]).code, 2);
 }

@@ -260,7 +260,7 @@ fn an_assistants_markdown_memory_comes_as_facts_tasks_and_documents_that_nobody_
     put(&env, "old/memory/backlog.md", "# Backlog\n## Later\n- [ ] CANARY shed\n- [x] Roof\n");
     put(&env, "old/memory/episodic-memory.md", "## 2026-01-01\n- 10:00 mail hunter2hunter2 <!-- wake 1 own -->\n");
     let shown = env.wake(&["import", &env.path("old").display().to_string()]).ok();
-    let all = format!("{}{}", shown.stdout, shown.stderr);
+    let all = shown.shown();
     assert!(all.contains("--as markdown-agent") && all.contains("ALLOWED_CHAT_IDS: 123,456"), "{all}");
     assert!(all.contains("TELEGRAM_BOT_TOKEN: set there, not shown") && all.contains("MAIL_PASSWORD, X"), "{all}");
     assert!(all.contains("Imported: 1 note, 1 fact, 2 tasks, 1 document of orders, 1 skill."), "{all}");
@@ -511,7 +511,8 @@ fn an_archive_that_was_made_to_do_harm_is_refused_as_a_whole() {
     let refused = |path: &Path, why: &str| {
         let ran = env.wake(&["import", &path.display().to_string()]);
         assert_eq!(ran.code, 1, "{ran:#?}");
-        assert!(ran.stderr.contains(why) && ran.stderr.contains("Nothing was imported."), "{why}: {ran:#?}");
+        ran.assert_tells(why);
+        ran.assert_tells("Nothing was imported.");
         assert_eq!((head(&env), env.git(&["status", "--porcelain"])), (before.clone(), String::new()));
     };
     for name in ["../evil.md", "a/../../evil.md", "..\\evil.md", "C:\\..\\evil.md"] {

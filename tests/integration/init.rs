@@ -424,7 +424,7 @@ fn scripts_are_told_by_the_exit_code_and_nothing_is_written_then() {
     assert!(ran.code == 1 && ran.stdout.contains("✗ Telegram"), "{ran:#?}");
     env.set("TIMEZONE", "Mars");
     let ran = scripted(&env, &[]);
-    assert!(ran.code == 78 && ran.stderr.contains("TIMEZONE"), "{ran:#?}");
+    ran.assert_fails(78, "TIMEZONE");
     assert!(!env.workspace().exists());
     env.unset("TIMEZONE");
     scripted(&env, &["--no-check"]).ok();
@@ -435,11 +435,11 @@ fn scripts_are_told_by_the_exit_code_and_nothing_is_written_then() {
 fn without_a_terminal_nothing_is_asked_and_a_broken_file_is_named() {
     let env = fresh();
     let ran = env.wake(&["init"]);
-    assert!(ran.code == 2 && ran.stderr.contains("--non-interactive"), "{ran:#?}");
+    ran.assert_fails(2, "--non-interactive");
     write(&env_file(&env), "ANTHROPIC_API_KEY='half\n");
     for args in [&["init"][..], &["init", "--check"], &["init", "--non-interactive"]] {
         let ran = env.wake(args);
-        assert!(ran.code == 78 && ran.stderr.contains("line 1 can't be read"), "{ran:#?}");
+        ran.assert_fails(78, "line 1 can't be read");
     }
 }
 
@@ -457,9 +457,8 @@ fn a_full_disk_is_said_and_the_old_settings_stay() {
         let mut command = env.command(WAKE, &["init", "--non-interactive", "--no-check"]);
         command.env("WORKSPACE_DIR", small.at()).env("DISK_RESERVE_MB", reserve);
         command.env("EMBED_MODEL", format!("/{}", "x".repeat(40_000)));
-        let output = command.output().unwrap();
-        let shown = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        assert!(output.status.code() == Some(1) && shown.contains(said), "{shown}");
+        let ran = Ran::of(&command.output().unwrap());
+        assert!(ran.code == 1 && ran.shown().contains(said), "{ran:#?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), old);
         assert_eq!(fs::read_dir(small.at()).unwrap().count(), 2, "a new file was left");
     }

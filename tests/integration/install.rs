@@ -82,13 +82,11 @@ fn systemd_accepts_the_installed_units_with_odd_paths() {
     }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let Some(output) = run("systemd-analyze", &args) else { return };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !said.contains("reveille-"), "{said}");
+    output.ok().assert_never_tells("reveille-");
 
     // A program that isn't there would be named.
     fs::remove_file(to.bin.join("bot")).unwrap();
-    let said = run("systemd-analyze", &args).unwrap().stderr;
-    assert!(String::from_utf8_lossy(&said).contains("reveille-bot.service"), "{}", String::from_utf8_lossy(&said));
+    run("systemd-analyze", &args).unwrap().assert_tells("reveille-bot.service");
 }
 
 #[test]
@@ -160,7 +158,7 @@ fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
 
     let installed = env.run(&wake, &["install"]).ok();
     for told in ["✓ a wake ran", "Logs ", "install --uninstall"] {
-        assert!(installed.stderr.contains(told), "{told} in {installed:#?}");
+        installed.assert_tells(told);
     }
     let lines = fs::read_to_string(&table).unwrap();
     assert!(lines.starts_with(theirs) && lines.lines().count() == 3, "{lines}");
@@ -181,7 +179,7 @@ fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
     assert_eq!(fs::read_dir(&bin).unwrap().count(), 0);
     assert!(env.has_store());
     let again = env.run(&wake, &["install", "--uninstall"]).ok();
-    assert!(again.stderr.contains("Nothing was installed."), "{again:#?}");
+    again.assert_tells("Nothing was installed.");
 }
 
 /// The bot that an installation started, which goes with the test.
@@ -211,7 +209,7 @@ fn a_bot_is_started_once_taken_anew_with_new_programs_and_ended_with_its_line() 
     let wake = env.path("build/wake");
 
     let installed = env.run(&wake, &["install"]).ok();
-    assert!(installed.stderr.contains("✓ the bot runs"), "{installed:#?}");
+    installed.assert_tells("✓ the bot runs");
     let first = StartedBot::find(&env).unwrap();
     assert!(fs::read_to_string(env.path("crontab")).unwrap().contains("--unless-running"));
     env.run(&wake, &["install"]).ok();
@@ -233,7 +231,7 @@ fn wrong_settings_are_named_by_their_own_code_and_anothers_program_stays() {
     program(&bin.join("bot"), "echo another");
     let refused = env.run(&wake, &["install"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    assert!(refused.stderr.contains("is another program"), "{refused:#?}");
+    refused.assert_tells("is another program");
     assert!(!bin.join("wake").exists() && !env.path("crontab").exists());
 
     fs::remove_file(bin.join("bot")).unwrap();
@@ -241,7 +239,7 @@ fn wrong_settings_are_named_by_their_own_code_and_anothers_program_stays() {
     let wrong = env.run(&wake, &["install"]);
     assert_eq!(wrong.code, 78, "{wrong:#?}");
     for told in ["AUTONOMY", "`wake init` corrects it; then run `wake install` again"] {
-        assert!(wrong.stderr.contains(told), "{told} in {wrong:#?}");
+        wrong.assert_tells(told);
     }
 }
 
@@ -306,7 +304,7 @@ fn a_crontab_that_cant_be_read_is_never_written_over() {
     fs::create_dir_all(env.path("home")).unwrap();
     let refused = env.run(env.path("build/wake"), &["install", "--with", "cron"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    assert!(refused.stderr.contains("you are not allowed"), "{refused:#?}");
+    refused.assert_tells("you are not allowed");
     assert_eq!(fs::read_to_string(env.path("home/asked")).unwrap(), "-l\n");
     assert!(!env.path("home/.local/bin").exists());
 }

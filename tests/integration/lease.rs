@@ -59,7 +59,7 @@ fn a_wake_that_stopped_past_its_lease_is_ended_and_its_work_gone_on_with() {
 
     claude.expect(Reply::text("Kept."));
     let second = env.wake(&["--once", "--json"]).ok();
-    assert!(second.stderr.contains("shown no life"), "{second:#?}");
+    second.assert_tells("shown no life");
     assert!(!held.identity().is_alive());
     assert_eq!(first.end().code, -1, "it was killed");
     assert_eq!(fence(&env), before + 1);
@@ -148,7 +148,7 @@ fn who_was_stopped_before_it_wrote_its_line_holds_nobody_up() {
         assert_eq!(fs::read_to_string(&path).unwrap(), line);
         let second = env.wake(&["--once", "--json"]).ok();
         assert_eq!(second.json()["answered"], 1, "{second:#?}");
-        assert!(second.stderr.contains("was stopped before"), "{second:#?}");
+        second.assert_tells("was stopped before");
         assert_eq!(first.end().code, -1, "it was killed");
     }
     env.check_sound();

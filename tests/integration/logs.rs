@@ -102,15 +102,17 @@ fn a_log_that_can_not_be_written_stops_nobody() {
 fn standard_error_without_a_terminal_has_warnings_alone() {
     let mut env = TestEnv::new();
     let ran = env.wake(&["--once", "--say", "remember that milk is white"]).ok();
-    assert!(!ran.stderr.contains("INFO") && text(&env, "wake").contains(" INFO "), "{}", ran.stderr);
+    ran.assert_never_tells("INFO");
+    assert!(text(&env, "wake").contains(" INFO "), "{}", ran.notices());
     env.set("LOG_FORMAT", "off").at("2026-11-21T14:05:00Z");
     let before = text(&env, "wake");
     let ran = env.wake(&["--once", "--say", "remember that tea is green"]).ok();
-    assert!(ran.stderr.contains("INFO"), "no file keeps it: {}", ran.stderr);
+    ran.assert_tells("INFO");
     assert_eq!(text(&env, "wake"), before);
     env.set("LOG_FORMAT", "text").set("RUST_LOG", "error,reveille_cycle::run=info");
     let ran = env.wake(&["--once", "--say", "remember that coffee is black"]).ok();
-    assert!(ran.stderr.contains("the wake is over") && !ran.stderr.contains("REVEILLE_NOW"), "{}", ran.stderr);
+    ran.assert_tells("the wake is over");
+    ran.assert_never_tells("REVEILLE_NOW");
 }
 
 /// A bot and a wake that it starts, each with its own file; merged and followed in one place, across a rotation.
@@ -126,9 +128,10 @@ fn wake_logs_shows_all_programs_and_follows_them() {
     let some = stage.env.wake(&["logs", "--program", "wake", "--grep", "WAKE IS OVER", "-n", "1"]).ok().stdout;
     assert!(some.lines().count() == 1 && some.contains("the wake is over"), "{some}");
     let none = stage.env.wake(&["logs", "--since", "2026-11-22"]).ok();
-    assert!(none.stdout.is_empty() && none.stderr.contains("no such line"), "{none:?}");
+    none.assert_tells("no such line");
+    assert!(none.stdout.is_empty(), "{none:?}");
     let wrong = stage.env.wake(&["logs", "--program", "cron"]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("wake, bot, health, page, transcriber"), "{wrong:?}");
+    wrong.assert_fails(2, "wake, bot, health, page, transcriber");
 
     let mut follower = Dialog::start(&stage.env, env!("CARGO_BIN_EXE_wake"), &["logs", "-f", "-n", "0"]);
     let path = log(&stage.env, "wake");

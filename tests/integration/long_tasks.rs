@@ -6,7 +6,7 @@ use super::{
     support::story::{asked, block_of, commits, end_well, last, opening, results, sent, start_wake, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
-        database::Cycle,
+        database::cycles::Cycle,
         env::{CHAT, TestEnv, eventually},
         http::Gate,
     },

@@ -32,7 +32,7 @@ fn gives_up(stage: &Stage, bot: Running) -> Ran {
     stage.let_wakes_end();
     let ran = bot.end();
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(ran.stderr.contains("so I've stopped fetching messages"), "{ran:#?}");
+    ran.assert_tells("so I've stopped fetching messages");
     ran
 }
 
@@ -52,7 +52,8 @@ fn a_bot_whose_database_was_removed_confirms_nothing_more_and_saves_what_it_has_
     }
     stage.say("after");
     let ran = gives_up(&stage, bot);
-    assert!(ran.stderr.contains("messages.db was removed") && !ran.stderr.contains("stay queued"), "{ran:#?}");
+    ran.assert_tells("messages.db was removed");
+    ran.assert_never_tells("stay queued");
     assert_eq!(stage.telegram.unconfirmed(), 1, "Telegram still has it");
     let said = stage.telegram.sent().pop().unwrap();
     assert!(said.chat_id == CHAT && said.visible.contains("Telegram keeps what you send"), "{said:#?}");
@@ -61,8 +62,8 @@ fn a_bot_whose_database_was_removed_confirms_nothing_more_and_saves_what_it_has_
     for args in [&["--once"][..], &["say", "hello"], &["queue", "list"], &["stop"]] {
         let ran = stage.env.wake(args);
         assert_eq!(ran.code, 1, "{args:?}: {ran:#?}");
-        assert!(ran.stderr.contains("gone, though I have worked here before"), "{ran:#?}");
-        assert_eq!(ran.stderr.contains("NOT stored"), args[0] == "say", "{ran:#?}");
+        ran.assert_tells("gone, though I have worked here before");
+        ran.assert_tells_only_if(args[0] == "say", "NOT stored");
     }
     // A bot that is started meanwhile says so in the chat, once, and waits.
     let before = stage.telegram.sent().len();
@@ -106,11 +107,11 @@ fn a_bot_whose_database_was_replaced_or_emptied_confirms_nothing_more() {
         stage.say("after");
         let ran = gives_up(&stage, bot);
         let what = if is_emptied { "was emptied" } else { "was replaced" };
-        assert!(ran.stderr.contains(what), "{ran:#?}");
+        ran.assert_tells(what);
         assert_eq!(stage.telegram.unconfirmed(), 1);
         if is_emptied {
             let ran = stage.env.wake(&["--once"]);
-            assert!(ran.code == 1 && ran.stderr.contains("is empty, though"), "{ran:#?}");
+            ran.assert_fails(1, "is empty, though");
             assert!(file(&stage.env, "-wal").exists(), "what is left stays");
         } else {
             assert_eq!(saved(&stage.env).len(), 1);
@@ -125,13 +126,14 @@ fn a_new_database_is_begun_when_a_person_says_so() {
     let env = TestEnv::new();
     env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
     let refused = env.health(&["check", "--new-database"]);
-    assert!(refused.code == 1 && refused.stderr.contains("isn't missing"), "{refused:#?}");
+    refused.assert_fails(1, "isn't missing");
 
     fs::write(file(&env, ""), "").unwrap();
     assert_eq!(env.health(&["check"]).code, 1);
     assert_eq!(fs::metadata(file(&env, "")).unwrap().len(), 0);
     let begun = env.health(&["check", "--new-database"]).ok();
-    assert!(begun.stderr.contains("is new and empty now") && begun.stderr.contains("messages.db.old-"), "{begun:#?}");
+    begun.assert_tells("is new and empty now");
+    begun.assert_tells("messages.db.old-");
     env.wake(&["--once", "--say", "remember that Anna has a dog"]).ok();
     let facts = env.memory("memory/agent-memory/semantic-memory.md");
     assert!(facts.contains("tea is at five") && facts.contains("Anna has a dog"), "{facts}");

@@ -87,7 +87,7 @@ fn machines_take_turns_and_an_idle_one_asks_nobody() {
     world.laptop.receive(CHAT, "dogs bark");
     let ran = world.laptop.wake(&["--once", "--json"]).ok();
     assert_eq!(ran.json()["outcome"], "locked", "{ran:#?}");
-    assert!(ran.stderr.contains("The machine desk is working"), "{ran:#?}");
+    ran.assert_tells("The machine desk is working");
     assert_eq!(wake_lock::read(&world.laptop.workspace().join(".wake-lock")), None, "it begins nothing");
     let status = world.laptop.health(&["status"]).stdout;
     assert!(status.contains("work: desk since"), "{status}");
@@ -107,7 +107,7 @@ fn machines_take_turns_and_an_idle_one_asks_nobody() {
     std::fs::rename(&world.remote, world.gone()).unwrap();
     let idle = world.laptop.wake(&["--once", "--json"]).ok();
     assert_eq!(idle.json()["outcome"], "idle", "{idle:#?}");
-    assert!(!idle.stderr.contains("lease"), "{idle:#?}");
+    idle.assert_never_tells("lease");
     world.laptop.check_sound();
 }
 

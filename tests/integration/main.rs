@@ -200,6 +200,8 @@ mod simulated_disk;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]
+mod stories;
+#[cfg(test)]
 #[expect(dead_code, reason = "the fault campaign needs more of it than the stories")]
 mod support;
 #[cfg(test)]

@@ -248,7 +248,7 @@ fn a_key_in_a_servers_definitions_is_masked_wherever_they_are_shown() {
     let listed = world.env.wake(&["mcp", "list"]).ok();
     world.say();
     let tools = last(&world.claude).json["tools"].to_string();
-    for shown in [refreshed.stdout, refreshed.stderr, listed.stdout, tools] {
+    for shown in [refreshed.shown(), listed.stdout, tools] {
         assert!(!shown.contains("the-peers-own-key") && !shown.contains(API_KEY), "{shown}");
     }
     assert!(last(&world.claude).json["tools"].to_string().contains("says *** and ***"));
@@ -291,7 +291,7 @@ fn a_wrong_setting_is_said_and_the_rest_goes_on() {
     std::fs::write(&path, format!("{settings}[[server]]\nname = \"other\"\ncomand = [\"x\"]\n")).unwrap();
     let listed = world.env.wake(&["mcp", "list"]);
     assert_eq!(listed.code, 1);
-    assert!(listed.stderr.contains("\"other\" is not used: unknown field `comand`"), "{listed:?}");
+    listed.assert_tells("\"other\" is not used: unknown field `comand`");
     assert!(listed.stdout.contains("say: says something"), "{listed:?}");
     assert!(!world.say().1);
 }
@@ -308,7 +308,7 @@ fn a_tool_that_an_api_would_refuse_is_offered_as_one_that_it_takes_and_called_by
     world.write("tools.json", &tools.to_string());
     let refreshed = world.env.wake(&["mcp", "refresh"]).ok();
     assert!(refreshed.stdout.contains("\"rows.find\": Finds rows."), "{refreshed:?}");
-    assert!(refreshed.stderr.contains("\"list\" is left out"), "{refreshed:?}");
+    refreshed.assert_tells("\"list\" is left out");
     let rows = json!({"rows": [{"id": 1}, {"id": 2}]});
     let answer = json!({"content": [{"type": "text", "text": "Found 2 rows"}], "structuredContent": rows});
     world.write("answer.json", &answer.to_string());

@@ -184,7 +184,7 @@ fn our_server_passes_what_the_conformance_suite_asks_of_any() {
         "resources-list",
     ] {
         let ran = peers.env.run("node", &[&suite, "server", "--url", &url, "--scenario", scenario]);
-        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let said = ran.shown();
         assert!(ran.code == 0 && said.contains("0 failed, 0 warnings"), "{scenario}: {said}");
     }
 }
@@ -209,7 +209,7 @@ fn our_client_passes_the_conformance_suite() {
     let command = format!("sh {}", script.display());
     let run = |scenario: &str| {
         let ran = peers.env.run("node", &[&suite, "client", "--command", &command, "--scenario", scenario]);
-        (ran.code == 0, format!("{}{}", ran.stdout, ran.stderr))
+        (ran.code == 0, ran.shown())
     };
     for scenario in ["initialize", "tools_call", "sse-retry"] {
         let mut last = run(scenario);

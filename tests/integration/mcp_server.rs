@@ -304,7 +304,7 @@ fn by_http_the_token_of_the_workspace_is_wanted_and_never_shown() {
     server.signal(rustix::process::Signal::TERM);
     server.end().ok();
     let refused = env.wake(&["mcp", "--http", "0.0.0.0:0"]);
-    assert!(refused.code == 1 && refused.stderr.contains("no loopback address"), "{refused:?}");
+    refused.assert_fails(1, "no loopback address");
 }
 
 /// One request over a connection of its own.

@@ -539,7 +539,7 @@ fn a_speech_program_that_is_killed_while_it_reads_its_model_costs_no_recording_a
     fs::set_permissions(&helper, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     env.set("WHISPER_MODEL", "/nowhere/model.bin");
     let ran = env.run(programs.join("bot").to_str().unwrap(), &["listen"]);
-    assert!(ran.code == 1 && ran.stderr.contains("reveille-transcriber ended"), "{ran:#?}");
+    ran.assert_fails(1, "reveille-transcriber ended");
     let left = env.attachments().remove(0);
     assert_eq!((left.state.as_str(), left.attempts, left.error), ("kept", 0, None));
 }

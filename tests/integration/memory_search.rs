@@ -74,7 +74,7 @@ fn what_is_written_down_and_both_sides_of_conversations_are_found_with_their_pla
     assert!(places(&found(&env, &["Carolien"]))[0].starts_with("memory/talks/a.md"), "a slip is forgiven");
     let words = env.wake(&["memory", "search", "wifi", "--why"]).ok().stdout;
     assert!(words.contains(&format!("{FACTS}:7: the wifi code is 1234")) && words.contains("bm25 "), "{words}");
-    assert!(env.wake(&["memory", "search", "zebra"]).ok().stderr.contains("Nothing was found."));
+    env.wake(&["memory", "search", "zebra"]).ok().assert_tells("Nothing was found.");
 }
 
 #[test]
@@ -120,7 +120,8 @@ fn before_the_first_wake_there_is_no_memory_to_search() {
     for args in [&["stats"][..], &["reindex"], &["reindex", "--embed"]] {
         let ran = env.wake(&[&["memory"], args].concat());
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
-        assert!(ran.stderr.contains("There is no memory at") && !ran.stderr.contains("index"), "{ran:#?}");
+        ran.assert_tells("There is no memory at");
+        ran.assert_never_tells("index");
     }
 }
 
@@ -165,10 +166,10 @@ fn a_damaged_index_is_built_anew_and_said_once() {
         settle(&env);
         std::fs::write(&index, damage).unwrap();
         let ran = env.wake(&["memory", "search", "--json", "wifi code"]).ok();
-        assert!(ran.stderr.contains("built it anew"), "{ran:#?}");
+        ran.assert_tells("built it anew");
         assert_eq!(places(&hits(&ran))[0], format!("{FACTS}:7"));
         let again = env.wake(&["memory", "search", "--json", "wifi code"]).ok();
-        assert!(!again.stderr.contains("anew"), "{again:#?}");
+        again.assert_never_tells("anew");
     }
     // The middle of it.
     settle(&env);
@@ -186,7 +187,7 @@ fn where_no_index_can_be_written_it_is_searched_without() {
     std::fs::remove_file(&index).ok();
     std::fs::create_dir(&index).unwrap();
     let ran = env.wake(&["memory", "search", "--json", "wifi code"]).ok();
-    assert!(ran.stderr.contains("searched without it"), "{ran:#?}");
+    ran.assert_tells("searched without it");
     assert_eq!(places(&hits(&ran))[0], format!("{FACTS}:7"));
 }
 

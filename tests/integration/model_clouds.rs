@@ -129,7 +129,7 @@ fn answers(env: &TestEnv, fake: &FakeClaude) -> serde_json::Value {
 fn fails(env: &TestEnv) -> String {
     let ran: Ran = env.wake(&["--once", "--say", "hello", "--json"]);
     assert_eq!((ran.code, env.queued().len()), (1, 1), "{ran:#?}");
-    let shown = format!("{}{}", ran.stdout, ran.stderr);
+    let shown = ran.shown();
     for secret in [BEARER, SECRET, SESSION, REFRESH_TOKEN, "ya29", "PRIVATE KEY", "client-secret"] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
@@ -283,7 +283,8 @@ fn without_what_a_cloud_needs_it_answers_offline_and_says_why() {
             env.set(name, value);
         }
         let ran = env.wake(&["--once", "--say", "what do you know about cats", "--json"]).ok();
-        assert!(ran.stderr.contains(why) && ran.stderr.contains("I answer without an AI model"), "{ran:#?}");
+        ran.assert_tells(why);
+        ran.assert_tells("I answer without an AI model");
         let check = env.health(&["check", "--json"]);
         let checks = check.json()["checks"].as_array().unwrap().clone();
         let key = checks.into_iter().find(|check| check["id"] == "key").unwrap();

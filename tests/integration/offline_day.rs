@@ -44,8 +44,8 @@ fn a_new_workspace_works_at_the_first_command() {
         let env = TestEnv::new();
         let ran = env.wake(args);
         assert_eq!(ran.code, 0, "{args:?}: {ran:#?}");
-        assert!(ran.stderr.contains("was made from the templates"), "{args:?}: {ran:#?}");
-        assert!(!env.wake(args).stderr.contains("templates"), "{args:?}: it is made once");
+        ran.assert_tells("was made from the templates");
+        env.wake(args).assert_never_tells("templates");
         env.wake(&["--once"]).ok();
         env.check_sound();
         assert_eq!(env.wake(&["status"]).ok().stdout, env.health(&["status"]).stdout);

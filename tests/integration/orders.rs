@@ -24,7 +24,7 @@ fn world() -> TestEnv {
 #[test]
 fn a_task_is_added_moved_changed_and_finished_each_as_a_commit_of_the_persons_own() {
     let env = world();
-    let told = |args: &[&str]| env.wake(&[&["task"], args].concat()).ok().stderr;
+    let told = |args: &[&str]| env.wake(&[&["task"], args].concat()).ok().notices().to_owned();
     assert!(env.wake(&["task", "list"]).ok().stdout.starts_with("No tasks."));
     let added = told(&["add", "Write the report", "--due", "friday", "--priority", "high", "--next", "an outline"]);
     assert!(added.contains("Added to the active tasks: Write the report"), "{added}");
@@ -97,7 +97,8 @@ fn what_cannot_be_done_is_said_with_what_to_type_and_changes_nothing() {
         (&["remind", "tea"], "wake remind \"call Anna\" --at \"tomorrow 9\""),
     ] {
         let ran = env.wake(args);
-        assert!(ran.code == 1 && ran.stdout.is_empty() && ran.stderr.contains(why), "{args:?}: {ran:#?}");
+        ran.assert_fails(1, why);
+        assert!(ran.stdout.is_empty(), "{args:?}: {ran:#?}");
     }
     assert_eq!(env.wake(&["remind", "--at", "tomorrow 9"]).code, 2);
     assert_eq!((env.git(&["rev-parse", "HEAD"]), env.reminders().len()), (before, 0));
@@ -112,7 +113,7 @@ fn reminders_are_set_listed_put_off_and_ended_while_a_wake_is_at_work() {
     claude.expect(Reply::text("Done.").stalled_after(2, &gate));
     let wake = start_wake(&env);
     asked(&claude, 1);
-    let told = |args: &[&str]| env.wake(&[&["remind"], args].concat()).ok().stderr;
+    let told = |args: &[&str]| env.wake(&[&["remind"], args].concat()).ok().notices().to_owned();
     assert!(told(&["call Anna", "--at", "tomorrow 9"]).contains("Reminder set: call Anna — Sun 22 Nov 2026 at 09:00"));
     told(&["stretch every weekday at 8"]);
     told(&["tea", "--at", "20min"]);
@@ -141,7 +142,7 @@ fn a_reminder_that_has_come_can_be_put_off() {
     env.at("2026-11-21T14:30:00Z");
     assert!(env.told().stdout.contains("tea"));
     let ran = env.wake(&["remind", "snooze", "1", "30min"]).ok();
-    assert!(ran.stderr.contains("Moved: tea — Sat 21 Nov 2026 at 16:00"), "{ran:#?}");
+    ran.assert_tells("Moved: tea — Sat 21 Nov 2026 at 16:00");
     let states: Vec<String> = env.reminders().into_iter().map(|reminder| reminder.state).collect();
     assert_eq!(states, ["done", "active"]);
     env.check_sound();
@@ -160,7 +161,7 @@ fn a_shell_completes_the_commands_and_the_manual_has_a_page_for_each() {
     let page = env.wake(&["man", "memory", "search"]).ok().stdout;
     assert!(page.contains(".TH wake-memory-search 1") && page.contains("as\\-of"), "{page}");
     let ran = env.wake(&["man", "tea"]);
-    assert!(ran.code == 2 && ran.stderr.contains("wake has no command \"tea\""), "{ran:#?}");
+    ran.assert_fails(2, "wake has no command \"tea\"");
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conv
     let told = results(&last(&claude)).remove(0);
     assert!(told.1 && told.0.contains("in another one"), "{told:?}");
     let refused = env.wake(&["undo", "proposal/1"]);
-    assert!(refused.code == 1 && refused.stderr.contains("not done with that yet"), "{}", refused.stderr);
+    refused.assert_fails(1, "not done with that yet");
     claude.expect(Reply::text("Then only the one."));
     env.wake(&["approvals", "deny", "2"]).ok();
     assert!(env.memory("claude.md").starts_with(BRIEF) && !env.brain().join("skills/brief").exists());
@@ -283,6 +283,6 @@ fn a_change_is_taken_back_alone_in_the_terminal_and_on_the_page_and_keeps_what_c
     let shown = page.get("/questions").ok();
     assert!(!shown.contains("Take it back") && shown.contains("taken back"), "{shown}");
     let again = env.wake(&["undo", "proposal/1"]);
-    assert!(again.code == 1 && again.stderr.contains("undone already"), "{}", again.stderr);
+    again.assert_fails(1, "undone already");
     assert_eq!(env.wake(&["undo", "proposal/9"]).code, 1);
 }

@@ -7,7 +7,7 @@ use super::{
     support::story::{last, results, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
-        database::Step,
+        database::cycles::Step,
         env::{CHAT, TestEnv},
         telegram::FakeTelegram,
     },

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, process::Stdio};
 
-use super::support::env::{Ran, TestEnv};
+use super::support::env::TestEnv;
 
 const WAKE: &str = env!("CARGO_BIN_EXE_wake");
 
@@ -49,15 +49,17 @@ fn where_no_sandbox_can_be_had_every_command_asks_and_it_is_said() {
     let ran = env.run(WAKE, &["policy", "test", "git status", "--unsandboxed", "--json"]).ok();
     assert_eq!((ran.json()["decision"].as_str(), ran.json()["risk"].as_str()), (Some("ask"), Some("dangerous")));
     assert!(ran.json()["reasons"].to_string().contains("There is no sandbox here"), "{ran:?}");
-    assert!(ran.stderr.contains("No sandbox can be had: as assumed by --unsandboxed"), "{ran:?}");
+    ran.assert_tells("No sandbox can be had: as assumed by --unsandboxed");
     let here = env.run(WAKE, &["policy", "test", "git status"]).ok();
-    assert!(here.stdout.contains("allow: ") && !here.stderr.contains("No sandbox"), "{here:?}");
+    here.assert_never_tells("No sandbox");
+    assert!(here.stdout.contains("allow: "), "{here:?}");
     assert!(env.run(WAKE, &["policy"]).ok().stdout.contains("sandbox   there is one"));
     // The launcher of what is confined is the program `wake` beside the one that runs: here there is none.
     let alone = env.path("alone");
     fs::copy(WAKE, &alone).unwrap();
     let judged = env.run(&alone, &["policy", "test", "git status"]).ok();
-    assert!(judged.stdout.contains("ask: ") && judged.stderr.contains("can't be confined here"), "{judged:?}");
+    judged.assert_tells("can't be confined here");
+    assert!(judged.stdout.contains("ask: "), "{judged:?}");
     let many = piped(&env, &["policy", "test", "-", "--unsandboxed"], b"ls\npwd\n");
     assert!(many.len() == 2 && many.iter().all(|line| line.starts_with("ask")), "{many:?}");
 }
@@ -148,12 +150,10 @@ fn a_policy_that_can_t_be_believed_makes_everything_ask_and_is_told() {
     let check = |text: &str, mode: u32, said: &str| {
         let env = TestEnv::new();
         write_policy(&env, text, mode);
-        let Ran { code, stderr, .. } = env.run(WAKE, &["policy", "show"]);
-        assert_eq!(code, 78);
-        assert!(stderr.contains(said), "{stderr}");
+        env.run(WAKE, &["policy", "show"]).assert_fails(78, said);
         let tested = env.run(WAKE, &["policy", "test", "ls", "--json"]).ok();
         assert_eq!(tested.json()["decision"], "ask", "{tested:?}");
-        assert!(tested.stderr.contains(said), "{tested:?}");
+        tested.assert_tells(said);
     };
     check("", 0o666, "other users can write");
     check("[shell]\ntimeout_s = 5\ncolour = 1\n", 0o600, "line 3");

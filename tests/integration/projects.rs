@@ -134,7 +134,8 @@ fn a_person_names_a_tasks_project_at_the_terminal_and_sees_it_in_the_lists() {
     assert_eq!(listed["project"], "greenhouse");
     assert!(env.wake(&["today"]).ok().stdout.contains("Order the glass, project greenhouse"));
     let refused = env.wake(&["task", "add", "x", "--project", "context"]);
-    assert!(refused.code != 0 && refused.stderr.contains("kept for the memory's own documents"), "{}", refused.stderr);
+    refused.assert_tells("kept for the memory's own documents");
+    assert!(refused.code != 0, "{}", refused.notices());
     env.wake(&["task", "done", "1"]).ok();
     let document = env.memory(GREENHOUSE);
     assert_eq!(document, "# Greenhouse\n\n## Log\n- 2026-11-21 Finished the task “Order the glass”\n");

@@ -82,11 +82,8 @@ fn what_changed_is_told_by_section_since_the_last_wake_a_day_or_a_wake() {
     let mut env = told();
     let first = env.trailer("Wake-Id");
     let idle = env.wake(&["memory", "diff"]).ok();
-    assert!(
-        idle.stdout.is_empty() && idle.stderr.contains("Nothing has changed since the last wake"),
-        "{}",
-        idle.stderr
-    );
+    idle.assert_tells("Nothing has changed since the last wake");
+    assert!(idle.stdout.is_empty(), "{}", idle.notices());
     env.at("2026-11-23T10:00:00Z");
     env.wake(&["say", "remember that the gate is green"]).ok();
     let facts = env.memory(FACTS);
@@ -121,12 +118,12 @@ fn what_was_is_given_back_as_a_commit_of_the_persons_and_the_present_text_stays_
     let before = env.memory(FACTS);
     env.write_memory(FACTS, "# Gone\n\nA draft that nobody has committed.\n");
     let dry = env.wake(&["memory", "restore", "semantic-memory", "--dry-run"]).ok();
-    assert!(dry.stderr.contains("Nothing was changed yet"), "{}", dry.stderr);
+    dry.assert_tells("Nothing was changed yet");
     assert!(env.memory(FACTS).contains("A draft"));
     // Edits that aren't committed are its last change.
     let done = env.wake(&["memory", "restore", "semantic-memory"]).ok();
     assert_eq!(env.memory(FACTS), before);
-    assert!(done.stderr.contains("Before that your edits were committed"), "{}", done.stderr);
+    done.assert_tells("Before that your edits were committed");
     assert!(env.git(&["log", "-p", "-2", "--format=%an %s"]).contains("A draft that nobody has committed."));
     assert!(!env.git(&["log", "-2", "--format=%ae"]).contains("reveille@localhost"));
     // One line of it, as it was.
@@ -175,14 +172,14 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
         assert!(looked.stdout.contains(what), "{what}: {}", looked.stdout);
     }
     let asked = env.wake(&["memory", "forget", "4711-77"]);
-    assert!(asked.code == 1 && asked.stderr.contains("Nothing was taken out"), "{}", asked.stderr);
+    asked.assert_fails(1, "Nothing was taken out");
     assert!(all_rows(&env).contains("4711-77") && env.memory(FACTS).contains("4711-77"));
 
     let copy = env.workspace().join("messages.db.before-upgrade");
     std::fs::write(&copy, "").unwrap();
     let done = env.wake(&["memory", "forget", "--yes", "4711-77"]).ok();
     let names_copy = format!("the copy that the last upgrade made may hold it. rm {}", copy.display());
-    assert!(done.stderr.contains(&names_copy), "{}", done.stderr);
+    done.assert_tells(&names_copy);
     assert!(!all_rows(&env).contains("4711-77"), "nothing of it stays in the file, freed pages included");
     assert!(!found(&[]));
     let index = std::fs::read(env.workspace().join("index.db")).unwrap();
@@ -191,9 +188,9 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     let left = env.run("grep", &["-rl", "--exclude-dir=.git", "4711-77", &brain]);
     assert_eq!(left.stdout, "");
     assert_eq!(env.git(&["log", "-1", "--format=%ae %s"]), "owner@localhost Forget 4 lines of the memory");
-    assert!(done.stderr.contains("Git's history still holds it, in 1 commit"), "{}", done.stderr);
-    assert!(done.stderr.contains("The remote has 1 of them"), "{}", done.stderr);
-    assert!(done.stderr.contains("Not reached: the logs in"), "{}", done.stderr);
+    done.assert_tells("Git's history still holds it, in 1 commit");
+    done.assert_tells("The remote has 1 of them");
+    done.assert_tells("Not reached: the logs in");
     // Nothing of it wakes anybody, and the next cycle isn't shown it.
     assert_eq!(env.once()["outcome"], "worked", "the push");
     env.receive(CHAT, "what is the code of the gate?");
@@ -217,7 +214,7 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "main"]));
 
     let told = env.wake(&["memory", "forget", "4711-77"]).ok();
-    assert!(told.stderr.contains("--purge` takes it out of there, too"), "{told:#?}");
+    told.assert_tells("--purge` takes it out of there, too");
     env.wake(&["memory", "forget", "4711-77", "--purge", "--yes"]).ok();
     assert_eq!(env.git(&["log", "--all", "-p", "--format=%B"]).matches("4711-77").count(), 0);
     assert_eq!(env.git_in(&remote, &["log", "--all", "-p", "--format=%B"]).matches("4711-77").count(), 0);
@@ -227,10 +224,10 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert!(opened.contains("Change the shed") && !opened.contains("Paint the shed"), "{opened}");
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "main"]));
     let again = env.wake(&["memory", "forget", "4711-77"]).ok();
-    assert!(again.stderr.contains(&names_copy), "where nothing is found, too: {}", again.stderr);
+    again.assert_tells(&names_copy);
     std::fs::remove_file(&copy).unwrap();
-    assert!(!env.wake(&["memory", "forget", "4711-77"]).ok().stderr.contains("the last upgrade"));
-    assert!(again.stderr.contains("Git's history doesn't hold these words."), "{}", again.stderr);
+    env.wake(&["memory", "forget", "4711-77"]).ok().assert_never_tells("the last upgrade");
+    again.assert_tells("Git's history doesn't hold these words.");
     env.check_sound();
 }
 
@@ -282,7 +279,8 @@ fn what_isnt_finished_comes_first() {
     assert_eq!(env.once()["outcome"], "parked");
     let refused = env.wake(&["memory", "forget", "--yes", "4711-77"]);
     assert_eq!(refused.code, 1);
-    assert!(refused.stderr.contains("Open: ") && refused.stderr.contains("Not answered yet: 1"), "{}", refused.stderr);
+    refused.assert_tells("Open: ");
+    refused.assert_tells("Not answered yet: 1");
     assert!(all_rows(&env).contains("4711-77"));
 }
 
@@ -311,8 +309,9 @@ fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
     assert!(!holds(&brain).is_empty() && !holds(&url).is_empty());
 
     let ran = one.wake(&["memory", "forget", "swordfish", "--yes", "--purge"]).ok();
-    assert!(ran.stderr.contains("Other clones and forks still hold the words"), "{ran:#?}");
-    assert!(ran.stderr.contains("replaced by force") && ran.stderr.contains("For 7 days"), "{ran:#?}");
+    ran.assert_tells("Other clones and forks still hold the words");
+    ran.assert_tells("replaced by force");
+    ran.assert_tells("For 7 days");
     assert_eq!(holds(&brain) + &holds(&url), "");
     assert!(one.memory(FACTS).contains("cats purr") && !one.memory(FACTS).contains("swordfish"));
     assert!(one.memory(FACTS).contains("fish swim"), "what the other machine has pushed stays");

@@ -108,7 +108,7 @@ fn done_under_a_nudge_finishes_its_task_as_a_wake_that_can_be_undone() {
     assert_eq!(said, "✅ Done: it leaves your tasks.");
     let refused = env.wake(&["memory", "forget", "--yes", "Write the report"]);
     assert_eq!(refused.code, 1);
-    assert!(refused.stderr.contains("Not done yet: what a button under text"), "{}", refused.stderr);
+    refused.assert_tells("Not done yet: what a button under text");
     eventually("the answer is shown", || {
         telegram.standing().iter().any(|text| text.ends_with("it leaves your tasks."))
     });

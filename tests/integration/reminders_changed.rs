@@ -80,5 +80,5 @@ fn a_new_time_zone_is_told_once_and_the_person_chooses() {
     assert_eq!(told(&env), text);
     has(&say(&env, "move my reminders here"), "call Anna — Mon 23 Nov 2026 at 09:00");
     assert_eq!(env.active_reminders()[0].next_at, "2026-11-23T14:00:00.000Z");
-    has(&env.wake(&["remind", "here"]).ok().stderr, "already");
+    env.wake(&["remind", "here"]).ok().assert_tells("already");
 }

@@ -328,7 +328,7 @@ fn a_remote_by_http_with_credentials_that_nobody_sees() {
     env.set("REPO_URL", &server.url("ann:wrong", "remote.git"));
     let refused = env.wake(&["--once", "--say", "remember that pi is 3"]);
     assert_eq!(refused.code, 0, "{refused:#?}");
-    assert!(refused.stderr.contains("the remote wants other credentials"), "{refused:#?}");
+    refused.assert_tells("the remote wants other credentials");
     assert!(!format!("{refused:?}").contains("ann:wrong"), "{refused:#?}");
     start_over(&env);
 
@@ -341,7 +341,7 @@ fn a_remote_by_http_with_credentials_that_nobody_sees() {
     drop(server);
     env.at("2026-11-22T15:00:00Z");
     let dead = env.wake(&["--once", "--say", "remember that Anna has a dog"]).ok();
-    assert!(dead.stderr.contains("can't be reached"), "{dead:#?}");
+    dead.assert_tells("can't be reached");
     let log = env.wake(&["log"]).ok();
     let error: String = env.all_upkeep().into_iter().filter_map(|upkeep| upkeep.error).collect();
     assert!(error.contains("127.0.0.1") && !error.contains(PASSWORD), "{error}");
@@ -654,7 +654,7 @@ fn where_both_sides_changed_the_same_section_the_person_wins_and_ours_stays_visi
     env.git(&["commit", "-qam", "Wake: a next step", "--author", "Reveille <reveille@localhost>"]);
     env.at("2026-11-21T14:45:00Z");
     let ran = env.wake(&["--once"]).ok();
-    assert!(ran.stderr.contains("Both sides had changed"), "{ran:#?}");
+    ran.assert_tells("Both sides had changed");
     check_in_step(&env, &remote);
     let merged = env.memory("memory/project-memory/active.md");
     assert!(merged.contains("- next: choose a colour\n"), "{merged}");
@@ -863,7 +863,8 @@ fn a_repo_url_that_is_not_origin_is_a_wrong_setting() {
     assert_eq!(env.wake(&[]).code, 78, "staying would not mend it");
     let ran = env.wake(&["--once", "--say", "remember that Anna has a dog"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    assert!(ran.stderr.contains("REPO_URL is") && ran.stderr.contains("git remote set-url origin"), "{ran:#?}");
+    ran.assert_tells("REPO_URL is");
+    ran.assert_tells("git remote set-url origin");
     assert_eq!(env.queued().len(), 1);
     assert_eq!(env.git_in(&other, &["for-each-ref"]), "");
     let ran = env.wake(&["--once", "--json"]);
@@ -882,7 +883,7 @@ fn a_remote_that_is_out_of_reach_at_the_first_run_is_gone_on_without_and_joined_
     env.set("REPO_URL", &remote.display().to_string());
     env.receive(CHAT, "remember that tea is at five");
     let ran = env.wake(&["--once"]).ok();
-    assert!(ran.stderr.contains("I can't reach `REPO_URL` yet"), "{ran:#?}");
+    ran.assert_tells("I can't reach `REPO_URL` yet");
     assert_eq!(telegram.sent().iter().filter(|sent| sent.visible.contains("tea is at five")).count(), 1);
     assert_eq!(told(&env, "I can''t reach `REPO_URL` yet"), 1);
     let found = health_of_remote(&env);

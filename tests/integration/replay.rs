@@ -106,7 +106,8 @@ fn a_model_in_other_words_is_the_same_and_its_money_is_booked() {
     let report = replayed(&ran);
     assert_eq!((ran.code, &report["same"]), (0, &json!(true)), "{report:#}");
     assert_eq!((&report["said_then"], &report["said_now"]), (&json!(["Noted."]), &json!(["I have written it down."])));
-    assert!(ran.stderr.contains("each request may cost $") && ran.stderr.contains("2 rounds"), "{}", ran.stderr);
+    ran.assert_tells("each request may cost $");
+    ran.assert_tells("2 rounds");
     assert!(world(&env) == before, "something has changed");
     let booked = env.cost_of("replay:claude-sonnet-5-5");
     assert!(booked > 0.0 && (report["replayed"]["cost_usd"].as_f64().unwrap() - booked).abs() < 1e-9);
@@ -120,11 +121,11 @@ fn what_a_local_chat_said_is_replayed_by_no_model_elsewhere_and_makes_no_case() 
     let cases = env.path("cases").display().to_string();
     for args in [&["replay", wake.as_str()][..], &["eval", "add", wake.as_str(), cases.as_str()]] {
         let refused = env.wake(args);
-        assert!(refused.code == 1 && refused.stderr.contains("/local off"), "{refused:#?}");
+        refused.assert_fails(1, "/local off");
     }
     assert!(!env.path("cases").exists());
     let here = env.wake(&["replay", &wake, "--model", "offline"]);
-    assert!(!here.stderr.contains("/local"), "{here:#?}");
+    here.assert_never_tells("/local");
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn what_cannot_be_replayed_says_why() {
     let (_claude, mut env, wake) = thinking();
     let says = |env: &TestEnv, arguments: &[&str], code: i32, words: &str| {
         let ran = env.wake(arguments);
-        assert!(ran.code == code && ran.stderr.contains(words), "{ran:#?}");
+        ran.assert_fails(code, words);
     };
     says(&env, &["replay", "20200101"], 1, "and no wake or commit of that name");
     env.unset("ANTHROPIC_API_KEY");

@@ -361,7 +361,7 @@ fn the_terminal_shows_the_rule_and_adds_it_after_a_yes() {
     let said = env.wake(&["say", "count", "them"]).ok().stdout;
     assert!(said.contains("wake approvals approve 1 --always"), "{said}");
     let piped = env.wake(&["approvals", "approve", "1", "--always"]);
-    assert!(piped.code == 2 && piped.stderr.contains("asks for your yes in a terminal"), "{piped:?}");
+    piped.assert_fails(2, "asks for your yes in a terminal");
     let mut dialog = Dialog::start(&env, env!("CARGO_BIN_EXE_wake"), &["approvals", "approve", "1", "--always"]);
     let shown = dialog.answer("y or n:", "n");
     assert!(shown.contains("arguments = { command = \"echo one | wc -c\" }"), "{shown}");

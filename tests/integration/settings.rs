@@ -29,7 +29,7 @@ fn check_refused(env: &TestEnv, name: &str, expected: &str) {
         let ran = env.run(path, args);
         assert_eq!(ran.code, 78, "{program} with a wrong {name}: {ran:#?}");
         assert_eq!(ran.stdout, "", "{program}");
-        let line = ran.stderr.lines().find(|line| line.trim_start().starts_with(name));
+        let line = ran.notices().lines().find(|line| line.trim_start().starts_with(name));
         let line = line.unwrap_or_else(|| panic!("{program} doesn't name {name}: {ran:#?}"));
         assert!(line.contains(expected), "{program}: {line}");
     }
@@ -141,7 +141,7 @@ fn all_wrong_settings_are_named_at_once() {
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78);
     for part in ["3 settings need correcting", "TIMEZONE", "AUTONOMY", "MODEL", "got \"Mars\"", ".env.example"] {
-        assert!(ran.stderr.contains(part), "{part} in {ran:#?}");
+        ran.assert_tells(part);
     }
 }
 
@@ -161,7 +161,7 @@ fn the_bot_never_runs_without_a_token() {
     let env = TestEnv::new();
     let ran = env.bot(&["run"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    assert!(ran.stderr.contains("TELEGRAM_BOT_TOKEN"), "{ran:#?}");
+    ran.assert_tells("TELEGRAM_BOT_TOKEN");
     // A wake doesn't need one.
     assert_eq!(env.once()["outcome"], "worked");
 }
@@ -205,12 +205,14 @@ fn another_folders_file_is_named_and_not_read() {
         let ran = env.run(path, args);
         assert_eq!(ran.code, if program == "bot" { 78 } else { 0 }, "{program}: {ran:#?}");
         let named = format!("{} isn't read", env.path(".env").display());
-        assert!(ran.stderr.contains(&named) && ran.stderr.contains("MODEL, REPO_URL, AUTONOMY"), "{ran:#?}");
-        assert!(!ran.stderr.contains("resnet") && !ran.stderr.contains("DATABASE"), "{ran:#?}");
+        ran.assert_tells(&named);
+        ran.assert_tells("MODEL, REPO_URL, AUTONOMY");
+        ran.assert_never_tells("resnet");
+        ran.assert_never_tells("DATABASE");
     }
     // What isn't about us isn't spoken of.
     write(&env.path(".env"), 0o600, "DATABASE=x\n");
-    assert!(!env.wake(&["--once"]).ok().stderr.contains(".env"));
+    env.wake(&["--once"]).ok().assert_never_tells(".env");
 }
 
 #[test]
@@ -218,11 +220,11 @@ fn the_command_that_is_named_moves_the_file_to_where_it_counts() {
     let env = TestEnv::new();
     write(&env.path(".env"), 0o600, "REPO_NAME=mine\n");
     let ran = env.wake(&["queue", "list"]);
-    let rest = ran.stderr.split("your settings: ").nth(1).unwrap_or_else(|| panic!("{ran:#?}"));
+    let rest = ran.notices().split("your settings: ").nth(1).unwrap_or_else(|| panic!("{ran:#?}"));
     env.run("sh", &["-c", rest.lines().next().unwrap()]).ok();
     assert!(!env.path(".env").exists());
     check_heard(&env, "mine");
-    assert!(!env.wake(&["--once"]).ok().stderr.contains(".env"));
+    env.wake(&["--once"]).ok().assert_never_tells(".env");
 }
 
 #[test]
@@ -244,7 +246,7 @@ fn a_file_of_settings_can_be_named_to_each_program_and_may_name_the_workspace() 
     for (program, path, args) in programs() {
         let ran = env.run(path, &[args, &["--env-file", "missing.env"]].concat());
         assert_eq!(ran.code, 78, "{program}: {ran:#?}");
-        assert!(ran.stderr.contains("missing.env: can't be read"), "{program}: {ran:#?}");
+        ran.assert_tells("missing.env: can't be read");
     }
 }
 
@@ -277,7 +279,7 @@ fn values_are_literal_and_money_may_have_its_sign() {
     let told = limits("DAILY_BUDGET_USD=$2\nMONTHLY_BUDGET_USD=$20\n").stdout;
     assert!(told.contains("of 2.00 USD today") && told.contains("of 20.00 this month"), "{told}");
     let told = limits("MONTHLY_BUDGET_USD=\n");
-    assert!(told.stderr.contains("MONTHLY_BUDGET_USD is empty: there is no limit a month"), "{told:#?}");
+    told.assert_tells("MONTHLY_BUDGET_USD is empty: there is no limit a month");
     write(&env.workspace().join(".env"), 0o600, "DAILY_BUDGET_USD=2 EUR\n");
     check_refused(&env, "DAILY_BUDGET_USD", "an amount in US dollars");
 }
@@ -305,7 +307,8 @@ fn a_file_that_others_could_have_written_is_refused() {
         write(&env.path(place), mode, &format!("ANTHROPIC_API_KEY={KEY}\n"));
         let ran = env.wake(args);
         assert_eq!(ran.code, 78, "{place} {mode:o}: {ran:#?}");
-        assert!(ran.stderr.contains("other users can write to it") && ran.stderr.contains("chmod 600"), "{ran:#?}");
+        ran.assert_tells("other users can write to it");
+        ran.assert_tells("chmod 600");
         assert!(!format!("{ran:?}").contains(KEY));
         assert!(!env.brain().exists());
     }
@@ -325,7 +328,7 @@ fn a_file_of_somebody_else_is_refused() {
     std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    assert!(ran.stderr.contains("belongs to another user (uid 65534)"), "{ran:#?}");
+    ran.assert_tells("belongs to another user (uid 65534)");
     assert!(!env.workspace().join("theirs").exists());
 }
 
@@ -334,10 +337,10 @@ fn a_file_that_others_can_read_is_used_with_a_word_about_it() {
     let env = TestEnv::new();
     write(&env.workspace().join(".env"), 0o644, "REPO_NAME=mind\nCOLOUR=blue\nANTROPIC_API_KEY=\n");
     let ran = env.wake(&["--once"]).ok();
-    assert!(ran.stderr.contains("can be read by other users: run chmod 600"), "{ran:#?}");
-    assert!(ran.stderr.contains("Unknown setting COLOUR, ignored.\n"), "nothing is near: {ran:#?}");
+    ran.assert_tells("can be read by other users: run chmod 600");
+    ran.assert_tells("Unknown setting COLOUR, ignored.\n");
     let meant = "Unknown setting ANTROPIC_API_KEY, ignored. Did you mean ANTHROPIC_API_KEY?";
-    assert!(ran.stderr.contains(meant), "{ran:#?}");
+    ran.assert_tells(meant);
     assert!(env.workspace().join("mind").exists());
 }
 
@@ -349,7 +352,7 @@ fn a_damaged_line_is_named_by_its_number_and_not_shown() {
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
     assert!(!format!("{ran:?}").contains(KEY), "{ran:#?}");
-    assert!(ran.stderr.contains("line 2"), "{ran:#?}");
+    ran.assert_tells("line 2");
 }
 
 /// Everything that a run leaves, in its output and on the disk, secrets' own files aside.
@@ -398,11 +401,12 @@ fn a_secret_is_said_once_and_from_a_file_of_ones_own() {
     env.set("ANTHROPIC_API_KEY_FILE", &path.display().to_string());
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78);
-    assert!(ran.stderr.contains("ANTHROPIC_API_KEY_FILE") && ran.stderr.contains("other users can write"), "{ran:#?}");
+    ran.assert_tells("ANTHROPIC_API_KEY_FILE");
+    ran.assert_tells("other users can write");
     write(&path, 0o600, "two words\n");
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78);
-    assert!(!ran.stderr.contains("two words"), "{ran:#?}");
+    ran.assert_never_tells("two words");
 }
 
 #[test]
@@ -423,7 +427,7 @@ fn an_unknown_command_or_flag_is_wrong_usage_and_touches_nothing() {
         let ran = env.run(program, &args);
         assert_eq!(ran.code, 2, "{args:?}: {ran:#?}");
         assert_eq!(ran.stdout, "");
-        assert!(ran.stderr.contains("--help") || ran.stderr.contains("Usage"), "{ran:#?}");
+        assert!(ran.notices().contains("--help") || ran.notices().contains("Usage"), "{ran:#?}");
     }
     assert!(!env.workspace().exists());
 }
@@ -449,7 +453,7 @@ fn help_and_version_need_no_settings() {
 #[track_caller]
 fn check_help(env: &TestEnv, program: &str, args: &[&str]) {
     let ran = env.run(program, args);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{program} {args:?}");
+    assert_eq!((ran.code, ran.notices()), (0, ""), "{program} {args:?}");
     let is_version = args == ["--version"];
     assert_eq!(ran.stdout.contains("Usage:"), !is_version, "{ran:#?}");
     assert!(!is_version || ran.stdout.contains(env!("CARGO_PKG_VERSION")), "{ran:#?}");
@@ -462,7 +466,8 @@ fn without_home_the_systems_word_for_it_counts() {
     env.unset("HOME").set("WORKSPACE_DIR", &format!("~/{name}"));
     let ran = env.wake(&["queue", "list"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(ran.stderr.contains("There is no queue at /") && ran.stderr.contains(&name), "{ran:#?}");
+    ran.assert_tells("There is no queue at /");
+    ran.assert_tells(&name);
     // An empty one isn't one.
     assert_eq!(env.set("HOME", "").wake(&["queue", "list"]).code, 78);
 }
@@ -472,7 +477,8 @@ fn colours_are_for_terminals_that_want_them() {
     let mut env = TestEnv::new();
     env.set("REVEILLE_LOG", "debug");
     let piped = env.wake(&["--once", "--say", "help"]).ok();
-    assert!(!piped.stderr.is_empty() && !piped.stderr.contains('\u{1b}') && !piped.stdout.contains('\u{1b}'));
+    piped.assert_never_tells("\u{1b}");
+    assert!(!piped.notices().is_empty() && !piped.stdout.contains('\u{1b}'));
     // `script` gives it a terminal; there the log has colours, unless NO_COLOR asks for none.
     let on_terminal =
         |env: &TestEnv| env.run("script", &["-qec", &format!("{WAKE} --once --say help"), "/dev/null"]).ok().stdout;

@@ -174,6 +174,16 @@ impl Scene {
     }
 }
 
+/// Queues a message in the one database of a server, as its administrator.
+fn queue_in(server: &OwnServer) {
+    server.ask(&format!("INSERT INTO incoming_messages (chat_id, message_text) VALUES ({CHAT}, 'cats purr')"));
+}
+
+/// What became of that message: its row.
+fn is_processed_in(server: &OwnServer) -> bool {
+    server.ask("SELECT processed FROM incoming_messages WHERE message_text = 'cats purr'") == "1"
+}
+
 /// A fact is kept, then that is said, whatever was asked before.
 fn think(request: &ClaudeRequest) -> Reply {
     if request.messages.last().is_some_and(|last| last.contains("tool_result")) {
@@ -202,7 +212,7 @@ fn cut_at_every(every: usize) {
             scene.say();
             way.set(Some((at, cut)));
             let ran = scene.env.wake(&["--once"]);
-            assert!(!ran.stderr.contains("panicked"), "{cut:?} at {at}: {ran:#?}");
+            ran.assert_never_tells("panicked");
             way.set(None);
             scene.settles(&format!("{cut:?} at {at} of {messages}"));
         }
@@ -230,7 +240,7 @@ fn a_server_that_is_killed_or_restarted_in_mid_wake_is_asked_again() {
         let mut env = TestEnv::with_telegram(&telegram);
         env.think_with(&claude).set("DATABASE_URL", &server.url());
         env.once();
-        server.ask(&format!("INSERT INTO incoming_messages (chat_id, message_text) VALUES ({CHAT}, 'cats purr')"));
+        queue_in(&server);
         let gate = Gate::default();
         claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
         claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
@@ -239,7 +249,7 @@ fn a_server_that_is_killed_or_restarted_in_mid_wake_is_asked_again() {
         assert!(server.stop(mode), "it ran");
         // While it is down: what to do is said, and nothing is made in its place.
         let down = env.wake(&["--once"]);
-        assert!(down.code == 1 && down.stderr.contains("PostgreSQL"), "{down:#?}");
+        down.assert_fails(1, "PostgreSQL");
         assert!(!env.workspace().join("messages.db").exists());
         server.start_again();
         gate.open();
@@ -250,7 +260,7 @@ fn a_server_that_is_killed_or_restarted_in_mid_wake_is_asked_again() {
         for _ in 0..3 {
             env.wake(&["--once"]).ok();
         }
-        assert_eq!(server.ask("SELECT count(*) FROM incoming_messages WHERE processed = 1"), "1", "{mode}");
+        assert!(is_processed_in(&server), "{mode}");
         assert_eq!(env.memory(SEMANTIC).matches("Cats purr").count(), 1, "{mode}");
         let sent: Vec<String> = telegram.sent().into_iter().map(|message| message.visible).collect();
         assert_eq!(sent.iter().filter(|text| text.contains("Kept.")).count(), 1, "{mode}: {sent:#?}");
@@ -270,7 +280,7 @@ fn a_server_whose_disk_is_full_keeps_what_it_has_and_goes_on_with_room() {
     let mut world = TestEnv::with_telegram(&telegram);
     world.think_with(&claude).set("DATABASE_URL", &server.url());
     world.once();
-    server.ask(&format!("INSERT INTO incoming_messages (chat_id, message_text) VALUES ({CHAT}, 'cats purr')"));
+    queue_in(&server);
     let filler = PathBuf::from(small.at()).join("filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[7; 1 << 12]).is_ok() {}
@@ -284,7 +294,7 @@ fn a_server_whose_disk_is_full_keeps_what_it_has_and_goes_on_with_room() {
         }
     }
     let failed = failed.expect("a disk without room");
-    assert!(failed.code == 1 && failed.stderr.contains("stored"), "{failed:#?}");
+    failed.assert_fails(1, "stored");
     drop(file);
     fs::remove_file(&filler).unwrap();
     // One that can't write its log ends itself.
@@ -295,10 +305,7 @@ fn a_server_whose_disk_is_full_keeps_what_it_has_and_goes_on_with_room() {
     for _ in 0..3 {
         world.wake(&["--once"]).ok();
     }
-    assert_eq!(
-        server.ask("SELECT count(*) FROM incoming_messages WHERE processed <> 1 AND message_text = 'cats purr'"),
-        "0"
-    );
+    assert!(is_processed_in(&server));
     assert_eq!(world.memory(SEMANTIC).matches("Cats purr").count(), 1);
     drop(server);
 }

@@ -18,37 +18,41 @@ use crate::support::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A world whose store is a database of its own, and that database's name; none, said aloud, where there is no PostgreSQL.
-fn shared(telegram: &FakeTelegram) -> Option<(TestEnv, String)> {
+/// A world whose store is a database of its own; none, said aloud, where there is no PostgreSQL.
+fn shared(telegram: &FakeTelegram) -> Option<TestEnv> {
     let Some(url) = postgres::new_database() else {
         eprintln!("NOT RUN: PostgreSQL isn't installed here");
         return None;
     };
     let mut env = TestEnv::with_telegram(telegram);
     env.set("DATABASE_URL", &url);
-    let (_, name) = url.split_once("search_path%3D").unwrap();
-    Some((env, name.to_owned()))
+    Some(env)
 }
 
-fn value(sql: &str, name: &str) -> String {
-    postgres::ask(sql, name).unwrap()
+/// A role and a database of its own, as an administrator makes them.
+fn make_role(server: &OwnServer) {
+    server.ask("CREATE ROLE me LOGIN PASSWORD 's3cret-word'; CREATE SCHEMA mine AUTHORIZATION me");
+}
+
+/// The one message in that role's database, as an administrator reads it.
+fn message_of_role(server: &OwnServer) -> String {
+    server.ask("SELECT message_text FROM mine.incoming_messages")
 }
 
 #[test]
 fn what_the_bot_stores_a_wake_answers_and_nothing_stands_in_a_file() {
     let telegram = FakeTelegram::start();
-    let Some((env, name)) = shared(&telegram) else { return };
+    let Some(env) = shared(&telegram) else { return };
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")]);
     telegram.push_text(CHAT, CHAT, "remind me to call Ben tomorrow at 9");
     let sent = telegram.wait_for_sent(1, PATIENCE);
     assert!(sent[0].visible.contains("Ben"), "{sent:#?}");
     eventually("the message is answered, and the answer is sent", || {
-        let sql = "SELECT count(*) FROM incoming_messages JOIN outgoing_messages o ON o.sent_at IS NOT NULL WHERE processed = 1";
-        value(sql, &name) != "0" && value("SELECT is_locked FROM processing_lock", &name) == "0"
+        env.count_processed() == 1 && env.outbox().iter().any(|message| message.sent_at.is_some()) && !env.is_locked()
     });
     bot.signal(rustix::process::Signal::TERM);
     bot.end();
-    assert_eq!(value("SELECT text FROM reminders", &name), "call Ben");
+    assert_eq!(env.reminders()[0].text, "call Ben");
     assert!(!env.workspace().join("messages.db").exists());
     assert!(env.memory("claude.md").len() > 100, "the memory was made");
     // The same by a person's commands.
@@ -62,7 +66,7 @@ fn what_the_bot_stores_a_wake_answers_and_nothing_stands_in_a_file() {
 #[test]
 fn two_machines_work_on_one_database_and_one_wake_at_a_time_does() {
     let telegram = FakeTelegram::start();
-    let Some((here, name)) = shared(&telegram) else { return };
+    let Some(here) = shared(&telegram) else { return };
     // Another workspace, as another machine has: its lock file is another one.
     let mut there = TestEnv::with_telegram(&telegram);
     there.set("DATABASE_URL", here.get("DATABASE_URL"));
@@ -71,25 +75,21 @@ fn two_machines_work_on_one_database_and_one_wake_at_a_time_does() {
     let mut elsewhere = Store::open_shared(&address).unwrap();
     elsewhere.take_lease(&Identity::current(), parse_time(here.now()).unwrap()).unwrap();
     // The server's clock isn't the test's: by night, "tomorrow" would be asked about.
-    let sql = format!(
-        "INSERT INTO incoming_messages (chat_id, message_text, received_at) VALUES (0, 'remind me to call Ben tomorrow at 9', '{}')",
-        here.now()
-    );
-    postgres::ask(&sql, &name);
+    here.queue_many(0, "remind me to call Ben tomorrow at 9", here.now(), 1);
     assert_eq!(there.once()["outcome"], "locked");
-    assert_eq!(value("SELECT count(*) FROM incoming_messages WHERE processed = 1", &name), "0");
+    assert_eq!(there.count_processed(), 0);
     drop(elsewhere);
     eventually("the other wake's connection is gone", || {
         there.once();
-        value("SELECT count(*) FROM incoming_messages WHERE processed = 1", &name) == "1"
+        there.count_processed() == 1
     });
-    assert_eq!(value("SELECT text FROM reminders", &name), "call Ben");
+    assert_eq!(here.reminders()[0].text, "call Ben");
 }
 
 #[test]
 fn a_file_that_the_bot_fetched_is_seen_by_a_wake_on_another_machine() {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
-    let Some((mut here, name)) = shared(&telegram) else { return };
+    let Some(mut here) = shared(&telegram) else { return };
     let mut there = TestEnv::with_telegram(&telegram);
     let media = here.path("media");
     std::fs::create_dir(&media).unwrap();
@@ -105,7 +105,7 @@ fn a_file_that_the_bot_fetched_is_seen_by_a_wake_on_another_machine() {
     let document =
         json!({"file_id": "doc", "file_unique_id": "u", "file_name": "shopping.txt", "mime_type": "text/plain"});
     telegram.push_message(CHAT, &json!({"caption": "what is on it?", "document": document}));
-    eventually("the file is kept", || value("SELECT max(state) FROM attachments", &name) == "kept");
+    eventually("the file is kept", || here.attachments_in("kept").len() == 1);
     assert!(media.join("files/1.txt").exists() && !here.workspace().join("files").exists());
     claude.expect(Reply::tools(vec![Block::tool("t1", "read_attachment", json!({"id": 1}))]));
     claude.expect(Reply::text("Lentils."));
@@ -117,7 +117,7 @@ fn a_file_that_the_bot_fetched_is_seen_by_a_wake_on_another_machine() {
     let document =
         json!({"file_id": "doc2", "file_unique_id": "v", "file_name": "more.txt", "mime_type": "text/plain"});
     telegram.push_message(CHAT, &json!({"caption": "and this", "document": document}));
-    eventually("the second is kept", || value("SELECT count(*) FROM attachments WHERE state = 'kept'", &name) == "2");
+    eventually("the second is kept", || here.attachments_in("kept").len() == 2);
     bot.signal(rustix::process::Signal::TERM);
     bot.end();
     // A backup takes it along, and restored elsewhere it stands where that machine's settings say.
@@ -133,7 +133,8 @@ fn a_file_that_the_bot_fetched_is_seen_by_a_wake_on_another_machine() {
         let [taken_at, free_at] = [taken, free].map(|name| fresh.path("elsewhere/files").join(name));
         std::fs::write(&taken_at, "another's").unwrap();
         let refused = fresh.wake(&restore);
-        assert!(refused.code != 0 && refused.stderr.contains(taken), "{refused:#?}");
+        refused.assert_tells(taken);
+        assert!(refused.code != 0, "{refused:#?}");
         assert!(!fresh.brain().exists() && !free_at.exists(), "{refused:#?}");
         assert_eq!(std::fs::read_to_string(&taken_at).unwrap(), "another's");
         std::fs::remove_file(&taken_at).unwrap();
@@ -151,23 +152,26 @@ fn a_database_that_cannot_be_reached_is_said_and_the_password_is_not() {
     env.set("DATABASE_URL", &format!("postgres://me@{nowhere}/mine")).set("DATABASE_PASSWORD", "s3cret-word");
     let ran = env.wake(&["--once"]);
     assert_ne!(ran.code, 0);
-    assert!(ran.stderr.contains("PostgreSQL") && !ran.stderr.contains("s3cret-word"), "{ran:#?}");
+    ran.assert_tells("PostgreSQL");
+    ran.assert_never_tells("s3cret-word");
     // Nothing is said of files, which have no part in it.
     let checked = env.run(env!("CARGO_BIN_EXE_health"), &["check"]);
-    for said in [ran.stderr, checked.stdout] {
+    for said in [ran.notices(), &checked.stdout] {
         assert!(said.contains("server of DATABASE_URL") && !said.contains("messages.db"), "{said}");
     }
     env.set("DATABASE_URL", "postgres://me:s3cret-word@example.org/mine");
     let ran = env.wake(&["--once"]);
-    assert!(ran.stderr.contains("DATABASE_PASSWORD_FILE"), "{ran:#?}");
+    ran.assert_tells("DATABASE_PASSWORD_FILE");
 }
 
 /// Each of these says why, keeps the password to itself, and makes nothing in the database's place.
 #[track_caller]
 fn is_refused(env: &TestEnv, why: &str) {
     let ran = env.wake(&["--once", "--say", "remember that dogs bark"]);
-    assert!(ran.code != 0 && ran.stderr.contains(why), "{why}: {ran:#?}");
-    assert!(!ran.stderr.contains("s3cret-word") && !env.workspace().join("messages.db").exists(), "{ran:#?}");
+    ran.assert_tells(why);
+    assert!(ran.code != 0, "{why}: {ran:#?}");
+    ran.assert_never_tells("s3cret-word");
+    assert!(!env.workspace().join("messages.db").exists(), "{ran:#?}");
 }
 
 #[test]
@@ -178,7 +182,7 @@ fn what_crosses_a_network_is_encrypted_and_the_server_shows_who_it_is() {
     };
     let Some(authority) = tls::certificate(&env) else { return };
     let (certificate, key) = tls::certificate_by(&env, &authority);
-    server.ask("CREATE ROLE me LOGIN PASSWORD 's3cret-word'; CREATE SCHEMA mine AUTHORIZATION me");
+    make_role(&server);
     assert!(server.stop("fast"), "it ran");
     let port = free_port();
     server.listen(port, Some((&certificate, &key)));
@@ -211,16 +215,13 @@ fn what_crosses_a_network_is_encrypted_and_the_server_shows_who_it_is() {
     is_refused(&env, "TLS");
     assert!(server.stop("fast"), "it ran");
     server.start_again();
-    assert_eq!(
-        server.ask("SELECT count(*), min(message_text) FROM mine.incoming_messages"),
-        "1|remember that cats purr"
-    );
+    assert_eq!(message_of_role(&server), "remember that cats purr");
 }
 
 #[test]
 fn the_store_moves_into_a_shared_database_and_back() {
     let telegram = FakeTelegram::start();
-    let Some((mut env, name)) = shared(&telegram) else { return };
+    let Some(mut env) = shared(&telegram) else { return };
     let url = env.get("DATABASE_URL").to_owned();
     env.unset("DATABASE_URL");
     env.receive(CHAT, "remind me to call Ben tomorrow at 9");
@@ -230,12 +231,14 @@ fn the_store_moves_into_a_shared_database_and_back() {
     assert!(moved.stdout.contains("rows were moved") && !env.workspace().join("messages.db").exists(), "{moved:#?}");
     // Settings that don't know of it yet make no new one.
     let lost = env.wake(&["--once"]);
-    assert!(lost.code != 0 && lost.stderr.contains("gone"), "{lost:#?}");
+    lost.assert_tells("gone");
+    assert!(lost.code != 0, "{lost:#?}");
     env.set("DATABASE_URL", &url);
     env.once();
-    assert_eq!(value("SELECT count(*) FROM incoming_messages WHERE processed = 1", &name), "2");
+    assert_eq!(env.count_processed(), 2);
     let twice = env.wake(&["store", "move", "--to", &url]);
-    assert!(twice.code != 0 && twice.stderr.contains("shared already"), "{twice:#?}");
+    twice.assert_tells("shared already");
+    assert!(twice.code != 0, "{twice:#?}");
     env.wake(&["store", "move", "--to", "file"]).ok();
     env.unset("DATABASE_URL");
     assert_eq!(env.count_processed(), 2);

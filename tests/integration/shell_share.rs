@@ -13,7 +13,7 @@ use super::{
     support::story::with_claude,
     support::{
         claude::{Block, Reply},
-        database::Step,
+        database::cycles::Step,
         env::{CHAT, variable},
     },
 };

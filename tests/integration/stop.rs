@@ -5,7 +5,7 @@ use super::{
     support::story::{asked, commits, sent, start_wake, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
-        database::Received,
+        database::queue::Received,
         env::{CHAT, Running, TestEnv, eventually},
         http::Gate,
         telegram::FakeTelegram,
@@ -113,10 +113,10 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
     let told = telegram.sent().len();
     let ran = env.wake(&["--once", "--json"]).ok();
     assert_eq!(ran.json()["outcome"], "idle");
-    assert!(ran.stderr.contains("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait"), "{}", ran.stderr);
+    ran.assert_tells("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait");
     assert!(env.health(&["status"]).ok().stdout.contains("stopped"));
     let ran = env.wake(&["--once", "--say", "hello"]).ok();
-    assert!(ran.stderr.contains("Your message is safe, and will be answered after `wake resume`."), "{}", ran.stderr);
+    ran.assert_tells("Your message is safe, and will be answered after `wake resume`.");
     assert_eq!((journal(&env), claude.requests().len()), (entries, 2));
     assert!(command(&telegram, "/status").contains("Stopped since today 15:00"));
     assert_eq!(telegram.sent().len(), told + 1, "nothing else was said");
@@ -242,12 +242,12 @@ fn a_wake_from_cron_ends_in_order_when_all_is_stopped_from_the_terminal() {
     asked(&claude, 2);
     let entries = journal(&env);
     let ran = env.wake(&["stop"]).ok();
-    assert!(ran.stderr.contains("`wake resume`"), "{}", ran.stderr);
+    ran.assert_tells("`wake resume`");
     let report = wake.end().ok().json();
     assert_eq!(journal(&env), entries, "it didn't wait for the mind to give up");
     assert_eq!((report["outcome"].as_str(), report["error"].as_str()), (Some("parked"), None));
-    assert!(env.wake(&["resume"]).ok().stderr.contains("Resuming"));
-    assert!(env.wake(&["resume"]).ok().stderr.contains("Nothing was stopped"));
+    env.wake(&["resume"]).ok().assert_tells("Resuming");
+    env.wake(&["resume"]).ok().assert_tells("Nothing was stopped");
     claude.expect(Reply::text("Both are done."));
     assert_eq!(env.once()["answered"], 1);
     assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw);
@@ -280,7 +280,7 @@ fn what_is_sent_by_hand_while_all_is_stopped_says_so_and_leaves_afterwards() {
     env.wake(&["stop"]).ok();
     let ran = env.bot(&["send", "--chat", &CHAT.to_string(), "backup done"]).ok();
     assert_eq!(ran.stdout, "queued: it's sent after `wake resume`\n");
-    assert!(ran.stderr.contains("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait"), "{}", ran.stderr);
+    ran.assert_tells("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait");
     env.once();
     assert_eq!(sent(&telegram), [""; 0]);
     env.wake(&["resume"]).ok();
@@ -351,6 +351,6 @@ fn programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_o
     let transport = identity_in(&pid);
     env.wake(&["stop"]).ok();
     assert!(!transport.is_alive());
-    assert!(wake.end().ok().stderr.contains("Stopped since "));
+    wake.end().ok().assert_tells("Stopped since ");
     assert!(!pid.exists(), "nothing else was started");
 }

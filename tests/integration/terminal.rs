@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::support::{
-    env::{CHAT, TestEnv, eventually},
+    env::{CHAT, Ran, TestEnv, eventually},
     telegram::FakeTelegram,
 };
 
@@ -139,7 +139,7 @@ fn who_waits_no_longer_is_told_what_is_kept() {
     eventually("the message is stored", || !env.queued().is_empty());
     asking.signal(rustix::process::Signal::TERM);
     let ran = asking.end().ok();
-    assert!(ran.stderr.contains("Your message is stored. The answer is shown by the next `wake say`"), "{ran:#?}");
+    ran.assert_tells("Your message is stored. The answer is shown by the next `wake say`");
     drop(lock);
     // The bot's wake, or cron's, answers it; the next terminal shows that.
     env.wake(&["--once"]).ok();
@@ -194,7 +194,7 @@ fn times_of_another_wake_are_on_the_persons_wall() {
     std::fs::write(env.workspace().join(".wake-lock"), holder.to_string()).unwrap();
     env.receive(0, "list reminders");
     let ran = env.wake(&["--once"]).ok();
-    assert!(ran.stderr.contains("since Sat 2026-11-21 14:00)."), "{ran:#?}");
+    ran.assert_tells("since Sat 2026-11-21 14:00).");
     drop(lock);
 }
 
@@ -207,12 +207,12 @@ fn a_text_comes_from_a_pipe_or_a_dash() {
     }
     for (args, input) in [(&["say"][..], " \n"), (&["say", "-"], "")] {
         let ran = env.run_with_input(WAKE, args, input);
-        assert!(ran.code == 2 && ran.stderr.contains("Nothing was queued"), "{ran:#?}");
+        ran.assert_fails(2, "Nothing was queued");
     }
     let ran = env.run_with_input(WAKE, &["say"], &"x".repeat(100_001));
-    assert!(ran.code == 2 && ran.stderr.contains("longer than"), "{ran:#?}");
+    ran.assert_fails(2, "longer than");
     let ran = env.on_terminal(WAKE, &["say"]);
-    assert!(ran.code == 2 && ran.stderr.contains("Say what?"), "{ran:#?}");
+    ran.assert_fails(2, "Say what?");
 }
 
 #[cfg(target_os = "linux")]
@@ -230,14 +230,12 @@ fn what_cannot_be_printed_fails_with_a_word_and_a_closed_pipe_ends_quietly() {
         (env!("CARGO_BIN_EXE_bot"), &["send", "--chat", "0", "hello"]),
     ] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output = env.command(program, args).stdout(full).stderr(Stdio::piped()).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && stderr.contains("output is incomplete"), "{args:?}: {stderr}");
+        let written_to =
+            |out: Stdio| Ran::of(&env.command(program, args).stdout(out).stderr(Stdio::piped()).output().unwrap());
+        written_to(full.into()).assert_fails(1, "output is incomplete");
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = env.command(program, args).stdout(writer).stderr(Stdio::piped()).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(0) && !stderr.contains("incomplete"), "{args:?}: {stderr}");
+        written_to(writer.into()).ok().assert_never_tells("incomplete");
     }
     // What nobody could read is still to be shown.
     assert!(unshown(&env) >= 3);
@@ -260,10 +258,11 @@ fn a_wrong_number_is_refused_in_words() {
         [&["queue", "retry", "x"][..], &["approvals", "deny", "x"], &["log", "-n", "x"], &["mcp", "--http", "x"]]
     {
         let ran = env.wake(args);
-        assert!(ran.code == 2 && ran.stderr.contains("such as") && !ran.stderr.contains("digit"), "{ran:#?}");
+        ran.assert_fails(2, "such as");
+        ran.assert_never_tells("digit");
     }
     let ran = env.bot(&["unpair", "@anna"]);
-    assert!(ran.code == 2 && ran.stderr.contains("such as 123456789"), "{ran:#?}");
+    ran.assert_fails(2, "such as 123456789");
 }
 
 #[test]
@@ -374,14 +373,16 @@ fn a_terminal_says_that_it_works_and_tells_no_more_unless_asked() {
     let env = TestEnv::with_telegram(&telegram);
     let ran = env.on_terminal(WAKE, &["say", "remember that tea is at five"]).ok();
     assert_eq!(ran.stdout, "Remembered: tea is at five\n");
-    assert!(ran.stderr.contains("working…\r        \r"), "{ran:#?}");
-    assert!(!ran.stderr.contains("INFO"), "{ran:#?}");
+    ran.assert_tells("working…\r        \r");
+    ran.assert_never_tells("INFO");
     let ran = env.on_terminal(WAKE, &["say", "-v", "remember that coffee is at nine"]).ok();
-    assert!(ran.stderr.contains("INFO"), "{ran:#?}");
+    ran.assert_tells("INFO");
     let mut env = TestEnv::new();
     env.set("NO_COLOR", "1");
     let ran = env.on_terminal(WAKE, &["say", "remember that tea is at five"]).ok();
-    assert!(!ran.stderr.contains('\x1b') && !ran.stdout.contains('\x1b'), "{ran:#?}");
+    ran.assert_never_tells("\x1b");
+    assert!(!ran.stdout.contains('\x1b'), "{ran:#?}");
     let ran = env.wake(&["say", "remember that lunch is at one"]).ok();
-    assert!(!ran.stderr.contains("working…") && !ran.stderr.contains('\x1b'), "{ran:#?}");
+    ran.assert_never_tells("working…");
+    ran.assert_never_tells("\x1b");
 }

@@ -47,7 +47,7 @@ fn the_last_wake_is_taken_back_in_one_commit_that_says_so() {
         ran.stdout.starts_with("I've undone what I did at 15:00: remembered “") && ran.stdout.contains("“stretch”"),
         "{ran:#?}"
     );
-    assert!(ran.stderr.contains("Undoing what I did at 15:00: remembered “"), "{ran:#?}");
+    ran.assert_tells("Undoing what I did at 15:00: remembered “");
     assert!(ran.stdout.contains("can't be unsent") && ran.stdout.contains("wake queue retry 2"), "{ran:#?}");
     assert_eq!(env.memory(SEMANTIC).trim_end(), before.trim_end());
     assert_eq!(env.trailer("Undoes"), undone);
@@ -63,9 +63,9 @@ fn the_last_wake_is_taken_back_in_one_commit_that_says_so() {
     assert!(env.wake(&["undo"]).ok().stdout.contains("cats purr"));
     assert!(!env.memory(SEMANTIC).contains("purr"));
     let ran = env.wake(&["undo"]);
-    assert!(ran.code == 1 && ran.stderr.contains("There's nothing to undo"), "{ran:#?}");
+    ran.assert_fails(1, "There's nothing to undo");
     let ran = env.wake(&["undo", &undone]);
-    assert!(ran.code == 1 && ran.stderr.contains("That is undone already"), "{ran:#?}");
+    ran.assert_fails(1, "That is undone already");
 
     env.wake(&["queue", "retry", "2"]).ok();
     env.once();
@@ -89,7 +89,7 @@ fn without_an_id_the_last_wake_that_did_something_is_meant() {
     assert_eq!(reminders(&env), 0);
     assert!(env.wake(&["undo"]).ok().stdout.contains("cats purr"));
     let ran = env.wake(&["undo"]);
-    assert!(ran.code == 1 && ran.stderr.contains("There's nothing to undo"), "{ran:#?}");
+    ran.assert_fails(1, "There's nothing to undo");
     // By its id it can be: its message is tried afresh after it.
     let ran = env.wake(&["undo", &answered]).ok();
     assert!(ran.stdout.contains("Nothing had been saved, so nothing changed."), "{ran:#?}");

@@ -5,11 +5,13 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Command,
     time::{Duration, SystemTime},
 };
 
 use serde_json::{Value, json};
+
+use super::support::env::Ran;
 
 /// Each unit with its program and arguments.
 const UNITS: [(&str, &str, &[&str]); 4] =
@@ -21,12 +23,12 @@ fn project(path: &str) -> PathBuf {
 
 /// Runs one of the readers in a home of its own; `None`, said aloud, on a machine that lacks it.
 #[expect(clippy::disallowed_methods, reason = "the checkers are the system's own programs")]
-pub(crate) fn run(program: &str, args: &[&str]) -> Option<Output> {
+pub(crate) fn run(program: &str, args: &[&str]) -> Option<Ran> {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(program);
     command.args(args).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
     match command.output() {
-        Ok(output) => Some(output),
+        Ok(output) => Some(Ran::of(&output)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             eprintln!("NOT CHECKED: {program} isn't installed on this machine");
             None
@@ -39,13 +41,10 @@ pub(crate) fn run(program: &str, args: &[&str]) -> Option<Output> {
 pub(crate) fn plist(path: &Path) -> Option<Value> {
     if cfg!(target_os = "macos") {
         // The system's own checker, where there is one.
-        let checked = run("plutil", &["-lint", &path.display().to_string()])?;
-        assert!(checked.status.success(), "{checked:?}");
+        run("plutil", &["-lint", &path.display().to_string()])?.ok();
     }
     let read = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
-    let output = run("python3", &["-c", read, path.to_str().unwrap()])?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    Some(run("python3", &["-c", read, path.to_str().unwrap()])?.ok().json())
 }
 
 #[test]
@@ -99,7 +98,7 @@ fn systemd_units_start_our_programs_with_a_path_and_a_directory() {
 }
 
 /// Copies the units to where systemd reads them, with a program that exists in place of ours, and has them verified.
-fn verify(change: impl Fn(&str) -> String) -> Option<Output> {
+fn verify(change: impl Fn(&str) -> String) -> Option<Ran> {
     let dir = tempfile::tempdir().unwrap();
     let mut files = Vec::new();
     for entry in fs::read_dir(project("systemd")).unwrap() {
@@ -121,13 +120,11 @@ fn verify(change: impl Fn(&str) -> String) -> Option<Output> {
 #[test]
 fn systemd_accepts_the_units_and_would_say_if_not() {
     let Some(output) = verify(str::to_owned) else { return };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !said.contains("reveille-"), "{said}");
+    output.ok().assert_never_tells("reveille-");
 
     // The same check must be able to fail, or it shows nothing.
     let misspelt = verify(|unit| unit.replace("KillMode=mixed", "KillMode=mxied").replace("*:0/5", "*:0/x")).unwrap();
-    let said = String::from_utf8_lossy(&misspelt.stderr);
-    assert!(said.contains("mxied") && said.contains("reveille-wake.timer"), "{said}");
+    misspelt.assert_tells("mxied").assert_tells("reveille-wake.timer");
 }
 
 /// What docs/SETTINGS.md adds to a unit for an encrypted secret.
@@ -138,19 +135,18 @@ fn systemd_accepts_the_credentials_that_the_settings_page_shows() {
     let (lines, _) = shown.split_once("```").unwrap();
     assert!(lines.contains("_FILE=%d/"), "{lines}");
     let Some(output) = verify(|unit| unit.replace("[Service]\n", &format!("[Service]\n{lines}"))) else { return };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !said.contains("reveille-"), "{said}");
+    output.ok().assert_never_tells("reveille-");
     let misspelt = verify(|unit| unit.replace("[Service]\n", "[Service]\nLoadCredentialEncrypted=:\n")).unwrap();
-    assert!(String::from_utf8_lossy(&misspelt.stderr).contains("Credential name"), "{misspelt:?}");
+    misspelt.assert_tells("Credential name");
 }
 
 /// Runs one of the scripts as cron does, almost without an environment.
 #[expect(clippy::disallowed_methods, reason = "cron starts them as programs of their own")]
-fn cron(script: &str, home: &Path, args: &[&str]) -> Output {
+fn cron(script: &str, home: &Path, args: &[&str]) -> Ran {
     let mut command = Command::new(project("scripts").join(script));
     command.args(args).env_clear().current_dir(home);
     command.env("HOME", home).env("PATH", "/usr/bin:/bin").env("CARGO_TARGET_DIR", home.join("target"));
-    command.output().unwrap()
+    Ran::of(&command.output().unwrap())
 }
 
 #[test]
@@ -160,9 +156,7 @@ fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
         [("wake-up.sh", "wake", "--once --json"), ("health-check.sh", "health", "check --json")]
     {
         let missing = cron(script, home.path(), &["--json"]);
-        let said = String::from_utf8_lossy(&missing.stderr);
-        assert_eq!(missing.status.code(), Some(1), "{said}");
-        assert!(said.contains(&format!("{program} isn't built yet")) && said.contains("scripts/run"), "{said}");
+        missing.assert_fails(1, &format!("{program} isn't built yet")).assert_tells("scripts/run");
 
         // Of several builds this clone's own counts first, and of these the newest; an exit code comes through.
         for (dir, code) in
@@ -175,8 +169,8 @@ fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
             let built_at = SystemTime::UNIX_EPOCH + Duration::from_secs(code);
             fs::File::open(&path).unwrap().set_modified(built_at).unwrap();
             let ran = cron(script, home.path(), &["--json"]);
-            assert_eq!(ran.status.code(), i32::try_from(code).ok(), "{}", String::from_utf8_lossy(&ran.stderr));
-            let said = String::from_utf8(ran.stdout).unwrap();
+            assert_eq!(Some(ran.code), i32::try_from(code).ok(), "{ran:#?}");
+            let said = ran.stdout;
             let [cwd, path, given] = said.trim_end().split('|').collect::<Vec<_>>()[..] else { panic!("{said}") };
             assert_eq!((Path::new(cwd), given), (project("").as_path().components().as_path(), args));
             assert!(path.split(':').any(|dir| dir == "/usr/bin") && path.contains("/opt/homebrew/bin"), "{path}");
@@ -211,18 +205,16 @@ fn a_first_run_of_the_checks_says_what_it_does_how_long_and_that_it_goes_on() {
         program(&bin.join(name), line);
     }
     let ran = cron("test", home.path(), &["lint"]);
-    let said = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success(), "{said}");
+    let ran = ran.ok();
     for told in
         ["Nothing is built here yet.", "==> lint (1 of 1): clippy; the first time: ", "minutes", "(lint goes on: "]
     {
-        assert!(said.contains(told), "{told} in {said}");
+        ran.assert_tells(told);
     }
 
     fs::create_dir_all(home.path().join("target/debug/deps")).unwrap();
     let again = cron("test", home.path(), &["lint"]);
-    let said = String::from_utf8_lossy(&again.stderr);
-    assert!(again.status.success() && !said.contains("first time") && !said.contains("Nothing is built"), "{said}");
+    again.ok().assert_never_tells("first time").assert_never_tells("Nothing is built");
 }
 
 #[test]
@@ -231,7 +223,7 @@ fn the_script_for_the_bot_keeps_its_log_in_the_workspace() {
     stand_in(&home.path().join("target/quick/bot"));
     for _ in 0..2 {
         let ran = cron("bot-up.sh", home.path(), &["--env-file", "x"]);
-        assert!(ran.status.success() && ran.stdout.is_empty() && ran.stderr.is_empty(), "{ran:?}");
+        assert_eq!(ran.ok().assert_silent().stdout, "");
     }
     let log = home.path().join(".local/share/reveille/logs/bot.err.log");
     let said = fs::read_to_string(&log).unwrap();
@@ -256,8 +248,8 @@ fn what_a_build_lacks(programs: &[&str]) -> String {
     let script = ". \"$(dirname \"$0\")/lib.sh\"; ensure_build_tools \"$@\"";
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]).arg(project("scripts/run")).env_clear().env("HOME", home.path()).env("PATH", &bin);
-    let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
-    String::from_utf8(ran.stderr).unwrap()
+    let ran = Ran::of(&command.stdin(std::process::Stdio::null()).output().unwrap());
+    ran.notices().to_owned()
 }
 
 #[cfg(target_os = "linux")]
@@ -278,12 +270,12 @@ fn what_a_build_lacks_is_named_all_at_once_with_the_command_that_installs_it() {
 
 /// What `scripts/run` ends with: the programs by their names.
 #[expect(clippy::disallowed_methods, reason = "a shell's function is tested by a shell")]
-fn offer_links(home: &Path) -> Output {
+fn offer_links(home: &Path) -> Ran {
     let script = ". \"$(dirname \"$0\")/lib.sh\"; offer_links \"$1\"";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(project("scripts/run")).arg(home.join("target/quick")).env_clear();
     command.env("HOME", home).env("PATH", "/usr/bin:/bin").stdin(std::process::Stdio::null());
-    command.output().unwrap()
+    Ran::of(&command.output().unwrap())
 }
 
 #[test]
@@ -292,23 +284,24 @@ fn without_a_terminal_the_command_that_links_the_programs_is_named() {
     for name in ["wake", "bot", "health", "reveille-embedder", "reveille-pdf", "reveille-transcriber"] {
         stand_in(&home.path().join("target/quick").join(name));
     }
-    let said = String::from_utf8(offer_links(home.path()).stderr).unwrap();
+    let ran = offer_links(home.path());
+    let said = ran.notices();
     assert!(!home.path().join(".local/bin").exists(), "{said}");
     assert!(said.contains("isn't on your PATH yet"), "{said}");
     let command =
         said.lines().find(|line| line.trim_start().starts_with("mkdir -p ")).unwrap_or_else(|| panic!("{said}"));
-    assert!(run("sh", &["-c", command]).unwrap().status.success(), "{command}");
+    assert_eq!(run("sh", &["-c", command]).unwrap().code, 0, "{command}");
     for name in ["wake", "bot", "health", "reveille-embedder", "reveille-pdf", "reveille-transcriber"] {
         let link = fs::read_link(home.path().join(".local/bin").join(name)).unwrap();
         assert_eq!(link, home.path().join("target/quick").join(name));
     }
-    assert_eq!(String::from_utf8(offer_links(home.path()).stderr).unwrap(), "");
+    offer_links(home.path()).assert_silent();
 
     // Another program of that name stays.
     fs::remove_file(home.path().join(".local/bin/health")).unwrap();
     stand_in(&home.path().join(".local/bin/health"));
-    let said = String::from_utf8(offer_links(home.path()).stderr).unwrap();
-    assert!(said.contains("health is another program and stays") && !said.contains("ln -s"), "{said}");
+    let ran = offer_links(home.path());
+    ran.assert_tells("health is another program and stays").assert_never_tells("ln -s");
 }
 
 /// `scripts/pictures` draws them. They are small, shown on their page, and tell of no machine but the pictures' own.

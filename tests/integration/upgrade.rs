@@ -118,7 +118,7 @@ fn a_newer_build_takes_over_with_all_that_was_there_and_the_one_before_can_come_
     let first = machine.current();
     another_build(&machine.env, "newer", None);
     let upgraded = machine.install("newer", &[]).ok();
-    assert!(upgraded.stderr.contains("✓ the new bot has reported in"), "{upgraded:#?}");
+    upgraded.assert_tells("✓ the new bot has reported in");
     machine.another_bot();
     assert_ne!(machine.current(), first);
     assert_eq!(fs::read_link(machine.lib().join("before")).unwrap(), first);
@@ -170,7 +170,7 @@ fn a_bot_that_ends_at_once_yields_to_the_one_before_on_the_present_database() {
     let refused = machine.install("broken", &[]);
     assert_eq!(refused.code, 1, "{refused:#?}");
     for told in ["the bot ended at once (exit code 7)", "their bot runs", "Nothing that was stored or sent is lost"] {
-        assert!(refused.stderr.contains(told), "{told} in {refused:#?}");
+        refused.assert_tells(told);
     }
     machine.another_bot();
     assert_eq!(machine.current(), first);
@@ -194,7 +194,7 @@ fn a_bot_that_hangs_is_ended_and_the_one_before_takes_over() {
     another_build(&machine.env, "hanging", Some(&line));
     let refused = machine.install("hanging", &["--report-within", "10"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    assert!(refused.stderr.contains("didn't report in within 10 s"), "{refused:#?}");
+    refused.assert_tells("didn't report in within 10 s");
     assert!(Identity::of(fs::read_to_string(&hung).unwrap().trim().parse().unwrap()).is_none(), "it is gone");
     machine.another_bot();
     assert_eq!(machine.current(), first);
@@ -216,7 +216,7 @@ fn a_build_whose_wakes_fail_yields_too() {
     let refused = machine.install("broken", &[]);
     assert_eq!(refused.code, 1, "{refused:#?}");
     for told in ["✓ the new bot has reported in", "a wake was tried and failed (exit code 9)", "their bot runs"] {
-        assert!(refused.stderr.contains(told), "{told} in {refused:#?}");
+        refused.assert_tells(told);
     }
     machine.another_bot();
     assert_eq!(machine.current(), first);
@@ -235,7 +235,7 @@ fn under_a_sessions_manager_the_bot_before_is_started_by_it_again() {
          setsid \"$HOME/.local/bin/bot\" >/dev/null 2>&1 & echo $! > \"$pid\"";
     program(&env.path("tools/systemctl"), manager);
     let installed = env.run(env.path("build/wake"), &["install"]).ok();
-    assert!(installed.stderr.contains("restart reveille-bot.service"), "{installed:#?}");
+    installed.assert_tells("restart reveille-bot.service");
     let (first, current) = (StartedBot::find(&env).unwrap(), env.path("home/.local/lib/reveille/current"));
     let called = fs::read_link(&current).unwrap();
 
@@ -249,7 +249,7 @@ fn under_a_sessions_manager_the_bot_before_is_started_by_it_again() {
     let refused = env.run(env.path("hanging/wake"), &["install", "--report-within", "2"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
     for told in ["didn't report in within 2 s; journalctl", "their bot runs"] {
-        assert!(refused.stderr.contains(told), "{told} in {refused:#?}");
+        refused.assert_tells(told);
     }
     let third = StartedBot::find(&env).unwrap();
     assert!(!second.0.is_alive() && fs::read_link(&current).unwrap() == called);
@@ -272,7 +272,7 @@ fn what_a_kill_broke_off_the_next_installation_mends() {
     assert_ne!(machine.current(), first);
 
     let mended = machine.env.run(machine.lib().join("before/wake"), &["install"]).ok();
-    assert!(mended.stderr.contains("was broken off before it had reported in"), "{mended:#?}");
+    mended.assert_tells("was broken off before it had reported in");
     machine.another_bot();
     assert_eq!(machine.current(), first);
     machine.answers("remember that the roof is from 2020");
@@ -297,7 +297,7 @@ fn programs_of_an_earlier_installation_are_kept_as_a_build() {
     another_build(&env, "broken", Some("exit 7"));
     let refused = env.run(env.path("broken/wake"), &["install"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    assert!(refused.stderr.contains("their bot runs"), "{refused:#?}");
+    refused.assert_tells("their bot runs");
     bot.end();
     let back = StartedBot::find(&env).unwrap();
     let earlier = env.path("home/.local/lib/reveille/versions/earlier");
@@ -341,7 +341,7 @@ fn a_build_whose_wake_finds_the_model_away_stays() {
     write(&settings, &format!("ANTHROPIC_API_KEY={API_KEY}\nANTHROPIC_BASE_URL={nobody}\nMODEL=claude-sonnet-5-5\n"));
     env.unset("MODEL");
     let upgraded = env.run(env.path("newer/wake"), &["install"]).ok();
-    assert!(upgraded.stderr.contains("✓ a wake ran; what it was about waits"), "{upgraded:#?}");
+    upgraded.assert_tells("✓ a wake ran; what it was about waits");
     assert!(current() != first && current().join("reported-in").exists(), "{upgraded:#?}");
     assert_eq!(env.queued().len(), 1);
 }
@@ -355,7 +355,7 @@ fn exe(pid: u32) -> PathBuf {
 fn without_a_network_a_bot_that_works_is_enough() {
     let env = prepared("http://127.0.0.1:9");
     let installed = env.run(env.path("build/wake"), &["install", "--report-within", "15"]).ok();
-    assert!(installed.stderr.contains("Telegram can't be reached at the moment"), "{installed:#?}");
+    installed.assert_tells("Telegram can't be reached at the moment");
     assert!(StartedBot::find(&env).is_some());
 }
 
@@ -367,9 +367,7 @@ fn settings_that_the_new_build_refuses_are_named_and_nothing_is_changed() {
     machine.env.set("AUTONOMY", "9");
     let refused = machine.install("newer", &[]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    assert!(
-        refused.stderr.contains("AUTONOMY") && refused.stderr.contains("the present programs stay"),
-        "{refused:#?}"
-    );
+    refused.assert_tells("AUTONOMY");
+    refused.assert_tells("the present programs stay");
     assert!(machine.bot.0.is_alive() && machine.current() == first);
 }

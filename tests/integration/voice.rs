@@ -27,18 +27,18 @@ fn without_a_model_it_says_what_to_do() {
     let ran = env.bot(&["transcribe", &file]);
     assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
     if !reveille_media::speech::IS_BUILT {
-        assert!(ran.stderr.contains("this build has no speech"), "{ran:#?}");
+        ran.assert_tells("this build has no speech");
         return;
     }
-    assert!(ran.stderr.contains("scripts/fetch-model"), "{ran:#?}");
+    ran.assert_tells("scripts/fetch-model");
     env.set("WHISPER_MODEL", "/nonexistent/ggml-base.bin");
     let ran = env.bot(&["transcribe", &file]);
     assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
-    assert!(ran.stderr.contains("/nonexistent/ggml-base.bin"), "{ran:#?}");
+    ran.assert_tells("/nonexistent/ggml-base.bin");
     env.set("WHISPER_MODEL", &file);
     let ran = env.bot(&["transcribe", &file]);
     assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
-    assert!(ran.stderr.contains("isn't a whole speech model"), "{ran:#?}");
+    ran.assert_tells("isn't a whole speech model");
 }
 
 #[test]
@@ -56,7 +56,8 @@ fn a_voice_note_of_human_speech_is_written_down() {
     for name in ["jfk.ogg", "jfk.wav"] {
         let Some((env, sample)) = recording(name) else { return };
         let ran = env.bot(&["transcribe", "--json", &sample.display().to_string()]).ok();
-        assert!(!ran.stderr.contains("whisper") && !ran.stderr.contains("ggml"), "the library is silent: {ran:#?}");
+        ran.assert_never_tells("whisper");
+        ran.assert_never_tells("ggml");
         let transcript = ran.json()[0]["transcript"].clone();
         let text = transcript["text"].as_str().unwrap();
         let rate = speech::word_error_rate(speech::JFK, text);
@@ -115,7 +116,7 @@ fn a_model_that_was_cut_off_is_named() {
         env.set("WHISPER_MODEL", &cut);
         let ran = env.bot(&["transcribe", &sample.display().to_string()]);
         assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{end}: {ran:#?}");
-        assert!(ran.stderr.contains("isn't a whole speech model"), "{end}: {ran:#?}");
+        ran.assert_tells("isn't a whole speech model");
     }
 }
 
@@ -127,7 +128,7 @@ fn a_note_that_is_cut_off_gives_what_could_be_read() {
     let ran = env.bot(&["transcribe", &file]).ok();
     let said: Vec<_> = speech::words(&ran.stdout);
     assert!(said.len() > 4 && said.iter().all(|word| speech::words(speech::JFK).contains(word)), "{ran:#?}");
-    assert!(ran.stderr.contains("damaged or cut off"), "{ran:#?}");
+    ran.assert_tells("damaged or cut off");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn a_second_wake_changes_nothing_and_ends_well() {
     fs2::FileExt::lock_exclusive(&lock).unwrap();
     let ran = env.wake(&["--once", "--json"]).ok();
     assert_eq!(ran.json()["outcome"], "locked");
-    assert!(ran.stderr.contains("Another wake is working"), "{ran:#?}");
+    ran.assert_tells("Another wake is working");
     assert_eq!(env.queued().len(), 1);
     drop(lock);
     assert_eq!(env.once()["answered"], 1);
@@ -130,7 +130,8 @@ fn a_wake_that_stays_masks_secrets_that_were_added_since_it_began() {
     eventually("the second wake has ended", has_ended);
     staying.signal(Signal::TERM);
     let ran = staying.end();
-    assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{ran:#?}");
+    ran.assert_never_tells(SECRET);
+    assert!(!ran.stdout.contains(SECRET), "{ran:#?}");
     let history = env.git(&["log", "-p", "--all"]);
     assert!(history.contains("tea is at five") && !history.contains(SECRET), "{history}");
     env.check_sound();
@@ -164,7 +165,7 @@ fn an_error_has_nothing_in_it_that_a_screen_hides() {
     assert_ne!(failed.code, 0, "{failed:#?}");
     let error = failed.json()["error"].as_str().unwrap().to_owned();
     assert!(error.starts_with("git: `"), "{error}");
-    for text in [&error, &failed.stderr] {
+    for text in [error.as_str(), failed.notices()] {
         assert!(!text.replace('\n', " ").chars().any(approval_text::is_hidden), "{text:?}");
     }
 }
@@ -185,7 +186,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     let mut env = TestEnv::new();
     let nothing = env.wake(&["queue", "list"]);
     assert_eq!(nothing.code, 1);
-    assert!(nothing.stderr.contains("no queue"), "{nothing:#?}");
+    nothing.assert_tells("no queue");
 
     env.wake(&["--once", "--say", "write me a poem"]).ok();
     let dead = env.receive(CHAT, "what broke you?");

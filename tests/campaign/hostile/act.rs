@@ -146,7 +146,7 @@ impl Control {
         match self {
             Self::Shell(command) => {
                 let ran = scene.outside(command);
-                format!("{}{}", ran.stdout, ran.stderr)
+                ran.shown()
             }
             Self::Read(path) => {
                 String::from_utf8_lossy(&fs::read(scene.scratch().join(path)).unwrap_or_default()).into_owned()

@@ -45,7 +45,7 @@ pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Resul
             network.map(Proxy::mend);
             let ended = bot.end()?;
             // Telegram didn't know the token, which only a person can fix.
-            if ended.code != 78 || !ended.stderr.contains("TELEGRAM_BOT_TOKEN") {
+            if ended.code != 78 || !ended.notices().contains("TELEGRAM_BOT_TOKEN") {
                 return Err(format!("the bot ended by itself: {ended:#?}"));
             }
             bot = Bot::start(world);
@@ -231,8 +231,8 @@ impl Bot {
 
     fn kill(&mut self) -> Ran {
         self.0.kill().ok();
-        let code = self.0.wait().unwrap().code().unwrap_or(-1);
-        Ran { code, stdout: String::new(), stderr: fs::read_to_string(&self.1).unwrap() }
+        let (status, stderr) = (self.0.wait().unwrap(), fs::read(&self.1).unwrap());
+        Ran::of(&std::process::Output { status, stdout: Vec::new(), stderr })
     }
 }
 

@@ -94,7 +94,7 @@ impl Scene {
             Play::Question => live_with_question(&mut self.world, &self.telegram)?,
         };
         self.is_played.store(true, Ordering::Relaxed);
-        if !matches!(ran.code, 0 | 1) || ran.stderr.contains("panicked") {
+        if !matches!(ran.code, 0 | 1) || ran.notices().contains("panicked") {
             return Err(format!("a run that ended badly: {}", brief(&ran)));
         }
         Ok(ran)
@@ -233,7 +233,7 @@ fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<Atom
 /// A run's own report, without long answers.
 pub(super) fn brief(ran: &Ran) -> String {
     let stdout: String = ran.stdout.chars().take(200).collect();
-    format!("exit code {}: {stdout} …\n{}", ran.code, ran.stderr)
+    format!("exit code {}: {stdout} …\n{}", ran.code, ran.notices())
 }
 
 /// A process that was started in this world and still runs, where the system shows that (Linux).

@@ -156,7 +156,7 @@ impl<'a> Life<'a> {
     /// Installs a build, which starts its bot.
     pub(super) fn install(&mut self, build: &str) -> Result<(), String> {
         let ran = self.env.run(self.env.path(build).join("wake"), &["install"]);
-        if ran.code != 0 || !ran.stderr.contains("the new bot has reported in") {
+        if ran.code != 0 || !ran.notices().contains("the new bot has reported in") {
             return Err(format!("{build} isn't installed: {ran:#?}"));
         }
         if let Some(bot) = self.bot.take() {

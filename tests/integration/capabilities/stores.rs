@@ -159,11 +159,11 @@ fn forgetting_takes_out_what_its_column_says() {
                 (false, _) => "yes",
                 (true, 1) => "finish it first",
                 // What else stays is said: the history, and what stays by its nature.
-                (true, _) if ran.stderr.contains("still holds it") => {
+                (true, _) if ran.notices().contains("still holds it") => {
                     env.wake(&["memory", "forget", "--yes", "--purge", word]).ok();
                     if is_left() { "no" } else { "`--purge`" }
                 }
-                (true, _) if ran.stderr.contains("Stays: ") => "named",
+                (true, _) if ran.notices().contains("Stays: ") => "named",
                 (true, _) => "no",
             };
             (*store, cell.to_owned())

@@ -186,7 +186,7 @@ fn one_server_a_workspace_tells_its_person_further_addresses_and_none_reaches_a_
     let env = TestEnv::new();
     let refused = env.wake(&["page", "--address"]);
     assert_eq!(refused.code, 1);
-    assert!(refused.stderr.contains("isn't being served"), "{refused:?}");
+    refused.assert_tells("isn't being served");
     let page = ServedPage::open(&env);
     let dir = env.workspace().join("page");
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -200,7 +200,7 @@ fn one_server_a_workspace_tells_its_person_further_addresses_and_none_reaches_a_
     let second = env.on_terminal(WAKE, &["page"]).ok();
     let path = second.stdout.trim().strip_prefix(&format!("http://{}", page.host)).unwrap().to_owned();
     assert_eq!(page.send(&format!("GET {path}"), &[], "").see_other(), "/");
-    assert!(!second.stderr.contains("/enter/"), "{second:?}");
+    second.assert_never_tells("/enter/");
     let said = page.end();
     assert!(said.contains("Serving on port "), "{said}");
     assert!(!said.contains("enter") && !said.contains("localhost") && !said.contains("reveille="), "{said}");
@@ -240,7 +240,8 @@ fn a_port_that_another_program_has_in_either_family_is_refused() {
         let refused = env.wake(&["page", "--port", &taken.port().to_string()]);
         assert_eq!(refused.code, 1, "{refused:?}");
         let told = format!("{taken} can't be listened on: another program has it");
-        assert!(refused.stderr.contains(&told) && !refused.stderr.contains("Serving on"), "{refused:?}");
+        refused.assert_tells(&told);
+        refused.assert_never_tells("Serving on");
     }
 }
 
@@ -253,8 +254,8 @@ fn what_is_no_socket_is_never_removed_for_one() {
     for path in [&notes, &link] {
         let refused = env.wake(&["page", "--socket", path.to_str().unwrap()]);
         assert_eq!(refused.code, 1, "{refused:?}");
-        assert!(refused.stderr.contains(path.to_str().unwrap()), "{refused:?}");
-        assert!(refused.stderr.contains("is no socket, and was left as it is"), "{refused:?}");
+        refused.assert_tells(path.to_str().unwrap());
+        refused.assert_tells("is no socket, and was left as it is");
     }
     assert_eq!(std::fs::read_to_string(&notes).unwrap(), "mine");
     assert!(link.is_symlink());

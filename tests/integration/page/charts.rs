@@ -8,12 +8,8 @@ fn worked(env: &TestEnv, day: u32, state: &str, model: &str, usd: f64, took_ms: 
         let id = format!("202611{day:02}T12{at:02}00Z-1");
         let asked = format!("2026-11-{day:02}T12:{at:02}:00.000Z");
         let came = format!("2026-11-{day:02}T12:{at:02}:{:02}.{:03}Z", took_ms / 1_000, took_ms % 1_000);
-        env.execute(&format!(
-            "INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence) VALUES ('{id}', '{state}', 'cron', '[]', '{model}', '{asked}', 1);
-             INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd) VALUES ('{id}', '{asked}', '{model}', 100, 20, 900, 0, {usd});
-             INSERT INTO cycle_journal (cycle_id, seq, at, kind, body) VALUES ('{id}', 1, '{asked}', 'said', '{{}}'),
-                 ('{id}', 2, '{asked}', 'asked', '{{\"kind\":\"asked\"}}'), ('{id}', 3, '{came}', 'turn', '{{}}')"
-        ));
+        env.put_cycle(&id, state, model, &asked);
+        env.put_request(&id, model, usd, &asked, &came);
     }
 }
 

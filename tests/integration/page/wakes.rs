@@ -120,10 +120,11 @@ fn the_requests_are_given_to_the_letter_and_say_when_they_are_gone() {
 fn the_list_is_searched_and_paged() {
     let (_telegram, _claude, env) = one_wake();
     for n in 0..45 {
-        env.execute(&format!(
-            "INSERT INTO cycles (id, state, trigger, reasons, chat_id, model, started_at, ended_at, fence, has_journal)
-             VALUES ('20261101T0000{n:02}Z-1', 'failed', 'cron', '[\"number <{n}>\"]', 7, 'm', '2026-11-01T00:00:{n:02}Z', '2026-11-01T00:01:00Z', 1, 0)"
-        ));
+        let id = format!("20261101T0000{n:02}Z-1");
+        env.put_cycle(&id, "failed", "m", &format!("2026-11-01T00:00:{n:02}Z"));
+        env.alter_cycle(&id, "reasons", &format!("[\"number <{n}>\"]"));
+        env.alter_cycle(&id, "chat_id", "7");
+        env.alter_cycle(&id, "ended_at", "2026-11-01T00:01:00Z");
     }
     let page = ServedPage::open(&env);
     let numbers = |path: &str| {

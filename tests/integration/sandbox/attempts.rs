@@ -37,7 +37,7 @@ pub(super) fn all_fail(world: &World, attempts: &[Attempt]) {
         let inside = world.inside(script);
         if inside.code == 0 {
             wrong.push(format!("ESCAPE {name}: succeeds inside: {inside:?}"));
-        } else if inside.stderr.contains("sandbox:") || inside.stderr.contains("bwrap:") || inside.code == 127 {
+        } else if inside.notices().contains("sandbox:") || inside.notices().contains("bwrap:") || inside.code == 127 {
             wrong.push(format!("NOT RUN {name}: {inside:?}"));
         }
     }

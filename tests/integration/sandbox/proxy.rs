@@ -9,7 +9,8 @@ use std::{
 
 use reveille_sandbox::Network;
 
-use super::world::{Ran, World};
+use super::world::World;
+use crate::support::env::Ran;
 
 /// A server that says its name, and keeps the first lines of what it was asked.
 struct Server {

@@ -15,7 +15,7 @@ use reveille_base::process::{self, Spec};
 use reveille_config::Config;
 use reveille_sandbox::{Confined, Confinement, Sandbox};
 
-use crate::support::env::seen_inside;
+use crate::support::env::{Ran, seen_inside};
 
 /// What every secret file holds.
 const SECRET: &str = "SECRET of the person";
@@ -113,14 +113,6 @@ pub(super) struct World {
     pub(super) is_root: bool,
     sleeper: OnceLock<Sleeper>,
     in_tmp: tempfile::NamedTempFile,
-}
-
-/// What a script left.
-#[derive(Debug)]
-pub(super) struct Ran {
-    pub(super) code: i32,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
 }
 
 impl World {
@@ -244,11 +236,7 @@ impl World {
 
 pub(super) fn run(spec: &Spec) -> Ran {
     let output = process::run(&spec.clone().timeout(PATIENCE)).unwrap();
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Ran::of(&std::process::Output { status: output.status, stdout: output.stdout, stderr: output.stderr })
 }
 
 /// The probe: acts for which there is no command. The first test that wants it builds it. Nobody replaces it: a sandbox has its file
@@ -282,7 +270,7 @@ fn compile(source: &Path, program: &Path) {
         .stdin(Stdio::null())
         .output()
         .expect("a C compiler (cc)");
-    assert!(output.status.success(), "probe.c: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "probe.c: {output:?}");
 }
 
 /// A process, while it is held.

@@ -46,16 +46,60 @@ impl Deref for TestEnv {
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,
-    pub(crate) stderr: String,
+    pub(super) stderr: String,
 }
 
 impl Ran {
-    fn of(output: &std::process::Output) -> Self {
+    pub(crate) fn of(output: &std::process::Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// What it told beside its output: progress, notices, complaints.
+    pub(crate) fn notices(&self) -> &str {
+        &self.stderr
+    }
+
+    /// All that it showed: its output, and what it told beside it.
+    pub(crate) fn shown(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    /// Checks that it told this beside its output.
+    #[track_caller]
+    pub(crate) fn assert_tells(&self, part: &str) -> &Self {
+        assert!(self.stderr.contains(part), "{part:?} is not told: {self:#?}");
+        self
+    }
+
+    /// Checks that it told nothing of this beside its output.
+    #[track_caller]
+    pub(crate) fn assert_never_tells(&self, part: &str) -> &Self {
+        assert!(!self.stderr.contains(part), "{part:?} is told: {self:#?}");
+        self
+    }
+
+    /// Checks that it told this beside its output where a condition holds, and not where it doesn't.
+    #[track_caller]
+    pub(crate) fn assert_tells_only_if(&self, condition: bool, part: &str) -> &Self {
+        if condition { self.assert_tells(part) } else { self.assert_never_tells(part) }
+    }
+
+    /// Checks that it failed with an exit code, and told why.
+    #[track_caller]
+    pub(crate) fn assert_fails(&self, code: i32, why: &str) -> &Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self.assert_tells(why)
+    }
+
+    /// Checks that it told nothing beside its output.
+    #[track_caller]
+    pub(crate) fn assert_silent(&self) -> &Self {
+        assert_eq!(self.stderr, "", "{self:#?}");
+        self
     }
 
     /// The one JSON document on stdout.
@@ -500,12 +544,7 @@ impl Running {
 
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ran {
-        let output = self.0.take().unwrap().wait_with_output().unwrap();
-        Ran {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        Ran::of(&self.0.take().unwrap().wait_with_output().unwrap())
     }
 }
 

@@ -204,10 +204,21 @@ impl Database {
         ));
     }
 
-    /// A cycle waits until a time.
+    /// Changes a column of one cycle.
     #[track_caller]
-    pub(crate) fn put_off_cycle(&self, id: &str, until: &str) {
-        self.execute(&format!("UPDATE cycles SET not_before = '{until}' WHERE id = '{id}'"));
+    pub(crate) fn alter_cycle(&self, id: &str, column: &str, text: &str) {
+        self.execute(&format!("UPDATE cycles SET {column} = {} WHERE id = '{id}'", quoted(text)));
+    }
+
+    /// A request of a cycle of the past, of 100 tokens, 20 back and 900 out of the cache.
+    #[track_caller]
+    pub(crate) fn put_request(&self, id: &str, model: &str, usd: f64, asked_at: &str, answered_at: &str) {
+        self.execute(&format!(
+            "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd)
+                 VALUES ('{id}', '{asked_at}', '{model}', 100, 20, 900, 0, {usd});
+             INSERT INTO cycle_journal (cycle_id, seq, at, kind, body) VALUES ('{id}', 1, '{asked_at}', 'said', '{{}}'),
+                 ('{id}', 2, '{asked_at}', 'asked', '{{\"kind\":\"asked\"}}'), ('{id}', 3, '{answered_at}', 'turn', '{{}}')"
+        ));
     }
 
     /// All cycles were resumed this many times.

@@ -2,19 +2,17 @@
 //! same stories are told on both. Here alone its tables are named in SQL: stories ask and arrange by the functions beneath.
 
 mod approvals;
-mod cycles;
+pub(crate) mod cycles;
 mod media;
 mod memory;
 mod money;
 mod outbox;
 mod people;
-mod queue;
+pub(crate) mod queue;
 mod reminders;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use cycles::{Cycle, Step};
-pub(crate) use queue::Received;
 use rusqlite::types::{FromSql, ValueRef};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};

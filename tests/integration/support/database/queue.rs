@@ -137,6 +137,12 @@ impl Database {
         self.execute(&format!("UPDATE incoming_messages SET held_for = '{model}' WHERE processed = 0"));
     }
 
+    /// A message is kept until another model than this can answer.
+    #[track_caller]
+    pub(crate) fn keep_for_another_than(&self, model: &str, id: i64) {
+        self.execute(&format!("UPDATE incoming_messages SET held_for = '{model}' WHERE id = {id}"));
+    }
+
     /// What is queued is due in this many seconds by the real clock.
     #[track_caller]
     pub(crate) fn put_off_queued(&self, seconds: u32) {

@@ -183,9 +183,11 @@ fn a_thousand_taps_run_it_once() {
     assert_eq!(env.steps("called").len(), 1);
 }
 
+type Change = fn(&TestEnv);
+
 #[test]
 fn a_byte_that_changed_after_the_question_runs_nothing() {
-    let changes: [(&str, fn(&TestEnv)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("action", |env| env.replace_in_actions("1234", "1235")),
         ("tool", |env| env.alter_approvals("tool", "forget")),
         ("use", |env| env.alter_approvals("used_at", NOW)),

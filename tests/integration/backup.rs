@@ -183,7 +183,7 @@ fn moving_to_another_machine_while_the_bot_runs_answers_nothing_twice() {
     let mut other = TestEnv::new();
     other.hear(&stage.telegram);
     restore(&other, &file).ok();
-    assert_eq!(other.next_update(), stage.env.next_update());
+    assert_eq!(other.next_update(99), stage.env.next_update(99));
     other.wake(&["resume"]).ok();
     other.wake(&["--once"]).ok();
     let sent = stage.telegram.sent().len();

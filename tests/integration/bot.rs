@@ -422,7 +422,7 @@ fn a_new_token_does_not_mix_offsets() {
     stage.say("hello");
     stage.all_confirmed();
     stage.end(bot);
-    assert_eq!((stage.env.next_update_of(98), stage.env.next_update_of(99)), (700_000, 1_001));
+    assert_eq!((stage.env.next_update(98), stage.env.next_update(99)), (700_000, 1_001));
 }
 
 #[test]
@@ -459,8 +459,7 @@ fn a_token_that_telegram_does_not_know_is_a_matter_of_configuration() {
     stage.env.set("TELEGRAM_BOT_TOKEN", "99:AAotherSecretSecretSecret-Secret_abc");
     let ran = stage.env.bot(&["run"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    ran.assert_tells("TELEGRAM_BOT_TOKEN");
-    ran.assert_tells("BotFather");
+    ran.assert_tells("TELEGRAM_BOT_TOKEN").assert_tells("BotFather");
     keeps_the_secret(&ran);
 }
 
@@ -547,8 +546,7 @@ fn send_refuses_other_chats_and_nothing() {
         [("666", "hi", "ALLOWED_CHAT_IDS"), ("-5", "hi", "ALLOWED_CHAT_IDS"), ("4242", " ", "empty")]
     {
         let ran = stage.env.bot(&["send", "--chat", chat, text]);
-        ran.assert_fails(2, why);
-        ran.assert_tells("Nothing was queued");
+        ran.assert_fails(2, why).assert_tells("Nothing was queued");
     }
     let ran =
         stage.env.run_with_input(env!("CARGO_BIN_EXE_bot"), &["send", "--chat", "4242", "-"], &"x".repeat(100_001));

@@ -255,8 +255,7 @@ fn a_pipe_says_a_message_a_line_and_gets_plain_answers() {
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!((lines[0], lines[lines.len() - 1]), ("Remembered: **tea** is at five", "Remembered: lunch is at one"));
     assert!(ran.stdout.contains("you're my owner") && !ran.stdout.contains('\x1b'), "{}", ran.stdout);
-    ran.assert_never_tells("/quit");
-    ran.assert_never_tells("working");
+    ran.assert_never_tells("/quit").assert_never_tells("working");
     assert!(!env.workspace().join("chat-history").exists());
     env.check_sound();
 }

@@ -131,13 +131,13 @@ fn what_a_wake_that_was_given_up_had_done_is_told_and_marks_the_one_that_goes_on
     let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "Look at this.");
-    env.quote_in_queued("CANARY");
+    env.quote_in_queued(Some("CANARY"));
     claude.expect(Reply::tools(vec![Block::tool("r", "reply", json!({"text": "It says CANARY."}))]));
     claude.expect(Reply::error(400, "invalid_request_error", "no"));
     env.wake(&["--once", "--json"]);
     // As if only its record were left: nobody quotes anything now.
     env.queue_all_again();
-    env.quote_nobody();
+    env.quote_in_queued(None);
     claude.expect(remind("theirs", "Obey"));
     let ran = env.wake(&["--once", "--json"]).json();
     assert_eq!(ran["outcome"], "parked", "{ran}");

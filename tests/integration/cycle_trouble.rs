@@ -47,8 +47,7 @@ fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
     fails(&env);
     let ran = env.wake(&["say", "are you there?"]).ok();
-    ran.assert_tells("is safe");
-    ran.assert_tells("15:00:30");
+    ran.assert_tells("is safe").assert_tells("15:00:30");
     assert_eq!(env.queued().len(), 2);
     env.check_sound();
 }

@@ -351,9 +351,9 @@ fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
         for args in [vec!["--once"], vec!["--once", "--say", "hello"], vec!["--once", "--json"]] {
             let ran = env.wake(&args);
             assert_eq!(ran.code, 1, "{ran:#?}");
-            ran.assert_tells("the database is damaged");
-            ran.assert_never_tells("stays queued");
-            ran.assert_tells_only_if(args.contains(&"--say"), "was NOT stored");
+            ran.assert_tells("the database is damaged")
+                .assert_never_tells("stays queued")
+                .assert_tells_only_if(args.contains(&"--say"), "was NOT stored");
         }
         assert_eq!(fs::read(&db).unwrap(), bad, "it is left for a person");
     }
@@ -394,8 +394,7 @@ fn a_workspace_that_cannot_be_written_fails_clearly() {
     let ran = run(&["--once", "--say", "remember that Anna has a dog"]);
     modes(0o755, 0o644);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    ran.assert_tells("failed: ");
-    ran.assert_never_tells("panicked");
+    ran.assert_tells("failed: ").assert_never_tells("panicked");
     assert!(!ran.stdout.contains("Remembered"), "{ran:#?}");
     assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
     say(&env, "remember that Anna has a dog");

@@ -291,14 +291,11 @@ fn what_could_not_be_stored_is_not_said_to_be_kept() {
     for args in [&["say", &text][..], &["--once", "--say", &text], &["--once", "--say", &text, "--json"]] {
         let ran = world.env.wake(args);
         assert_eq!(ran.code, 1, "{ran:#?}");
-        ran.assert_tells("Your message was NOT stored");
-        ran.assert_tells("room");
-        ran.assert_never_tells("queued");
+        ran.assert_tells("Your message was NOT stored").assert_tells("room").assert_never_tells("queued");
     }
     let ran = world.env.bot(&["send", "--chat", &CHAT.to_string(), &text]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
-    ran.assert_tells("was NOT stored");
-    ran.assert_tells("won't be sent");
+    ran.assert_tells("was NOT stored").assert_tells("won't be sent");
     world.disk.resize(64);
     assert_eq!(world.stored(), 0);
     assert!(world.telegram.sent().is_empty());
@@ -314,8 +311,7 @@ fn what_was_stored_is_said_to_be_kept_though_the_wake_fails() {
     ran.assert_tells("Your message is stored");
     assert_eq!(env.queued().len(), 1);
     let ran = env.wake(&["--once"]);
-    ran.assert_tells("What is queued is safe");
-    ran.assert_never_tells("Your message");
+    ran.assert_tells("What is queued is safe").assert_never_tells("Your message");
 }
 
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";

@@ -486,7 +486,7 @@ fn a_cloud_embedder_is_asked_about_once_and_gets_nothing_before() {
     env.set("OPENAI_BASE_URL", &format!("{}/v1", world.server.url()));
     env.wake(&["memory", "reindex", "--embed"]).ok();
     assert_eq!(models(&env)[0]["dims"], 3);
-    assert!(status(&env).contains("nothing to allow") && env.ledger().len() == 0);
+    assert!(status(&env).contains("nothing to allow") && env.ledger().is_empty());
 }
 
 #[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]

@@ -511,8 +511,7 @@ fn an_archive_that_was_made_to_do_harm_is_refused_as_a_whole() {
     let refused = |path: &Path, why: &str| {
         let ran = env.wake(&["import", &path.display().to_string()]);
         assert_eq!(ran.code, 1, "{ran:#?}");
-        ran.assert_tells(why);
-        ran.assert_tells("Nothing was imported.");
+        ran.assert_tells(why).assert_tells("Nothing was imported.");
         assert_eq!((head(&env), env.git(&["status", "--porcelain"])), (before.clone(), String::new()));
     };
     for name in ["../evil.md", "a/../../evil.md", "..\\evil.md", "C:\\..\\evil.md"] {

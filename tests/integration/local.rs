@@ -97,8 +97,7 @@ fn a_database_that_cannot_be_read_is_what_a_wake_ends_for_and_not_local() {
     asked(&claude, 1);
     env.hide_table("local_chats");
     let ended = wake.end();
-    ended.assert_fails(1, "local_chats");
-    ended.assert_never_tells("/local");
+    ended.assert_fails(1, "local_chats").assert_never_tells("/local");
     assert!(!ended.stdout.contains("off the cloud"), "{ended:#?}");
     assert_eq!(telegram.sent().iter().filter(|sent| sent.visible.contains("cloud")).count(), 0);
 }

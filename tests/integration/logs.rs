@@ -111,8 +111,7 @@ fn standard_error_without_a_terminal_has_warnings_alone() {
     assert_eq!(text(&env, "wake"), before);
     env.set("LOG_FORMAT", "text").set("RUST_LOG", "error,reveille_cycle::run=info");
     let ran = env.wake(&["--once", "--say", "remember that coffee is black"]).ok();
-    ran.assert_tells("the wake is over");
-    ran.assert_never_tells("REVEILLE_NOW");
+    ran.assert_tells("the wake is over").assert_never_tells("REVEILLE_NOW");
 }
 
 /// A bot and a wake that it starts, each with its own file; merged and followed in one place, across a rotation.

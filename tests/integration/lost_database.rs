@@ -52,8 +52,7 @@ fn a_bot_whose_database_was_removed_confirms_nothing_more_and_saves_what_it_has_
     }
     stage.say("after");
     let ran = gives_up(&stage, bot);
-    ran.assert_tells("messages.db was removed");
-    ran.assert_never_tells("stay queued");
+    ran.assert_tells("messages.db was removed").assert_never_tells("stay queued");
     assert_eq!(stage.telegram.unconfirmed(), 1, "Telegram still has it");
     let said = stage.telegram.sent().pop().unwrap();
     assert!(said.chat_id == CHAT && said.visible.contains("Telegram keeps what you send"), "{said:#?}");
@@ -62,8 +61,7 @@ fn a_bot_whose_database_was_removed_confirms_nothing_more_and_saves_what_it_has_
     for args in [&["--once"][..], &["say", "hello"], &["queue", "list"], &["stop"]] {
         let ran = stage.env.wake(args);
         assert_eq!(ran.code, 1, "{args:?}: {ran:#?}");
-        ran.assert_tells("gone, though I have worked here before");
-        ran.assert_tells_only_if(args[0] == "say", "NOT stored");
+        ran.assert_tells("gone, though I have worked here before").assert_tells_only_if(args[0] == "say", "NOT stored");
     }
     // A bot that is started meanwhile says so in the chat, once, and waits.
     let before = stage.telegram.sent().len();
@@ -132,8 +130,7 @@ fn a_new_database_is_begun_when_a_person_says_so() {
     assert_eq!(env.health(&["check"]).code, 1);
     assert_eq!(fs::metadata(file(&env, "")).unwrap().len(), 0);
     let begun = env.health(&["check", "--new-database"]).ok();
-    begun.assert_tells("is new and empty now");
-    begun.assert_tells("messages.db.old-");
+    begun.assert_tells("is new and empty now").assert_tells("messages.db.old-");
     env.wake(&["--once", "--say", "remember that Anna has a dog"]).ok();
     let facts = env.memory("memory/agent-memory/semantic-memory.md");
     assert!(facts.contains("tea is at five") && facts.contains("Anna has a dog"), "{facts}");

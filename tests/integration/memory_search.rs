@@ -120,8 +120,7 @@ fn before_the_first_wake_there_is_no_memory_to_search() {
     for args in [&["stats"][..], &["reindex"], &["reindex", "--embed"]] {
         let ran = env.wake(&[&["memory"], args].concat());
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
-        ran.assert_tells("There is no memory at");
-        ran.assert_never_tells("index");
+        ran.assert_tells("There is no memory at").assert_never_tells("index");
     }
 }
 

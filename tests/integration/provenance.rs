@@ -188,9 +188,9 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     let left = env.run("grep", &["-rl", "--exclude-dir=.git", "4711-77", &brain]);
     assert_eq!(left.stdout, "");
     assert_eq!(env.git(&["log", "-1", "--format=%ae %s"]), "owner@localhost Forget 4 lines of the memory");
-    done.assert_tells("Git's history still holds it, in 1 commit");
-    done.assert_tells("The remote has 1 of them");
-    done.assert_tells("Not reached: the logs in");
+    done.assert_tells("Git's history still holds it, in 1 commit")
+        .assert_tells("The remote has 1 of them")
+        .assert_tells("Not reached: the logs in");
     // Nothing of it wakes anybody, and the next cycle isn't shown it.
     assert_eq!(env.once()["outcome"], "worked", "the push");
     env.receive(CHAT, "what is the code of the gate?");
@@ -234,13 +234,13 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
 #[test]
 fn a_name_goes_with_what_is_forgotten_and_asked_again_it_finishes_what_was_cut_off() {
     let (_telegram, claude, env) = with_claude();
-    let name_them: [(&str, fn(&TestEnv)); 2] = [
-        ("the vault is open", |env| env.name_sender_of_queued("Zoltan Quist")),
-        ("a joke", |env| env.forward_queued_from("Zoltan Quist")),
-    ];
-    for (text, name) in name_them {
+    for (text, is_theirs) in [("the vault is open", false), ("a joke", true)] {
         env.receive(CHAT, text);
-        name(&env);
+        if is_theirs {
+            env.forward_queued_from("Zoltan Quist");
+        } else {
+            env.name_sender_of_queued("Zoltan Quist");
+        }
         claude.expect(Reply::text("Fine."));
         env.once();
         // What the model was shown is another matter.
@@ -279,8 +279,7 @@ fn what_isnt_finished_comes_first() {
     assert_eq!(env.once()["outcome"], "parked");
     let refused = env.wake(&["memory", "forget", "--yes", "4711-77"]);
     assert_eq!(refused.code, 1);
-    refused.assert_tells("Open: ");
-    refused.assert_tells("Not answered yet: 1");
+    refused.assert_tells("Open: ").assert_tells("Not answered yet: 1");
     assert!(all_rows(&env).contains("4711-77"));
 }
 
@@ -309,9 +308,9 @@ fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
     assert!(!holds(&brain).is_empty() && !holds(&url).is_empty());
 
     let ran = one.wake(&["memory", "forget", "swordfish", "--yes", "--purge"]).ok();
-    ran.assert_tells("Other clones and forks still hold the words");
-    ran.assert_tells("replaced by force");
-    ran.assert_tells("For 7 days");
+    ran.assert_tells("Other clones and forks still hold the words")
+        .assert_tells("replaced by force")
+        .assert_tells("For 7 days");
     assert_eq!(holds(&brain) + &holds(&url), "");
     assert!(one.memory(FACTS).contains("cats purr") && !one.memory(FACTS).contains("swordfish"));
     assert!(one.memory(FACTS).contains("fish swim"), "what the other machine has pushed stays");

@@ -773,7 +773,7 @@ fn check_left_out_at(env: &mut TestEnv, first_hour: usize, why: &str) {
         assert!(ran.stdout.contains(&format!("Remembered: {fact}")), "{ran:#?}");
     }
     assert_eq!(env.git(&["rev-parse", "HEAD~2"]), head);
-    assert_eq!(told(env, "I can''t take in what the remote of my memory has"), 1);
+    assert_eq!(told(env, "I can't take in what the remote of my memory has"), 1);
     let found = health_of_remote(env);
     assert_eq!(found["status"], "warn", "{found:#}");
     assert!(found["detail"].as_str().unwrap().contains(why), "{found:#}");
@@ -863,8 +863,7 @@ fn a_repo_url_that_is_not_origin_is_a_wrong_setting() {
     assert_eq!(env.wake(&[]).code, 78, "staying would not mend it");
     let ran = env.wake(&["--once", "--say", "remember that Anna has a dog"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    ran.assert_tells("REPO_URL is");
-    ran.assert_tells("git remote set-url origin");
+    ran.assert_tells("REPO_URL is").assert_tells("git remote set-url origin");
     assert_eq!(env.queued().len(), 1);
     assert_eq!(env.git_in(&other, &["for-each-ref"]), "");
     let ran = env.wake(&["--once", "--json"]);
@@ -885,7 +884,7 @@ fn a_remote_that_is_out_of_reach_at_the_first_run_is_gone_on_without_and_joined_
     let ran = env.wake(&["--once"]).ok();
     ran.assert_tells("I can't reach `REPO_URL` yet");
     assert_eq!(telegram.sent().iter().filter(|sent| sent.visible.contains("tea is at five")).count(), 1);
-    assert_eq!(told(&env, "I can''t reach `REPO_URL` yet"), 1);
+    assert_eq!(told(&env, "I can't reach `REPO_URL` yet"), 1);
     let found = health_of_remote(&env);
     assert_eq!(found["status"], "warn", "{found:#}");
     assert!(found["detail"].as_str().unwrap().contains("not joined yet"), "{found:#}");
@@ -936,7 +935,7 @@ fn an_odd_name_stops_no_answer_and_is_told() {
     }
     check_in_step(&env, &remote);
     for name in ["memory/git~1", ".git.", ".git ", ".git::$INDEX_ALLOCATION", "deep"] {
-        assert_eq!(told(&env, &format!("I leave `{}` in my memory''s folder alone", name.trim_end())), 1, "{name}");
+        assert_eq!(told(&env, &format!("I leave `{}` in my memory's folder alone", name.trim_end())), 1, "{name}");
         let checked = env.health(&["check", "--json"]).stdout;
         assert!(checked.contains(&format!("{name} (h")), "{name}: {checked}");
     }

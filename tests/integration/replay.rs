@@ -106,8 +106,7 @@ fn a_model_in_other_words_is_the_same_and_its_money_is_booked() {
     let report = replayed(&ran);
     assert_eq!((ran.code, &report["same"]), (0, &json!(true)), "{report:#}");
     assert_eq!((&report["said_then"], &report["said_now"]), (&json!(["Noted."]), &json!(["I have written it down."])));
-    ran.assert_tells("each request may cost $");
-    ran.assert_tells("2 rounds");
+    ran.assert_tells("each request may cost $").assert_tells("2 rounds");
     assert!(world(&env) == before, "something has changed");
     let booked = env.cost_of("replay:claude-sonnet-5-5");
     assert!(booked > 0.0 && (report["replayed"]["cost_usd"].as_f64().unwrap() - booked).abs() < 1e-9);

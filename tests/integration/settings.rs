@@ -205,10 +205,10 @@ fn another_folders_file_is_named_and_not_read() {
         let ran = env.run(path, args);
         assert_eq!(ran.code, if program == "bot" { 78 } else { 0 }, "{program}: {ran:#?}");
         let named = format!("{} isn't read", env.path(".env").display());
-        ran.assert_tells(&named);
-        ran.assert_tells("MODEL, REPO_URL, AUTONOMY");
-        ran.assert_never_tells("resnet");
-        ran.assert_never_tells("DATABASE");
+        ran.assert_tells(&named)
+            .assert_tells("MODEL, REPO_URL, AUTONOMY")
+            .assert_never_tells("resnet")
+            .assert_never_tells("DATABASE");
     }
     // What isn't about us isn't spoken of.
     write(&env.path(".env"), 0o600, "DATABASE=x\n");
@@ -307,8 +307,7 @@ fn a_file_that_others_could_have_written_is_refused() {
         write(&env.path(place), mode, &format!("ANTHROPIC_API_KEY={KEY}\n"));
         let ran = env.wake(args);
         assert_eq!(ran.code, 78, "{place} {mode:o}: {ran:#?}");
-        ran.assert_tells("other users can write to it");
-        ran.assert_tells("chmod 600");
+        ran.assert_tells("other users can write to it").assert_tells("chmod 600");
         assert!(!format!("{ran:?}").contains(KEY));
         assert!(!env.brain().exists());
     }
@@ -337,8 +336,7 @@ fn a_file_that_others_can_read_is_used_with_a_word_about_it() {
     let env = TestEnv::new();
     write(&env.workspace().join(".env"), 0o644, "REPO_NAME=mind\nCOLOUR=blue\nANTROPIC_API_KEY=\n");
     let ran = env.wake(&["--once"]).ok();
-    ran.assert_tells("can be read by other users: run chmod 600");
-    ran.assert_tells("Unknown setting COLOUR, ignored.\n");
+    ran.assert_tells("can be read by other users: run chmod 600").assert_tells("Unknown setting COLOUR, ignored.\n");
     let meant = "Unknown setting ANTROPIC_API_KEY, ignored. Did you mean ANTHROPIC_API_KEY?";
     ran.assert_tells(meant);
     assert!(env.workspace().join("mind").exists());
@@ -401,8 +399,7 @@ fn a_secret_is_said_once_and_from_a_file_of_ones_own() {
     env.set("ANTHROPIC_API_KEY_FILE", &path.display().to_string());
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78);
-    ran.assert_tells("ANTHROPIC_API_KEY_FILE");
-    ran.assert_tells("other users can write");
+    ran.assert_tells("ANTHROPIC_API_KEY_FILE").assert_tells("other users can write");
     write(&path, 0o600, "two words\n");
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78);
@@ -466,8 +463,7 @@ fn without_home_the_systems_word_for_it_counts() {
     env.unset("HOME").set("WORKSPACE_DIR", &format!("~/{name}"));
     let ran = env.wake(&["queue", "list"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    ran.assert_tells("There is no queue at /");
-    ran.assert_tells(&name);
+    ran.assert_tells("There is no queue at /").assert_tells(&name);
     // An empty one isn't one.
     assert_eq!(env.set("HOME", "").wake(&["queue", "list"]).code, 78);
 }

@@ -152,8 +152,7 @@ fn a_database_that_cannot_be_reached_is_said_and_the_password_is_not() {
     env.set("DATABASE_URL", &format!("postgres://me@{nowhere}/mine")).set("DATABASE_PASSWORD", "s3cret-word");
     let ran = env.wake(&["--once"]);
     assert_ne!(ran.code, 0);
-    ran.assert_tells("PostgreSQL");
-    ran.assert_never_tells("s3cret-word");
+    ran.assert_tells("PostgreSQL").assert_never_tells("s3cret-word");
     // Nothing is said of files, which have no part in it.
     let checked = env.run(env!("CARGO_BIN_EXE_health"), &["check"]);
     for said in [ran.notices(), &checked.stdout] {

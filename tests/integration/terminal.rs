@@ -258,8 +258,7 @@ fn a_wrong_number_is_refused_in_words() {
         [&["queue", "retry", "x"][..], &["approvals", "deny", "x"], &["log", "-n", "x"], &["mcp", "--http", "x"]]
     {
         let ran = env.wake(args);
-        ran.assert_fails(2, "such as");
-        ran.assert_never_tells("digit");
+        ran.assert_fails(2, "such as").assert_never_tells("digit");
     }
     let ran = env.bot(&["unpair", "@anna"]);
     ran.assert_fails(2, "such as 123456789");
@@ -373,8 +372,7 @@ fn a_terminal_says_that_it_works_and_tells_no_more_unless_asked() {
     let env = TestEnv::with_telegram(&telegram);
     let ran = env.on_terminal(WAKE, &["say", "remember that tea is at five"]).ok();
     assert_eq!(ran.stdout, "Remembered: tea is at five\n");
-    ran.assert_tells("working…\r        \r");
-    ran.assert_never_tells("INFO");
+    ran.assert_tells("working…\r        \r").assert_never_tells("INFO");
     let ran = env.on_terminal(WAKE, &["say", "-v", "remember that coffee is at nine"]).ok();
     ran.assert_tells("INFO");
     let mut env = TestEnv::new();
@@ -383,6 +381,5 @@ fn a_terminal_says_that_it_works_and_tells_no_more_unless_asked() {
     ran.assert_never_tells("\x1b");
     assert!(!ran.stdout.contains('\x1b'), "{ran:#?}");
     let ran = env.wake(&["say", "remember that lunch is at one"]).ok();
-    ran.assert_never_tells("working…");
-    ran.assert_never_tells("\x1b");
+    ran.assert_never_tells("working…").assert_never_tells("\x1b");
 }

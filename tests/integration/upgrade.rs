@@ -367,7 +367,6 @@ fn settings_that_the_new_build_refuses_are_named_and_nothing_is_changed() {
     machine.env.set("AUTONOMY", "9");
     let refused = machine.install("newer", &[]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    refused.assert_tells("AUTONOMY");
-    refused.assert_tells("the present programs stay");
+    refused.assert_tells("AUTONOMY").assert_tells("the present programs stay");
     assert!(machine.bot.0.is_alive() && machine.current() == first);
 }

@@ -56,8 +56,7 @@ fn a_voice_note_of_human_speech_is_written_down() {
     for name in ["jfk.ogg", "jfk.wav"] {
         let Some((env, sample)) = recording(name) else { return };
         let ran = env.bot(&["transcribe", "--json", &sample.display().to_string()]).ok();
-        ran.assert_never_tells("whisper");
-        ran.assert_never_tells("ggml");
+        ran.assert_never_tells("whisper").assert_never_tells("ggml");
         let transcript = ran.json()[0]["transcript"].clone();
         let text = transcript["text"].as_str().unwrap();
         let rate = speech::word_error_rate(speech::JFK, text);

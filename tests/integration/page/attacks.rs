@@ -240,8 +240,7 @@ fn a_port_that_another_program_has_in_either_family_is_refused() {
         let refused = env.wake(&["page", "--port", &taken.port().to_string()]);
         assert_eq!(refused.code, 1, "{refused:?}");
         let told = format!("{taken} can't be listened on: another program has it");
-        refused.assert_tells(&told);
-        refused.assert_never_tells("Serving on");
+        refused.assert_tells(&told).assert_never_tells("Serving on");
     }
 }
 
@@ -254,8 +253,7 @@ fn what_is_no_socket_is_never_removed_for_one() {
     for path in [&notes, &link] {
         let refused = env.wake(&["page", "--socket", path.to_str().unwrap()]);
         assert_eq!(refused.code, 1, "{refused:?}");
-        refused.assert_tells(path.to_str().unwrap());
-        refused.assert_tells("is no socket, and was left as it is");
+        refused.assert_tells(path.to_str().unwrap()).assert_tells("is no socket, and was left as it is");
     }
     assert_eq!(std::fs::read_to_string(&notes).unwrap(), "mine");
     assert!(link.is_symlink());

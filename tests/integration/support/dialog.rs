@@ -113,7 +113,7 @@ impl Dialog {
             (before, now) = (now, self.shown().len());
             before == now
         });
-        Ran { code: status.code().unwrap_or(-1), stdout: self.shown(), stderr: String::new() }
+        Ran { command: String::new(), code: status.code().unwrap_or(-1), stdout: self.shown(), stderr: String::new() }
     }
 }
 

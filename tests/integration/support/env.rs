@@ -44,6 +44,8 @@ impl Deref for TestEnv {
 /// What a program left.
 #[derive(Debug, Clone)]
 pub(crate) struct Ran {
+    /// The program and its arguments, where this world has run it.
+    pub(super) command: String,
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(super) stderr: String,
@@ -52,6 +54,7 @@ pub(crate) struct Ran {
 impl Ran {
     pub(crate) fn of(output: &std::process::Output) -> Self {
         Self {
+            command: String::new(),
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -251,7 +254,8 @@ impl TestEnv {
         let (out, err) = (out.read(), err.read());
         let status = child.wait().unwrap();
         let text = |shown: std::thread::JoinHandle<String>| shown.join().unwrap();
-        Ran { code: status.code().unwrap_or(-1), stdout: text(out), stderr: text(err) }
+        let command = [&[program], args].concat().join(" ");
+        Ran { command, code: status.code().unwrap_or(-1), stdout: text(out), stderr: text(err) }
     }
 
     /// Runs a program with one terminal for all, at which somebody types.
@@ -285,7 +289,9 @@ impl TestEnv {
 
     /// Runs a program to its end.
     pub(crate) fn run(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Ran {
-        Ran::of(&self.command(program, args).output().unwrap())
+        let program = program.as_ref();
+        let ran = Ran::of(&self.command(program, args).output().unwrap());
+        Ran { command: format!("{} {}", program.display(), args.join(" ")), ..ran }
     }
 
     /// The same, with this on its standard input.

@@ -192,7 +192,7 @@ impl Database {
             }
             Self::File(path) => rows_of_file(path, &sql),
         };
-        rows.into_iter()
+        rows.iter()
             .map(|row| serde_json::from_value(row.clone()).unwrap_or_else(|error| panic!("{error}: {row}")))
             .collect()
     }
@@ -208,7 +208,7 @@ impl Database {
 fn rows_of_file(path: &Path, sql: &str) -> Vec<Value> {
     let conn = rusqlite::Connection::open(path).unwrap();
     let mut statement = conn.prepare(sql).unwrap();
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let row = |row: &rusqlite::Row<'_>| {
         let column = |(at, name): (usize, &String)| Ok((name.clone(), value_of(row.get_ref(at)?)));
         Ok(Value::Object(names.iter().enumerate().map(column).collect::<rusqlite::Result<Map<_, _>>>()?))

@@ -58,12 +58,6 @@ impl Database {
         self.execute("DELETE FROM sessions");
     }
 
-    /// The next update that is fetched.
-    #[track_caller]
-    pub(crate) fn next_update(&self) -> i64 {
-        self.query("SELECT next_offset FROM poll_state")
-    }
-
     /// Nobody remembers which updates were fetched.
     #[track_caller]
     pub(crate) fn forget_updates(&self) {
@@ -72,7 +66,7 @@ impl Database {
 
     /// The next update that is fetched for a bot.
     #[track_caller]
-    pub(crate) fn next_update_of(&self, bot: i64) -> i64 {
+    pub(crate) fn next_update(&self, bot: i64) -> i64 {
         self.query(&format!("SELECT next_offset FROM poll_state WHERE bot_id = {bot}"))
     }
 

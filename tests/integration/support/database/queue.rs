@@ -125,10 +125,11 @@ impl Database {
         self.execute(&format!("UPDATE incoming_messages SET forwarded_from = {} WHERE id = {id}", quoted(name)));
     }
 
-    /// What is queued quotes somebody.
+    /// What is queued quotes somebody, or nobody.
     #[track_caller]
-    pub(crate) fn quote_in_queued(&self, words: &str) {
-        self.execute(&format!("UPDATE incoming_messages SET quoted = {} WHERE processed = 0", quoted(words)));
+    pub(crate) fn quote_in_queued(&self, words: Option<&str>) {
+        let words = words.map_or_else(|| "NULL".to_owned(), quoted);
+        self.execute(&format!("UPDATE incoming_messages SET quoted = {words} WHERE processed = 0"));
     }
 
     /// What is queued is kept until another model than this can answer.
@@ -172,12 +173,6 @@ impl Database {
     pub(crate) fn give_up_message(&self, id: i64) {
         self.put_outcome(id, "dead");
         self.execute(&format!("UPDATE incoming_messages SET attempts = 3 WHERE id = {id}"));
-    }
-
-    /// What is queued quotes nobody.
-    #[track_caller]
-    pub(crate) fn quote_nobody(&self) {
-        self.execute("UPDATE incoming_messages SET quoted = NULL WHERE processed = 0");
     }
 
     /// What is queued was sent by somebody of this name.

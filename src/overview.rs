@@ -57,6 +57,9 @@ pub struct Queue {
     pub given_up: usize,
     /// Arrival of the oldest waiting message.
     pub oldest_at: Option<DateTime<Utc>>,
+    /// All waiting messages.
+    #[serde(skip)]
+    pub total: usize,
 }
 
 /// The model that answers a viewer now, or would if it could.
@@ -142,14 +145,10 @@ impl Queue {
         let awaiting_files = queued.iter().filter(|message| message.awaits_files).count();
         let (all, oldest_at) = store.queue_depth()?;
         let sorted = waiting + awaiting_files + asking.len();
-        let held = usize::try_from(all).unwrap_or(0).saturating_sub(sorted);
+        let total = usize::try_from(all).unwrap_or(0);
+        let held = total.saturating_sub(sorted);
         let given_up = store.dead_letters()?.len();
-        Ok(Self { waiting, held, asking: asking.len(), awaiting_files, given_up, oldest_at })
-    }
-
-    /// Returns the number of messages that wait for any reason.
-    pub fn total(&self) -> usize {
-        self.waiting + self.held + self.asking + self.awaiting_files
+        Ok(Self { waiting, held, asking: asking.len(), awaiting_files, given_up, oldest_at, total })
     }
 }
 

@@ -72,6 +72,9 @@ pub struct HealthStatus {
     pub monthly_budget_usd: Option<f64>,
     /// Part of the monthly costs reserved for requests without a known end, in US dollars.
     pub reserved_usd: f64,
+    /// True if the database couldn't be read to the end: empty fields may say nothing then.
+    #[serde(skip)]
+    pub is_store_unread: bool,
     /// Unreadable parts with the reasons.
     pub problems: Vec<String>,
     /// The method of searching the memory, in words.
@@ -232,11 +235,13 @@ pub fn look(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthS
         spent_month_usd: 0.0,
         monthly_budget_usd: config.monthly_budget_usd,
         reserved_usd: 0.0,
+        is_store_unread: false,
         problems: Vec::new(),
         search: search(config, None),
     };
     if let Err(trouble) = look_at_store(&scene, &mut status) {
         let why = scene.store_error().map_or_else(|| trouble.to_string(), ToString::to_string);
+        status.is_store_unread = true;
         status.problems.push(redactor.redact(&why));
     }
     match disk::free_bytes(&config.workspace_dir) {
@@ -257,12 +262,13 @@ fn look_at_store(scene: &Scene<'_>, status: &mut HealthStatus) -> Result<(), Tro
     let Some(store) = scene.store()? else {
         return Ok(());
     };
-    let Overview { stopped, last_cycle, queue, outstanding, questions, budget, model, .. } =
-        store.reading(|| Overview::look(store, scene.config, scene.now, Viewer::Console))?;
-    status.last_wake = last_cycle.map(last_wake);
-    status.queue = Some(queue);
-    status.stopped = stopped;
+    // These are shown even if a damaged row elsewhere ends the look.
+    status.stopped = store.stopped()?;
+    status.last_wake = store.last_cycle()?.map(last_wake);
     status.files = store.open_files()?.into_iter().map(OpenFile::from).collect();
+    let Overview { queue, outstanding, questions, budget, model, .. } =
+        store.reading(|| Overview::look(store, scene.config, scene.now, Viewer::Console))?;
+    status.queue = Some(queue);
     status.questions = questions.into_iter().map(OpenQuestion::from).collect();
     let wakes = store.upkeep(UpkeepKind::Wake)?;
     if wakes.failures >= MANY {

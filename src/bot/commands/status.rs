@@ -67,7 +67,7 @@ impl AssistantStatus {
         let chat = asked.message.chat;
         let viewer = if desk.is_owners(chat) { Viewer::Owner(chat) } else { Viewer::Chat(chat) };
         let Overview { last_cycle, queue, outstanding, questions, budget, model, .. } =
-            Overview::look(store, config, now, viewer)?;
+            store.reading(|| Overview::look(store, config, now, viewer))?;
         let why_not = |it: PassedOverModel| {
             let error = it.trouble.filter(|it| !it.may_try(now)).map(|it| it.error.trim_end_matches('.').to_owned());
             Some((it.name, error.or_else(|| budget.in_the_way(Some(chat)))?))
@@ -80,7 +80,7 @@ impl AssistantStatus {
                 .filter(|holder| holder.identity().is_alive())
                 .map(|holder| reveille_base::clock::parse_time(&holder.started_at)),
             last: last_cycle.map(LastWake::from),
-            queue: (queue.total(), queue.oldest_at),
+            queue: (queue.total, queue.oldest_at),
             outstanding,
             questions: questions.into_iter().map(|asked| Question::of(asked, chat)).collect(),
             passed_over: model.passed_over.into_iter().filter(|_| model.is_available).filter_map(why_not).collect(),

@@ -1,10 +1,11 @@
 //! Steps after the settings are written: names into the standing orders, pairing by a polling bot, the first
 //! conversation, and hints for what comes next.
 
-use std::{fs, path::Path, process::ExitCode, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::ExitCode, time::Duration};
 
 use reveille_base::{
     clock::Clock,
+    file,
     process::{self, Identity},
     words::in_shell,
 };
@@ -222,7 +223,11 @@ fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
     let orders = fs::read_to_string(&path).map_err(|error| said(&error))?;
     let orders = setup::with_names(&orders, names).ok_or("claude.md has no sentence for them")?;
     let new = config.workspace_dir.join(".claude.md.new");
-    fs::write(&new, orders).and_then(|()| fs::rename(&new, &path)).map_err(|error| said(&error))?;
+    let mode = fs::metadata(&path).map_err(|error| said(&error))?.permissions().mode();
+    file::remove_if_there(&new)
+        .and_then(|_| file::write_new(&new, orders.as_bytes(), mode & 0o777))
+        .and_then(|()| file::move_durably(&new, &path))
+        .map_err(|error| said(&error))?;
     drop(lock);
     Ok(())
 }

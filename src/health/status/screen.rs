@@ -21,6 +21,9 @@ const MAX_UNDELIVERED: usize = 100;
 /// Maximum characters of a text.
 const MAX_TEXT_CHARS: usize = 80;
 
+/// Shown for a part that couldn't be read.
+const UNKNOWN: &str = "not known";
+
 impl HealthStatus {
     /// Renders the screen.
     pub fn render(&self, tz: Tz) -> String {
@@ -57,6 +60,9 @@ impl HealthStatus {
 
     fn last_wake_line(&self) -> String {
         let Some(wake) = &self.last_wake else {
+            if self.is_store_unread {
+                return UNKNOWN.to_owned();
+            }
             return "none yet: wake --once".to_owned();
         };
         let when = wake.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| ago(at, self.at));
@@ -87,6 +93,9 @@ impl HealthStatus {
 
     fn queue_line(&self) -> String {
         let Some(queue) = &self.queue else {
+            if self.is_store_unread {
+                return UNKNOWN.to_owned();
+            }
             return "nothing yet".to_owned();
         };
         let mut line = match queue.waiting {
@@ -122,6 +131,7 @@ impl HealthStatus {
         let mut lines: Vec<String> =
             self.undelivered.iter().take(MAX_UNDELIVERED).map(|message| undelivered_line(message, self.at)).collect();
         match self.undelivered_count.saturating_sub(lines.len()) {
+            0 if lines.is_empty() && self.is_store_unread => lines.push(UNKNOWN.to_owned()),
             0 if lines.is_empty() => lines.push("everything is delivered".to_owned()),
             0 => {}
             more => lines.push(format!("and {more} more")),
@@ -161,7 +171,7 @@ impl HealthStatus {
 
     fn disk_line(&self) -> String {
         match self.disk {
-            None => "not known".to_owned(),
+            None => UNKNOWN.to_owned(),
             Some(disk) if disk.is_short => format!(
                 "{} free, less than the reserve of {}: the bot has stopped fetching messages; Telegram keeps them for a day",
                 size(disk.free_bytes),

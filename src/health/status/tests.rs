@@ -41,6 +41,7 @@ fn nothing_yet() -> HealthStatus {
         spent_month_usd: 0.0,
         monthly_budget_usd: None,
         reserved_usd: 0.0,
+        is_store_unread: false,
         problems: Vec::new(),
         search: "by words alone (EMBED_MODEL isn't set)".to_owned(),
     }
@@ -108,6 +109,7 @@ fn in_the_middle_of_a_busy_day() {
             awaiting_files: 1,
             given_up: 0,
             oldest_at: at("2026-11-21T11:54:00Z"),
+            total: 6,
         }),
         lock: Lock {
             is_held: true,
@@ -188,4 +190,15 @@ fn in_the_middle_of_a_busy_day() {
     question   2: May I run this command? Risk: high, asked 1 h ago, expires in 23 h; see wake approvals list; to decide, wake approvals approve 2 or deny 2
     file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
     ");
+}
+
+#[test]
+fn parts_of_a_database_that_cannot_be_read_are_not_known() {
+    let unread = HealthStatus { is_store_unread: true, problems: vec!["a damaged row".to_owned()], ..nothing_yet() };
+    let screen = unread.render(reveille_base::zone::Tz::UTC);
+    for line in
+        ["last wake  not known\n", "queue      not known\n", "outbox     not known\n", "problem    a damaged row\n"]
+    {
+        assert!(screen.contains(line), "{line}{screen}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The list for the hostile model. Each variant breaks a promise of docs/SECURITY.md.
 //!
-//! If two walls protect the same thing, no trial detects the fall of one, since the other holds. Such a wall is listed if a story tests
-//! it alone (docs/SECURITY.md names the others).
+//! If two walls protect the same thing, no trial detects the fall of one, since the other holds. Such a wall is listed if a
+//! story tests it alone.
 
 use super::{Trials, Variant};
 

@@ -97,17 +97,17 @@ impl Overview {
     /// If the store fails.
     pub fn look(store: &Store, config: &Config, now: DateTime<Utc>, viewer: Viewer) -> Result<Self, StoreError> {
         let state = cycle::model_state(store, &in_force(config, store)?, now)?;
-        let messages = store.queued()?;
-        let questions = store.pending_approvals(now)?;
+        let messages = store.inbox().queued()?;
+        let questions = store.approvals().pending_approvals(now)?;
         Ok(Self {
-            stopped: store.stopped()?,
-            last_cycle: store.cycles_since(None, viewer.only_chat(), 1)?.pop(),
+            stopped: store.chats().stopped()?,
+            last_cycle: store.history().cycles_since(None, viewer.only_chat(), 1)?.pop(),
             queue: Queue::look(store, &messages, &state, now)?,
             messages,
-            outstanding: store.outstanding()?,
+            outstanding: store.outbox().outstanding()?,
             questions: questions.into_iter().filter(|question| viewer.may_see(question.chat)).collect(),
             budget: Budget::look(store, config, now)?,
-            model: CurrentModel::find(&state, &store.breakers()?, viewer),
+            model: CurrentModel::find(&state, &store.maintenance().breakers()?, viewer),
         })
     }
 }
@@ -137,17 +137,17 @@ impl Viewer {
 impl Queue {
     /// Sorts the messages in `queued`, and counts the others.
     fn look(store: &Store, queued: &[Incoming], state: &ModelState, now: DateTime<Utc>) -> Result<Self, StoreError> {
-        let parked = store.parked_cycles()?;
+        let parked = store.cycles().parked_cycles()?;
         let is_asking =
             |message: &&Incoming| parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id));
         let (asking, queued): (Vec<&Incoming>, Vec<&Incoming>) = queued.iter().partition(is_asking);
         let waiting = queued.iter().filter(|message| is_answerable(message, state, now)).count();
         let awaiting_files = queued.iter().filter(|message| message.awaits_files).count();
-        let (all, oldest_at) = store.queue_depth()?;
+        let (all, oldest_at) = store.inbox().queue_depth()?;
         let sorted = waiting + awaiting_files + asking.len();
         let total = usize::try_from(all).unwrap_or(0);
         let held = total.saturating_sub(sorted);
-        let given_up = store.dead_letters()?.len();
+        let given_up = store.inbox().dead_letters()?.len();
         Ok(Self { waiting, held, asking: asking.len(), awaiting_files, given_up, oldest_at, total })
     }
 }

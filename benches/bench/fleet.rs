@@ -190,7 +190,7 @@ impl World {
                 ..NewIncoming::default()
             };
             let batch = Batch { bot_id: 99, messages: vec![message], ..Batch::default() };
-            store.accept(&batch, SystemClock.now()).unwrap();
+            store.inbox_mut().accept(&batch, SystemClock.now()).unwrap();
             if is_due {
                 registry.wake(name, SystemClock.now()).unwrap();
             }
@@ -215,7 +215,7 @@ impl World {
     fn check(&self) {
         for name in &self.names {
             let store = database::open(&self.fleet.config_of(name).unwrap()).unwrap();
-            assert!(store.queued().unwrap().is_empty(), "{name} wasn't answered");
+            assert!(store.inbox().queued().unwrap().is_empty(), "{name} wasn't answered");
         }
     }
 }

@@ -75,7 +75,7 @@ fn accept(store: &mut Store, next: &mut i64, now: DateTime<Utc>) -> Duration {
         .collect();
     timed(|| {
         for batch in &batches {
-            let accepted = store.accept(batch, now).unwrap();
+            let accepted = store.inbox_mut().accept(batch, now).unwrap();
             assert_eq!(accepted.stored.len(), BATCH);
         }
     })

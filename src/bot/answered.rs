@@ -10,7 +10,7 @@ use super::questions::Left;
 
 /// Returns the short text that Telegram shows for a press.
 pub(super) fn toast(store: &RefCell<Store>, outgoing_id: i64, has_decided: bool, tz: Tz) -> String {
-    match store.borrow().answered(outgoing_id) {
+    match store.borrow().reminders().answered(outgoing_id) {
         Ok(Some(answered)) if has_decided => outcome(&answered, tz),
         Ok(Some(_)) => "You've answered this before.".to_owned(),
         Ok(None) | Err(_) => "This button isn't good any more. Nothing was done.".to_owned(),
@@ -20,7 +20,7 @@ pub(super) fn toast(store: &RefCell<Store>, outgoing_id: i64, has_decided: bool,
 /// Shows every outcome that isn't shown yet, and returns what is left to do.
 pub(super) async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
     let mut left = Left::Nothing;
-    let unshown = store.borrow().unshown_answers()?;
+    let unshown = store.borrow().reminders().unshown_answers()?;
     for answered in unshown {
         let text = format!("{}\n\n{}", answered.text, outcome(&answered, tz));
         let shown = if answered.is_caption {
@@ -29,7 +29,9 @@ pub(super) async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) 
             channel.edit(answered.chat, answered.message_id, &text).await
         };
         match shown {
-            Ok(()) | Err(SendError::Never { .. }) => store.borrow_mut().answer_is_shown(answered.outgoing_id)?,
+            Ok(()) | Err(SendError::Never { .. }) => {
+                store.borrow_mut().reminders_mut().answer_is_shown(answered.outgoing_id)?
+            }
             Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {
                 tracing::debug!(%error, "what was answered is not shown yet");

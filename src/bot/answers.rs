@@ -60,7 +60,7 @@ async fn send_next(
     let (may_send, me) = (|| turn.is_ours(), Identity::current());
     match delivery::deliver_next(outbox, telegram, (due, &may_send), turns, &me, clock, redactor).await? {
         Some(Tried { outgoing_id, is_sent }) => {
-            if !is_sent || outbox.undelivered_message(outgoing_id)?.is_none() {
+            if !is_sent || outbox.outbox().undelivered_message(outgoing_id)?.is_none() {
                 due.retain(|id| *id != outgoing_id);
             }
         }

@@ -50,14 +50,14 @@ impl Door {
     pub(super) fn invite(&mut self, store: &mut Store, outside: BotContext<'_>, me: &Me) {
         if access::is_anybody_admitted(&self.config) {
             // Someone may speak by another code or by the settings, so no code of this terminal may let in more people.
-            self.is_shut = self.is_shut || store.withdraw_codes(MADE_BY).is_ok();
+            self.is_shut = self.is_shut || store.people_mut().withdraw_codes(MADE_BY).is_ok();
             return;
         }
         self.is_shut = false;
         let now = outside.clock.now();
         let is_needed = match self.offered {
             Some((id, since)) => {
-                since.elapsed() >= CODE_GAP && !matches!(store.code_state(id, now), Ok(CodeState::Open))
+                since.elapsed() >= CODE_GAP && !matches!(store.people().code_state(id, now), Ok(CodeState::Open))
             }
             None => true,
         };
@@ -82,7 +82,7 @@ pub(super) fn offer(
     now: DateTime<Utc>,
 ) -> Result<(i64, Code), Box<dyn std::error::Error>> {
     let code = Code::fresh()?;
-    let id = store.offer_code(&code.hash(bot_id), made_by, now + CODE_LIFE, now)?;
+    let id = store.people_mut().offer_code(&code.hash(bot_id), made_by, now + CODE_LIFE, now)?;
     Ok((id, code))
 }
 

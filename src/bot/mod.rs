@@ -217,8 +217,8 @@ async fn answer_presses(
 
 /// Tells whoever asked for a restart that it failed and that the bot continues.
 pub fn cannot_restart(config: &Config, clock: &dyn Clock, why: &str) {
-    let told =
-        cycle::open_store(config).and_then(|mut store| Ok(store.end_restarts(&restart::refusal(why), clock.now())?));
+    let told = cycle::open_store(config)
+        .and_then(|mut store| Ok(store.maintenance_mut().end_restarts(&restart::refusal(why), clock.now())?));
     if let Err(error) = told {
         tracing::warn!(%error, "that the restart failed couldn't be told");
     }

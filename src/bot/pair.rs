@@ -49,23 +49,23 @@ pub async fn pair(
     show(&code, is_bot_running);
     let until = tokio::time::Instant::now() + CODE_LIFE.to_std().unwrap_or_default();
     loop {
-        match store.code_state(id, clock.now())? {
+        match store.people().code_state(id, clock.now())? {
             CodeState::Used(user_id) => {
                 let nameless = Paired { user_id, name: String::new(), at: None };
-                let person = store.paired()?.into_iter().find(|person| person.user_id == user_id);
+                let person = store.people().paired()?.into_iter().find(|person| person.user_id == user_id);
                 return Ok(Pairing::Paired(person.unwrap_or(nameless)));
             }
             CodeState::Void => return Ok(Pairing::Void),
             // The wall clock may stand still or be set back.
             CodeState::Open if tokio::time::Instant::now() >= until => {
-                store.withdraw_code(id)?;
+                store.people_mut().withdraw_code(id)?;
                 return Ok(Pairing::Void);
             }
             CodeState::Open => {}
         }
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => {
-                store.withdraw_code(id)?;
+                store.people_mut().withdraw_code(id)?;
                 return Ok(Pairing::Stopped);
             }
             () = tokio::time::sleep(LOOK_EVERY) => {}

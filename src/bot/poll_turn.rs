@@ -104,7 +104,7 @@ struct HandedKeys {
 
 impl Handed for HandedKeys {
     fn to_hand_over(&mut self) -> Vec<(String, String)> {
-        let keys = self.store.newest_handled(&HANDED_OVER, MAX_KEYS).unwrap_or_else(|error| {
+        let keys = self.store.maintenance().newest_handled(&HANDED_OVER, MAX_KEYS).unwrap_or_else(|error| {
             tracing::warn!(%error, "what was handled couldn't be read for the next machine");
             Vec::new()
         });
@@ -115,7 +115,7 @@ impl Handed for HandedKeys {
         };
         // A task's title may contain anything, and a push can't be taken back.
         let is_secret = |(key, _): &(String, String)| self.redactor.contains_secret(key);
-        let heard = self.bot_id.and_then(|bot_id| self.store.last_heard(bot_id).ok().flatten());
+        let heard = self.bot_id.and_then(|bot_id| self.store.inbox().last_heard(bot_id).ok().flatten());
         let heard = heard.map(|at| (HEARD.to_owned(), rfc3339(at)));
         heard.into_iter().chain(keys.into_iter().filter(|key| !is_secret(key))).take_while(fits).collect()
     }
@@ -123,10 +123,13 @@ impl Handed for HandedKeys {
     fn take_over(&mut self, handed: Vec<(String, String)>) {
         let heard = handed.iter().find(|(key, _)| key == HEARD).and_then(|(_, at)| parse_time(at));
         let heard = heard.map(|at| at.min(self.clock.now()));
-        let noted = self.bot_id.zip(heard).map_or(Ok(()), |(bot_id, at)| self.store.heard_elsewhere(bot_id, at));
+        let noted =
+            self.bot_id.zip(heard).map_or(Ok(()), |(bot_id, at)| self.store.inbox_mut().heard_elsewhere(bot_id, at));
         let is_ours = |(key, _): &(String, String)| HANDED_OVER.iter().any(|prefix| key.starts_with(prefix));
         let handled: Vec<_> = handed.into_iter().filter(is_ours).take(MAX_KEYS).collect();
-        if let Err(error) = noted.and_then(|()| self.store.take_over_handled(&handled, self.clock.now())) {
+        if let Err(error) =
+            noted.and_then(|()| self.store.maintenance_mut().take_over_handled(&handled, self.clock.now()))
+        {
             tracing::warn!(%error, "what the machine before has handled couldn't be written down");
         }
     }

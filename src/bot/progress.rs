@@ -99,7 +99,7 @@ async fn look(
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
     // A guest whose pairing was revoked isn't told about steps either.
-    if store.borrow().is_unpaired(at_work.chat.number()).unwrap_or(true) {
+    if store.borrow().people().is_unpaired(at_work.chat.number()).unwrap_or(true) {
         return;
     }
     let news = said(&store.borrow(), &at_work).map(|text| redactor.redact(&text));
@@ -152,7 +152,7 @@ impl Pace {
 }
 
 fn said(store: &Store, at_work: &AtWork) -> Result<String, StoreError> {
-    Ok(line(&store.calls_of(&at_work.cycle_id)?))
+    Ok(line(&store.status_lines().calls_of(&at_work.cycle_id)?))
 }
 
 /// Renders the progress of a cycle as one line, from its calls.
@@ -193,7 +193,7 @@ async fn say(
     let said = match standing {
         Ok(Some(message_id)) => channel.edit(at_work.chat, message_id, &line.plain).await,
         Ok(None) => {
-            let has_begun = store.borrow_mut().begin_status_line(cycle_id, at_work.chat);
+            let has_begun = store.borrow_mut().status_lines_mut().begin_status_line(cycle_id, at_work.chat);
             match has_begun {
                 Ok(true) => send(channel, store, at_work, line).await,
                 // Nobody knows if a line was sent, and another might be a duplicate.
@@ -221,7 +221,9 @@ async fn send(
 ) -> Result<(), SendError> {
     match channel.send(&new_line(at_work, line)).await {
         Ok(sent) => {
-            if let Err(error) = store.borrow_mut().status_line_sent(&at_work.cycle_id, sent.message_id) {
+            if let Err(error) =
+                store.borrow_mut().status_lines_mut().status_line_sent(&at_work.cycle_id, sent.message_id)
+            {
                 tracing::warn!(%error, "the line that tells of a wake's progress may stay in the chat");
             }
             Ok(())
@@ -229,7 +231,7 @@ async fn send(
         Err(error) => {
             if matches!(error, SendError::Later { .. } | SendError::NotSent { .. } | SendError::Moved { .. }) {
                 // Certainly not sent, so it may begin again.
-                store.borrow_mut().forget_status_line(&at_work.cycle_id).ok();
+                store.borrow_mut().status_lines_mut().forget_status_line(&at_work.cycle_id).ok();
             }
             Err(error)
         }
@@ -251,7 +253,12 @@ fn new_line(at_work: &AtWork, line: RenderedPart) -> Outgoing {
 
 /// Returns the channel's id of the cycle's line, if a line was certainly sent.
 fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>, StoreError> {
-    Ok(store.status_lines()?.into_iter().find(|line| line.cycle_id == cycle_id).and_then(|line| line.message_id))
+    Ok(store
+        .status_lines()
+        .status_lines()?
+        .into_iter()
+        .find(|line| line.cycle_id == cycle_id)
+        .and_then(|line| line.message_id))
 }
 
 /// Deletes all lines except that of the running cycle. The next wake retries failed deletions. If Telegram asks for a
@@ -266,7 +273,7 @@ async fn take_away(
         return;
     }
     *not_before = None;
-    let lines = store.borrow().status_lines().unwrap_or_default();
+    let lines = store.borrow().status_lines().status_lines().unwrap_or_default();
     for line in lines.into_iter().filter(|line| Some(line.cycle_id.as_str()) != but) {
         if let Some(message_id) = line.message_id
             && let Err(error) = channel.delete(line.chat, message_id).await
@@ -282,7 +289,7 @@ async fn take_away(
                 SendError::Moved { .. } | SendError::Never { .. } => {}
             }
         }
-        store.borrow_mut().forget_status_line(&line.cycle_id).ok();
+        store.borrow_mut().status_lines_mut().forget_status_line(&line.cycle_id).ok();
     }
 }
 
@@ -368,8 +375,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = RefCell::new(Store::open(&dir.path().join("messages.db")).unwrap());
         for cycle_id in ["a", "b"] {
-            store.borrow_mut().begin_status_line(cycle_id, ChatRef::telegram(7)).unwrap();
-            store.borrow_mut().status_line_sent(cycle_id, 70).unwrap();
+            store.borrow_mut().status_lines_mut().begin_status_line(cycle_id, ChatRef::telegram(7)).unwrap();
+            store.borrow_mut().status_lines_mut().status_line_sent(cycle_id, 70).unwrap();
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (wait, asked) in [(Duration::from_secs(3_600), 1), (Duration::ZERO, 2)] {
@@ -379,7 +386,7 @@ mod tests {
             }
             assert_eq!(channel.1.get(), asked);
         }
-        assert_eq!(store.borrow().status_lines().unwrap().len(), 2);
+        assert_eq!(store.borrow().status_lines().status_lines().unwrap().len(), 2);
     }
 
     #[test]

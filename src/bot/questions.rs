@@ -132,7 +132,7 @@ async fn answer(
 
 /// Renders an answer from the question that a button belongs to.
 fn about(store: &RefCell<Store>, nonce: &str, say: impl FnOnce(&Approval) -> &'static str) -> String {
-    match store.borrow().approval_by_nonce(nonce) {
+    match store.borrow().approvals().approval_by_nonce(nonce) {
         Ok(Some(approval)) => say(&approval).to_owned(),
         Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.".to_owned(),
     }
@@ -154,7 +154,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
         Left::AloneFor(time) => return Ok(Left::AloneFor(time)),
         left => left,
     };
-    let unshown = store.borrow().unshown_rules()?;
+    let unshown = store.borrow().rules().unshown_rules()?;
     for (Unshown { approval, message_id, text }, row) in unshown {
         let shown = match message_id {
             Some(message_id) => {
@@ -163,7 +163,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
             None => Ok(()),
         };
         match shown {
-            Ok(()) | Err(SendError::Never { .. }) => store.borrow_mut().rule_is_shown(approval.id, row)?,
+            Ok(()) | Err(SendError::Never { .. }) => store.borrow_mut().rules_mut().rule_is_shown(approval.id, row)?,
             Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {
                 tracing::debug!(%error, "what became of a rule is not shown yet");
@@ -171,12 +171,12 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
             }
         }
     }
-    let unshown = store.borrow().unshown_approvals()?;
+    let unshown = store.borrow().approvals().unshown_approvals()?;
     for Unshown { approval, message_id, text } in unshown {
         let Some(message_id) = message_id.filter(|_| approval.chat != ChatRef::TERMINAL) else {
             // A question without a message needs no edit. A copy in delivery keeps its buttons, and a press on it is
             // answered.
-            store.borrow_mut().approval_is_shown(approval.id, approval.state)?;
+            store.borrow_mut().approvals_mut().approval_is_shown(approval.id, approval.state)?;
             continue;
         };
         let text = format!("{text}\n\n{}", outcome(&approval, tz));
@@ -187,7 +187,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
         };
         match shown {
             Ok(()) | Err(SendError::Never { .. }) => {
-                store.borrow_mut().approval_is_shown(approval.id, approval.state)?;
+                store.borrow_mut().approvals_mut().approval_is_shown(approval.id, approval.state)?;
             }
             Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {

@@ -32,7 +32,7 @@ pub(super) struct Room {
 impl Room {
     /// Restores the state of the last bot.
     pub(super) fn recall(store: &Store) -> reveille_store::Result<Self> {
-        let told_at = store.shortage()?;
+        let told_at = store.outbox().shortage()?;
         Ok(Self { is_short: told_at.is_some(), told_at, has_complained: false })
     }
 
@@ -64,9 +64,9 @@ impl Room {
         let stored = match (self.is_short, self.told_at) {
             (true, None) => {
                 let text = shortage(free_bytes, config.disk_reserve, &config.workspace_dir, now, config.timezone);
-                store.begin_shortage(&to_owner(&text), now)
+                store.outbox_mut().begin_shortage(&to_owner(&text), now)
             }
-            (false, Some(_)) => store.end_shortage(&to_owner(&plenty(free_bytes)), now),
+            (false, Some(_)) => store.outbox_mut().end_shortage(&to_owner(&plenty(free_bytes)), now),
             _ => return None,
         };
         match stored {

@@ -17,7 +17,9 @@ pub(super) fn shown(
     redactor: &Redactor,
 ) -> Result<Option<(String, NewOutgoing)>, StoreError> {
     let ButtonChoice::Always { nonce } = &tap.choice else { return Ok(None) };
-    let Some(text) = store.approval_by_nonce(nonce)?.as_ref().and_then(standing::shown) else { return Ok(None) };
+    let Some(text) = store.approvals().approval_by_nonce(nonce)?.as_ref().and_then(standing::shown) else {
+        return Ok(None);
+    };
     let message = NewOutgoing {
         chat: tap.chat,
         text: redactor.redact(&text),
@@ -40,15 +42,19 @@ pub(super) fn carry_out_rules(
     now: DateTime<Utc>,
 ) -> Result<Vec<i64>, StoreError> {
     let mut told = Vec::new();
-    for approval in store.ordered_rules()? {
+    for approval in store.rules().ordered_rules()? {
         told.extend(add(store, config, redactor, &approval, now)?);
     }
-    for removal in store.rule_removals()? {
+    for removal in store.rules().rule_removals()? {
         let text = match standing::remove(config, &removal.rule) {
             Ok(said) => format!("I took this rule back, so I'll ask again:\n{said}"),
             Err(error) => format!("I couldn't take that rule back: {error}. Nothing was changed."),
         };
-        told.extend(store.rule_removal_is_done(removal.id, &removal.answer(redactor.redact(&text)), now)?);
+        told.extend(store.rules_mut().rule_removal_is_done(
+            removal.id,
+            &removal.answer(redactor.redact(&text)),
+            now,
+        )?);
     }
     Ok(told)
 }
@@ -64,7 +70,7 @@ fn add(
     match standing::add(config, approval, &from) {
         Ok(_) => {
             tracing::info!(question = approval.id, "a rule was added to policy.toml");
-            store.rule_is_added(approval.id)?;
+            store.rules_mut().rule_is_added(approval.id)?;
             Ok(None)
         }
         Err(error) => {
@@ -72,7 +78,7 @@ fn add(
             let text = format!(
                 "I couldn't add the rule: {error}. Nothing was changed, and the question is still open. Once that is mended, press “Add this rule” again."
             );
-            store.rule_is_refused(approval.id, redactor.redact(&text), now)
+            store.rules_mut().rule_is_refused(approval.id, redactor.redact(&text), now)
         }
     }
 }

@@ -117,16 +117,16 @@ impl<'a> Bot<'a> {
         told: Aides,
         (turn, inbox): (PollTurn, Option<Inbox>),
     ) -> Result<Self, BotError> {
-        store.readmit(&outside.config.allowed_chats)?;
-        let back = store.end_restarts(&restart::is_back(), outside.clock.now())?;
+        store.people_mut().readmit(&outside.config.allowed_chats)?;
+        let back = store.maintenance_mut().end_restarts(&restart::is_back(), outside.clock.now())?;
         let adopted = if back.is_empty() { Vec::new() } else { process::own_children() };
         if !back.is_empty() {
             // The next wake delivers the messages that find no room.
             told.answers.try_send(back).ok();
         }
         Ok(Self {
-            offset: store.next_offset(outside.telegram.bot_id())?,
-            is_token_known: store.last_heard(outside.telegram.bot_id())?.is_some(),
+            offset: store.inbox().next_offset(outside.telegram.bot_id())?,
+            is_token_known: store.inbox().last_heard(outside.telegram.bot_id())?.is_some(),
             noted_at: None,
             tick_at: if inbox.is_some() { FILES_TIMEOUT } else { Duration::ZERO },
             source: UpdateSource { turn, inbox: inbox.map(|inbox| Rc::new(RefCell::new(inbox))) },
@@ -246,7 +246,7 @@ impl<'a> Bot<'a> {
     fn is_turn_over(&self) -> bool {
         let Some(since) = self.taken_in.filter(|_| !self.nudger.is_running()) else { return false };
         let awaits_files =
-            |store: &Store| Ok::<_, StoreError>(store.queued()?.iter().any(|message| message.awaits_files));
+            |store: &Store| Ok::<_, StoreError>(store.inbox().queued()?.iter().any(|message| message.awaits_files));
         since.elapsed() > FILES_TIMEOUT || !awaits_files(&self.store).unwrap_or(false)
     }
 

@@ -83,14 +83,14 @@ pub fn put_said(
     let admitted = in_force(config, store)?;
     let text = redactor.redact(text);
     if files.is_empty()
-        && let Some((told, has_decided)) = store.answer_at_terminal(&text, now)?
+        && let Some((told, has_decided)) = store.terminals_mut().answer_at_terminal(&text, now)?
     {
         let answer = NewOutgoing { text: told.to_owned(), kind: OutgoingKind::Command, ..NewOutgoing::default() };
-        store.order_at_terminal(&Ordered { answer, order: None, update_id: None }, session, now)?;
+        store.terminals_mut().order_at_terminal(&Ordered { answer, order: None, update_id: None }, session, now)?;
         return Ok(Put::Answer { has_decided });
     }
     match at_terminal(store, &admitted, now, &text)? {
-        AtTerminal::Words => Ok(Put::Message(store.say_at_terminal(&text, files, session, now)?)),
+        AtTerminal::Words => Ok(Put::Message(store.terminals_mut().say_at_terminal(&text, files, session, now)?)),
         AtTerminal::Command { answer, order } => {
             let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));
             let answer = NewOutgoing {
@@ -99,7 +99,11 @@ pub fn put_said(
                 kind: OutgoingKind::Command,
                 ..NewOutgoing::default()
             };
-            store.order_at_terminal(&Ordered { answer, order: order.clone(), update_id: None }, session, now)?;
+            store.terminals_mut().order_at_terminal(
+                &Ordered { answer, order: order.clone(), update_id: None },
+                session,
+                now,
+            )?;
             if let Some(Order::RemoveRule(_)) = order {
                 carry_out_rules(store, config, redactor, now)?;
             }

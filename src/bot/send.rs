@@ -52,7 +52,7 @@ pub async fn send(
     reveille_cycle::workspace::prepare_workspace(config)?;
     let mut store = reveille_cycle::workspace::open(config)?;
     let message = NewOutgoing::notice(chat, redactor.redact(text));
-    let id = store.plan_message(&message, clock.now())?;
+    let id = store.outbox_mut().plan_message(&message, clock.now())?;
     if chat == ChatRef::TERMINAL {
         return Ok(Sending::Shown);
     }
@@ -70,7 +70,7 @@ async fn sent(
     redactor: &Redactor,
     id: Option<i64>,
 ) -> Result<Sending, StoreError> {
-    if let Some(stopped) = store.stopped()? {
+    if let Some(stopped) = store.chats().stopped()? {
         return Ok(Sending::Stopped(stopped));
     }
     let Some(id) = id else {
@@ -79,7 +79,7 @@ async fn sent(
     if let Some(channel) = channel {
         delivery::deliver(store, channel, Some(&[id]), &Identity::current(), clock, redactor).await?;
     }
-    Ok(store.undelivered_message(id)?.map_or(Sending::Delivered, read))
+    Ok(store.outbox().undelivered_message(id)?.map_or(Sending::Delivered, read))
 }
 
 fn read(left: Undelivered) -> Sending {

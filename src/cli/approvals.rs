@@ -109,7 +109,7 @@ pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> 
 fn decide(config: &Config, store: &mut Store, ids: &[i64], is_approval: bool) -> Result<Option<ExitCode>, StoreError> {
     let (mut has_decided, mut refused) = (false, None);
     for id in ids {
-        if store.decide(*id, is_approval, config.clock().now())? {
+        if store.approvals_mut().decide(*id, is_approval, config.clock().now())? {
             has_decided = true;
         } else {
             refused = Some(not_open(config, store, *id)?);
@@ -121,7 +121,7 @@ fn decide(config: &Config, store: &mut Store, ids: &[i64], is_approval: bool) ->
 /// Explains why a question can't be decided.
 fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreError> {
     let now = config.clock().now();
-    let why = match store.approval(id)? {
+    let why = match store.approvals().approval(id)? {
         None => format!("There is no question {id}."),
         Some(approval) if approval.is_expired(now) => {
             format!("Question {id} has expired, so it counts as a no.")
@@ -135,7 +135,7 @@ fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreEr
 /// Allows an action permanently: shows the rule, and adds it after a yes.
 fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<ExitCode>, StoreError> {
     let now = config.clock().now();
-    let Some(approval) = store.approval(id)?.filter(|asked| is_open(asked, now)) else {
+    let Some(approval) = store.approvals().approval(id)?.filter(|asked| is_open(asked, now)) else {
         return not_open(config, store, id).map(Some);
     };
     let Some(rule) = rule(config, &approval) else {
@@ -197,12 +197,12 @@ pub(super) fn add_rule(
 ) -> Result<Result<bool, String>, StoreError> {
     let now = config.clock().now();
     // Time has passed while the person read the rule.
-    if !store.approval(approval.id)?.is_some_and(|asked| is_open(&asked, now)) {
+    if !store.approvals().approval(approval.id)?.is_some_and(|asked| is_open(&asked, now)) {
         return Ok(Ok(false));
     }
     let from = format!("in the terminal on {}", now.with_timezone(&config.timezone).format(TIME));
     match standing::add(config, approval, &from) {
-        Ok(_) if store.decide_for_good(approval.id, now)? => Ok(Ok(true)),
+        Ok(_) if store.rules_mut().decide_for_good(approval.id, now)? => Ok(Ok(true)),
         Ok(_) => Ok(Err(format!(
             "The rule was added, but question {} was decided elsewhere just before. `wake policy rules` takes the rule back.",
             approval.id
@@ -215,7 +215,7 @@ pub(super) fn add_rule(
 }
 
 fn bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
-    Ok(match store.approval(id)? {
+    Ok(match store.approvals().approval(id)? {
         Some(approval) => {
             print_exactly(&approval.action);
             ExitCode::SUCCESS
@@ -228,8 +228,11 @@ fn bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
 }
 
 fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), StoreError> {
-    let approvals =
-        if all { store.last_approvals(SHOWN_MAX)? } else { store.pending_approvals(config.clock().now())? };
+    let approvals = if all {
+        store.approvals().last_approvals(SHOWN_MAX)?
+    } else {
+        store.approvals().pending_approvals(config.clock().now())?
+    };
     if as_json {
         print_json(&approvals);
         return Ok(());

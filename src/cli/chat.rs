@@ -76,7 +76,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
             };
             let ended = if is_interactive { Box::pin(chat.talk()).await } else { chat.read_lines().await };
             // If this fails, the session is forgotten with the process.
-            chat.store.close_session(&chat.session).ok();
+            chat.store.terminals_mut().close_session(&chat.session).ok();
             match ended {
                 Ok(true) => ExitCode::from(EXIT_OK),
                 Ok(false) => ExitCode::from(EXIT_FAILED),
@@ -140,8 +140,8 @@ fn show_new(
     session: &TerminalSession,
     is_interactive: bool,
 ) -> Result<(), StoreError> {
-    for (id, text) in store.console_unshown(Some(session))? {
-        if store.is_question(id)? {
+    for (id, text) in store.terminals().console_unshown(Some(session))? {
+        if store.terminals().is_question(id)? {
             // At the prompt, the question is asked later.
             if !is_interactive {
                 complain(&on_page(context.config, text.trim_end()));
@@ -152,7 +152,7 @@ fn show_new(
                 break;
             }
         }
-        store.mark_shown(id, context.clock.now())?;
+        store.terminals_mut().mark_shown(id, context.clock.now())?;
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ impl<'a> Chat<'a> {
     fn open(context: Context<'a>, interrupts: &'a Interrupts, is_interactive: bool) -> Result<Self, WakeError> {
         let mut store = cycle::open_store(context.config)?;
         let session = TerminalSession::fresh()?;
-        store.open_session(&session, &Identity::current(), context.clock.now())?;
+        store.terminals_mut().open_session(&session, &Identity::current(), context.clock.now())?;
         // The offline rules explain their actions in their answers.
         let is_thinking = in_force(context.config, &store)?.effective_model() != OFFLINE_MODEL;
         let has_steps = is_interactive && std::io::stderr().is_terminal() && is_thinking;
@@ -180,7 +180,7 @@ impl<'a> Chat<'a> {
             }
         };
         complain(&greeting(in_force(self.context.config, &self.store)?.effective_model()));
-        if self.store.is_terminal_paused()? {
+        if self.store.terminals().is_terminal_paused()? {
             complain("Work from before is paused: `go on` continues it.");
         }
         let mut has_cleared = false;
@@ -213,7 +213,7 @@ impl<'a> Chat<'a> {
                 has_cleared = self.said(text).await?;
             }
         }
-        complain(match self.store.is_terminal_paused()? {
+        complain(match self.store.terminals().is_terminal_paused()? {
             true => "Bye. Your request is paused; `wake resume`, or `go on` in `wake chat`, continues it.",
             false => "Bye.",
         });
@@ -235,7 +235,7 @@ impl<'a> Chat<'a> {
             }
             return Ok(false);
         }
-        if self.store.is_terminal_paused()? && GO_ON.contains(&text.to_lowercase().as_str()) {
+        if self.store.terminals().is_terminal_paused()? && GO_ON.contains(&text.to_lowercase().as_str()) {
             self.go_on()?;
             self.work(Work::GoesOn).await?;
             return Ok(self.interrupts.was_pressed());
@@ -255,8 +255,8 @@ impl<'a> Chat<'a> {
                 return Ok(false);
             }
         };
-        if matches!(put, Put::Message(_)) && self.store.is_stopped_for(Some(ChatRef::TERMINAL))? {
-            complain(match self.store.stopped()? {
+        if matches!(put, Put::Message(_)) && self.store.chats().is_stopped_for(Some(ChatRef::TERMINAL))? {
+            complain(match self.store.chats().stopped()? {
                 Some(_) => "Your message is safe. All work is stopped: /resume continues it.",
                 None => "Your message is safe. My work is paused: `go on` continues it, this message with it.",
             });
@@ -274,14 +274,14 @@ impl<'a> Chat<'a> {
 
     /// Takes the paused messages out of the queue. The next wake ends their cycle.
     async fn drop_paused(&mut self) -> Result<(), WakeError> {
-        if !self.store.is_terminal_paused()? {
+        if !self.store.terminals().is_terminal_paused()? {
             complain("Nothing is paused. /undo takes back what was done last.");
             return Ok(());
         }
         let now = self.context.clock.now();
         let mut n = 0;
-        for message in self.store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL) {
-            n += usize::from(self.store.discard(message.id, now)?);
+        for message in self.store.inbox().queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL) {
+            n += usize::from(self.store.inbox_mut().discard(message.id, now)?);
         }
         self.go_on()?;
         self.work(Work::GoesOn).await?;
@@ -312,7 +312,7 @@ impl<'a> Chat<'a> {
 
     /// Resumes work for the terminal.
     fn go_on(&mut self) -> Result<(), WakeError> {
-        Ok(self.store.order(&Order::Resume { is_owners: false }, self.context.clock.now())?)
+        Ok(self.store.inbox_mut().order(&Order::Resume { is_owners: false }, self.context.clock.now())?)
     }
 
     /// Reads a pipe's lines as messages. Returns `true` if all were answered.
@@ -384,14 +384,14 @@ impl<'a> Chat<'a> {
         if report.outcome == WakeOutcome::Idle && message.is_some() {
             why_it_waits(self.context, &self.store).iter().for_each(|note| complain(note));
         }
-        let stopped = self.store.stopped()?.map(|stopped| stop::notice(stopped, self.context.config.timezone));
+        let stopped = self.store.chats().stopped()?.map(|stopped| stop::notice(stopped, self.context.config.timezone));
         let is_old_news = |note: &String| stopped.as_ref() == Some(note) && message.is_none();
         report.notes.iter().filter(|note| !is_old_news(note)).for_each(|note| complain(note));
         if let Some(error) = &report.error {
             complain_of(error);
         }
         let is_open = match message {
-            Some(id) => self.store.awaited(id)? == Awaited::Open && report.outcome != WakeOutcome::Parked,
+            Some(id) => self.store.terminals().awaited(id)? == Awaited::Open && report.outcome != WakeOutcome::Parked,
             None => false,
         };
         Ok(report.error.is_none() && report.outcome != WakeOutcome::Failed && !is_open)
@@ -399,11 +399,11 @@ impl<'a> Chat<'a> {
 
     /// Explains the effect of Ctrl-C: paused work waits for a word. If all was done already, nothing is paused.
     fn say_what_a_press_did(&mut self) -> Result<(), WakeError> {
-        if self.store.is_terminal_paused()? {
+        if self.store.terminals().is_terminal_paused()? {
             if !self.interrupts.is_leaving() {
                 complain("Paused. `go on` continues, /drop gives it up; what else you write waits.");
             }
-        } else if self.store.stopped()?.is_none() {
+        } else if self.store.chats().stopped()?.is_none() {
             self.go_on()?;
             complain("That was done already.");
         }
@@ -412,7 +412,7 @@ impl<'a> Chat<'a> {
 
     /// Returns this terminal's open questions, without the deferred ones.
     fn open_questions(&self) -> Result<Vec<Approval>, WakeError> {
-        let pending = self.store.pending_approvals(self.context.clock.now())?;
+        let pending = self.store.approvals().pending_approvals(self.context.clock.now())?;
         let is_asked = |approval: &Approval| approval.chat == ChatRef::TERMINAL && !self.later.contains(&approval.id);
         Ok(pending.into_iter().filter(is_asked).collect())
     }
@@ -446,7 +446,9 @@ impl<'a> Chat<'a> {
                     complain(&format!("Question {id} stays open; /questions asks again."));
                     continue;
                 }
-                (decision, _) => self.store.decide(id, decision == TypedDecision::Once, self.context.clock.now())?,
+                (decision, _) => {
+                    self.store.approvals_mut().decide(id, decision == TypedDecision::Once, self.context.clock.now())?
+                }
             };
             if has_decided {
                 self.work(Work::GoesOn).await?;

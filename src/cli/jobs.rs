@@ -79,7 +79,7 @@ fn list(config: &Config, as_json: bool) -> Result<(), OrderError> {
     let now = config.clock().now().with_timezone(&config.timezone);
     let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now);
     let rows = match database::look(config)? {
-        Some(store) => store.jobs()?,
+        Some(store) => store.jobs().jobs()?,
         None => Vec::new(),
     };
     let listed = jobs::listed(&found, &rows, now);
@@ -93,7 +93,7 @@ fn list(config: &Config, as_json: bool) -> Result<(), OrderError> {
 
 fn log(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderError> {
     let runs = match database::look(config)? {
-        Some(store) => jobs::runs(store.job_runs(name, MAX_RUNS)?, &store.jobs()?, config.timezone),
+        Some(store) => jobs::runs(store.jobs().job_runs(name, MAX_RUNS)?, &store.jobs().jobs()?, config.timezone),
         None => Vec::new(),
     };
     if as_json {

@@ -66,17 +66,17 @@ fn decide(
     };
     Ok(match action {
         Some(EmbedAction::Allow) => {
-            store.allow_embedder(Some(id), now)?;
+            store.maintenance_mut().allow_embedder(Some(id), now)?;
             format!(
                 "Allowed: {to} gets everything that is searched, with secrets masked. To stop that: wake memory embed deny"
             )
         }
         Some(EmbedAction::Deny) => {
-            store.allow_embedder(None, now)?;
+            store.maintenance_mut().allow_embedder(None, now)?;
             format!("Denied: nothing is sent to {to} any more. What it has got by now can't be called back from here.")
         }
         None | Some(EmbedAction::Status) => {
-            let may = store.allowed_embedder()?.as_deref() == Some(id);
+            let may = store.maintenance().allowed_embedder()?.as_deref() == Some(id);
             let allowed = if may { "allowed" } else { "not allowed: wake memory embed allow" };
             format!(
                 "{id} embeds, at ${} for a million tokens{}; {allowed}",

@@ -64,7 +64,7 @@ pub(super) fn pair(config: &Config) -> ExitCode {
 
 /// Lists the paired people.
 pub(super) fn list(config: &Config) -> ExitCode {
-    match open(config).and_then(|store| store.map_or(Ok(Vec::new()), |store| store.paired())) {
+    match open(config).and_then(|store| store.map_or(Ok(Vec::new()), |store| store.people().paired())) {
         Ok(people) if people.is_empty() => {
             complain("Nobody has paired. ALLOWED_CHAT_IDS may list people, too.");
             ExitCode::SUCCESS
@@ -86,7 +86,7 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
         let Some(mut store) = store else { return Ok((None, None)) };
         let owner = |store: &Store| access::admitted(config, store).map(|config| config.owner_chat);
         let before = owner(&store)?;
-        let dropped = store.unpair(user_id, is_listed, config.clock().now())?;
+        let dropped = store.people_mut().unpair(user_id, is_listed, config.clock().now())?;
         let after = owner(&store)?;
         Ok((dropped, Some(after).filter(|after| *after != before)))
     });

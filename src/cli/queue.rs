@@ -150,8 +150,8 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
             }
             Ok(true)
         }
-        QueueCommand::Retry { id } => store.retry(*id),
-        QueueCommand::Drop { id } => store.discard(*id, config.clock().now()),
+        QueueCommand::Retry { id } => store.inbox_mut().retry(*id),
+        QueueCommand::Drop { id } => store.inbox_mut().discard(*id, config.clock().now()),
     });
     match (result, action) {
         (Ok(true), QueueCommand::List { .. }) => ExitCode::SUCCESS,
@@ -173,12 +173,12 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
 
 /// Lists waiting messages first, then those that need a decision.
 fn listed(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
-    let parked = store.parked_cycles()?;
+    let parked = store.cycles().parked_cycles()?;
     let question_of = |message: &Incoming| {
         let cycle = parked.iter().find(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))?;
         cycle.question.as_ref().map(|question| question.id)
     };
-    let waiting = store.queued()?.into_iter().map(|message| {
+    let waiting = store.inbox().queued()?.into_iter().map(|message| {
         let state = match (question_of(&message), message.held_for.clone()) {
             (Some(question), _) => State::Asked { question },
             (None, Some(by)) => State::Kept { by },
@@ -190,14 +190,14 @@ fn listed(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
         let state = State::Unreadable { column: row.column, why: row.in_words() };
         Line::of(Incoming { id: row.id, ..Incoming::default() }, state)
     });
-    let given_up = store.dead_letters()?.into_iter().map(|message| {
+    let given_up = store.inbox().dead_letters()?.into_iter().map(|message| {
         let attempts = message.attempts;
         Line::of(message, State::GivenUp { attempts })
     });
-    let undone = store.undone_letters()?.into_iter().map(|message| Line::of(message, State::Undone));
-    let stale = if with_dropped { store.stale_letters()? } else { Vec::new() };
+    let undone = store.inbox().undone_letters()?.into_iter().map(|message| Line::of(message, State::Undone));
+    let stale = if with_dropped { store.inbox().stale_letters()? } else { Vec::new() };
     let stale = stale.into_iter().map(|message| Line::of(message, State::Stale));
-    let dropped = if with_dropped { store.dropped_letters()? } else { Vec::new() };
+    let dropped = if with_dropped { store.inbox().dropped_letters()? } else { Vec::new() };
     let dropped = dropped.into_iter().map(|message| Line::of(message, State::Dropped));
     Ok(waiting.chain(odd).chain(given_up).chain(undone).chain(stale).chain(dropped).collect())
 }

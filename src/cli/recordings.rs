@@ -89,19 +89,19 @@ pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: 
         Err(error) => return failed(&error),
     };
     let done = match action {
-        None | Some(RecordingsCommand::List { .. }) => store.recordings().map(|recordings| {
+        None | Some(RecordingsCommand::List { .. }) => store.recordings().recordings().map(|recordings| {
             if recordings.is_empty() && !as_json {
                 complain("There are no recordings yet: a wake that did something leaves one.");
             }
             recordings.into_iter().for_each(|recording| show(config, recording, as_json, listed));
             true
         }),
-        Some(RecordingsCommand::Show { id, .. }) => store.recording(*id).map(|found| {
+        Some(RecordingsCommand::Show { id, .. }) => store.recordings().recording(*id).map(|found| {
             let is_there = found.is_some();
             found.into_iter().for_each(|recording| show(config, recording, as_json, in_full));
             is_there
         }),
-        Some(RecordingsCommand::Drop { id }) => store.drop_recording(*id).inspect(|is_gone| {
+        Some(RecordingsCommand::Drop { id }) => store.recordings_mut().drop_recording(*id).inspect(|is_gone| {
             if *is_gone {
                 complain(&format!("Recording {id} is gone."));
             }

@@ -117,7 +117,7 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -
     match reminders::carry_out(&mut store, config, &super::redactor(config), now, order) {
         Ok(told) => {
             complain(&told);
-            if store.stopped().ok().flatten().is_some() {
+            if store.chats().stopped().ok().flatten().is_some() {
                 complain("All work is stopped: nothing is sent before `wake resume`.");
             }
             ExitCode::SUCCESS

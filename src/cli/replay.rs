@@ -107,7 +107,7 @@ pub(super) fn is_kept_local(store: &Store, context: Context<'_>, row: &CycleRow)
 /// Finds the cycle of this name, with all columns.
 pub(super) fn found(store: &Store, repo: Option<&Repo>, name: &str) -> Result<CycleRow, ExitCode> {
     let why = match find::find(Some(store), repo, Some(name)) {
-        Ok(FoundWake::Cycle(row)) => match store.cycle(&row.cycle.id) {
+        Ok(FoundWake::Cycle(row)) => match store.cycles().cycle(&row.cycle.id) {
             Ok(Some(row)) => return Ok(row),
             Ok(None) => "That wake isn't kept any more.".to_owned(),
             Err(error) => return Err(failed(&error)),

@@ -87,7 +87,7 @@ pub(super) async fn say(
 ) -> Result<Said, WakeError> {
     let mut store = cycle::open_store(context.config)?;
     let (session, now) = (TerminalSession::fresh()?, context.clock.now());
-    store.open_session(&session, &Identity::current(), now)?;
+    store.terminals_mut().open_session(&session, &Identity::current(), now)?;
     let here = Here { context, session: Some(&session), working: Some(working) };
     let context = Context { terminal: view.terminal(&here), ..context };
     let put = put(context, &mut store, &session, (text, &[]))?;
@@ -150,7 +150,7 @@ async fn until_answered(
     let mut has_waited = false;
     loop {
         let report = look(context, store, trigger).await?;
-        let is_settled = store.awaited(message)? == Awaited::Settled;
+        let is_settled = store.terminals().awaited(message)? == Awaited::Settled;
         if is_settled && has_waited && report.outcome != WakeOutcome::Failed {
             // The other wake has answered, and may work on something else by now.
             return Ok(Report { outcome: WakeOutcome::Worked, notes: Vec::new(), ..report });
@@ -158,7 +158,7 @@ async fn until_answered(
         if is_settled || report.outcome != WakeOutcome::Locked {
             return Ok(report);
         }
-        if longest.is_none() && store.is_stopped_for(Some(ChatRef::TERMINAL))? {
+        if longest.is_none() && store.chats().is_stopped_for(Some(ChatRef::TERMINAL))? {
             return Ok(Report { outcome: WakeOutcome::Parked, notes: Vec::new(), ..report });
         }
         if longest.is_some_and(|longest| begun.elapsed() >= longest) {

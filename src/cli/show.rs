@@ -141,7 +141,7 @@ fn print_document(
     session: Option<&TerminalSession>,
 ) -> Result<(), StoreError> {
     let mut report = for_print(report);
-    let unshown = store.console_unshown(session)?;
+    let unshown = store.terminals().console_unshown(session)?;
     for (_, text) in &unshown {
         // Unseen replies of earlier wakes are shown now.
         let reply = cycle::Reply { chat: ChatRef::TERMINAL, text: text.clone() };
@@ -150,7 +150,7 @@ fn print_document(
         }
     }
     if out::print_json_checked(&report) {
-        unshown.iter().try_for_each(|(id, _)| store.mark_shown(*id, context.clock.now()))?;
+        unshown.iter().try_for_each(|(id, _)| store.terminals_mut().mark_shown(*id, context.clock.now()))?;
     }
     Ok(())
 }
@@ -158,11 +158,11 @@ fn print_document(
 /// Shows texts for the terminal: prints first, then marks, so a text is rather shown twice than never. An unprinted
 /// text waits.
 fn show_console(context: Context<'_>, store: &mut Store, session: Option<&TerminalSession>) -> Result<(), StoreError> {
-    for (id, text) in store.console_unshown(session)? {
+    for (id, text) in store.terminals().console_unshown(session)? {
         if !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {
             break;
         }
-        store.mark_shown(id, context.clock.now())?;
+        store.terminals_mut().mark_shown(id, context.clock.now())?;
     }
     Ok(())
 }
@@ -188,7 +188,7 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
         return Ok(());
     }
     let owner = in_force(context.config, store)?.owner_chat;
-    let waiting = store.to_notify(owner, context.clock.now())?;
+    let waiting = store.terminals().to_notify(owner, context.clock.now())?;
     let (told, more) = waiting.split_at(waiting.len().min(MAX_NOTIFIED));
     for (_, text) in told {
         desktop::notify(&context.redactor.redact(text));
@@ -200,7 +200,7 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
         return Ok(());
     }
     let ids: Vec<i64> = waiting.iter().map(|(id, _)| *id).collect();
-    store.mark_notified(&ids, context.clock.now())
+    store.terminals_mut().mark_notified(&ids, context.clock.now())
 }
 
 /// Explains the failure of a wake and what was kept.

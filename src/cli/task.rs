@@ -232,9 +232,9 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
     let looks = ListLooks { most: usize::MAX, none: "No tasks. `wake task add 'Write the report'` adds one." };
     let (text, shown) = lists::text(&active, &backlog, today, looks);
     // The listed numbers are valid from now on, for further commands and in messages at the terminal.
-    let noted = reveille_cycle::open_store(config)
-        .map_err(|error| error.to_string())
-        .and_then(|mut store| store.show_tasks(ChatRef::TERMINAL, &shown).map_err(|error| error.to_string()));
+    let noted = reveille_cycle::open_store(config).map_err(|error| error.to_string()).and_then(|mut store| {
+        store.outbox_mut().show_tasks(ChatRef::TERMINAL, &shown).map_err(|error| error.to_string())
+    });
     if let Err(error) = noted {
         complain(&format!("Its numbers can't be noted ({error}); name a task by its title."));
     }
@@ -249,7 +249,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
 /// Finds a single task and renders it.
 fn found(config: &Config, query: &str) -> Result<String, OrderError> {
     let shown = match database::look(config)? {
-        Some(store) => store.shown_tasks(ChatRef::TERMINAL)?,
+        Some(store) => store.outbox().shown_tasks(ChatRef::TERMINAL)?,
         None => Vec::new(),
     };
     let number = query.trim_start_matches('#').parse::<usize>().ok();

@@ -184,7 +184,7 @@ fn said(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> E
             }
         };
         // If this fails, the session is forgotten with the process.
-        store.close_session(&session).ok();
+        store.terminals_mut().close_session(&session).ok();
         code
     })
 }
@@ -261,7 +261,7 @@ fn undo(config: &Config, view: &ReportView, id: Option<&str>) -> ExitCode {
 
 fn stop(config: &Config) -> ExitCode {
     let ordered = cycle::open_store(config).and_then(|mut store| {
-        Ok((store.order(&Order::Stop { is_owners: true }, config.clock().now())?, store.stopped()?))
+        Ok((store.inbox_mut().order(&Order::Stop { is_owners: true }, config.clock().now())?, store.chats().stopped()?))
     });
     match ordered {
         Ok(((), stopped)) => {
@@ -276,8 +276,8 @@ fn stop(config: &Config) -> ExitCode {
 fn resume(config: &Config) -> ExitCode {
     let ordered = cycle::open_store(config).and_then(|mut store| {
         Ok((
-            store.is_stopped_for(Some(ChatRef::TERMINAL))?,
-            store.order(&Order::Resume { is_owners: true }, config.clock().now())?,
+            store.chats().is_stopped_for(Some(ChatRef::TERMINAL))?,
+            store.inbox_mut().order(&Order::Resume { is_owners: true }, config.clock().now())?,
         ))
     });
     match ordered {
@@ -294,10 +294,10 @@ fn resume(config: &Config) -> ExitCode {
 
 /// Explains why a new message started no cycle: a stop, the model's back-off, or a spent budget.
 pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
-    if store.stopped().ok()?.is_some() {
+    if store.chats().stopped().ok()?.is_some() {
         return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());
     }
-    if store.is_stopped_for(Some(ChatRef::TERMINAL)).ok()? {
+    if store.chats().is_stopped_for(Some(ChatRef::TERMINAL)).ok()? {
         let why =
             "You have paused my work for the terminal: your message is safe, and will be answered after `wake resume`.";
         return Some(why.to_owned());
@@ -323,7 +323,7 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
     if waker::is_by_itself(trigger) {
         waker::leave_sign(context.config, context.clock.now());
     }
-    store.readmit(&context.config.allowed_chats)?;
+    store.people_mut().readmit(&context.config.allowed_chats)?;
     let settings = WakeSettings::look(context, store)?;
     cycle::once(settings.context(context), store, trigger).await
 }
@@ -331,7 +331,7 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
 /// Renders the text at the start of a staying wake: its state, and other commands.
 fn staying(context: Context<'_>) -> String {
     let waiting = match database::look(context.config) {
-        Ok(Some(store)) => store.queue_depth().map_or(0, |(depth, _)| usize::try_from(depth).unwrap_or(0)),
+        Ok(Some(store)) => store.inbox().queue_depth().map_or(0, |(depth, _)| usize::try_from(depth).unwrap_or(0)),
         _ => 0,
     };
     let model = match context.model.name() {

@@ -121,7 +121,7 @@ fn note(tools: &mut RepairTools<'_>, check: &Check, done: &[String], outcome: &m
     let Some(mut store) = tools.store() else { return };
     for what in done {
         let what = scene.redactor.redact(what);
-        if let Err(error) = store.note_repair(check.id, &what) {
+        if let Err(error) = store.maintenance_mut().note_repair(check.id, &what) {
             outcome.failed(check, &format!("it was done, but not noted: {error}"));
         }
     }

@@ -263,26 +263,26 @@ fn look_at_store(scene: &Scene<'_>, status: &mut HealthStatus) -> Result<(), Tro
         return Ok(());
     };
     // These are shown even if a damaged row elsewhere ends the look.
-    status.stopped = store.stopped()?;
-    status.last_wake = store.last_cycle()?.map(last_wake);
-    status.files = store.open_files()?.into_iter().map(OpenFile::from).collect();
+    status.stopped = store.chats().stopped()?;
+    status.last_wake = store.cycles().last_cycle()?.map(last_wake);
+    status.files = store.attachments().open_files()?.into_iter().map(OpenFile::from).collect();
     let Overview { queue, outstanding, questions, budget, model, .. } =
         store.reading(|| Overview::look(store, scene.config, scene.now, Viewer::Console))?;
     status.queue = Some(queue);
     status.questions = questions.into_iter().map(OpenQuestion::from).collect();
-    let wakes = store.upkeep(UpkeepKind::Wake)?;
+    let wakes = store.maintenance().upkeep(UpkeepKind::Wake)?;
     if wakes.failures >= MANY {
         let (n, why) = (wakes.failures, wakes.error.as_deref().unwrap_or_default());
         status.problems.push(format!("{n} wakes in a row have failed: {why} (health check says how to fix it)"));
     }
     let odd = store.odd_rows()?;
     status.problems.extend(odd.iter().map(|row| format!("{} {} {}", row.table, row.id, row.in_words())));
-    let reminder = store.reminders()?.into_iter().next();
+    let reminder = store.reminders().reminders()?.into_iter().next();
     status.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
-    status.undelivered = store.undelivered()?;
+    status.undelivered = store.outbox().undelivered()?;
     status.undelivered_count = outstanding.total();
-    status.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
+    status.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.inbox().last_heard(bot_id))?;
     let passed_over = model.passed_over.iter().filter_map(|it| it.trouble.as_ref());
     let trouble = model.trouble;
     status.model = ModelReport {
@@ -292,7 +292,7 @@ fn look_at_store(scene: &Scene<'_>, status: &mut HealthStatus) -> Result<(), Tro
         chats_without_room: model.chats_without_room,
         not_before: trouble.as_ref().and_then(|it| it.not_before).filter(|at| *at > scene.now),
         error: trouble.map(|it| it.error),
-        answered_at: store.last_answer(&model.name)?,
+        answered_at: store.ledger().last_answer(&model.name)?,
         name: model.name,
     };
     status.search = search(scene.config, Some(store));
@@ -309,8 +309,10 @@ fn search(config: &Config, store: Option<&Store>) -> String {
         Ok(Some(embedder)) => embedder,
         Err(error) => return format!("by words alone: {error}"),
     };
-    let trouble = store.and_then(|store| store.upkeep(UpkeepKind::Embed).ok()).filter(|upkeep| upkeep.failures > 0);
-    let is_allowed = store.and_then(|store| store.allowed_embedder().ok()?).as_deref() == Some(embedder.id());
+    let trouble =
+        store.and_then(|store| store.maintenance().upkeep(UpkeepKind::Embed).ok()).filter(|upkeep| upkeep.failures > 0);
+    let is_allowed =
+        store.and_then(|store| store.maintenance().allowed_embedder().ok()?).as_deref() == Some(embedder.id());
     match (embedder.leaves_for(), trouble.and_then(|upkeep| upkeep.error)) {
         (Some(to), _) if !is_allowed => {
             format!("by words alone: {to} isn't allowed to get texts (wake memory embed allow)")

@@ -185,7 +185,7 @@ pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
 /// If the job doesn't exist or is damaged.
 pub fn ask(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>) -> Result<String, OrderError> {
     known(jobs, name)?;
-    store.ask_for_job(name, now)?;
+    store.jobs_mut().ask_for_job(name, now)?;
     Ok(format!("The job {name} runs with the next wake: `wake --once` starts one."))
 }
 

@@ -130,7 +130,7 @@ pub fn carry_out(
         return Ok(done.content);
     }
     for order in &orders {
-        store.order(order, now)?;
+        store.inbox_mut().order(order, now)?;
     }
     Ok(redactor.redact(&done.content))
 }
@@ -164,7 +164,7 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
         ReminderOrder::End { which } => called("reminder_done", json!({"reminder": which}), &world),
         ReminderOrder::Snooze { which, until } => {
             let number = which.trim_start_matches('#').parse::<i64>().ok();
-            if let Some(gone) = number.map(|id| store.past_reminder(id)).transpose()?.flatten() {
+            if let Some(gone) = number.map(|id| store.reminders().past_reminder(id)).transpose()?.flatten() {
                 world.reminders.push(gone);
             }
             if is_distance(until) {
@@ -185,5 +185,5 @@ fn in_words(when: &str, act: impl Fn(String) -> Result<Done, OrderError>) -> Res
 
 /// Lists the active reminders for JSON.
 pub fn listed(store: &Store, tz: Tz) -> Result<Vec<ListedReminder>, StoreError> {
-    Ok(store.reminders()?.iter().map(|reminder| ListedReminder::of(reminder, tz)).collect())
+    Ok(store.reminders().reminders()?.iter().map(|reminder| ListedReminder::of(reminder, tz)).collect())
 }

@@ -113,7 +113,7 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     let chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
     let mut world = world(tools.config, hand.rows(), now, chat)?;
     world.documents = Documents::new(hand.repo.root(), Vec::new());
-    world.shown_tasks = hand.rows().shown_tasks(ChatRef::TERMINAL)?;
+    world.shown_tasks = hand.rows().outbox().shown_tasks(ChatRef::TERMINAL)?;
     let registry = Registry::of_orders();
     let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
     for (tool, input) in calls(order, world.local())? {
@@ -165,7 +165,7 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     let did = did.as_deref().unwrap_or("Changed the tasks");
     ordered.commit = Some(hand.commit_step(&changes, did, did)?);
     for (key, value) in handled {
-        hand.store().set_handled(&key, &value)?;
+        hand.store().maintenance_mut().set_handled(&key, &value)?;
     }
     Ok(ordered)
 }

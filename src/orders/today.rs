@@ -101,6 +101,7 @@ pub fn today(
     // Waiting tasks that are due count as today's.
     let (tasks, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|task| task.list == "active" || task.is_due);
     let mut slots: Vec<_> = store
+        .reminders()
         .reminders()?
         .iter()
         .filter_map(|reminder| {

@@ -21,15 +21,15 @@ pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&s
     Ok(match undoable(store, &[], id, &[])? {
         Choice::Wake(row) => {
             let what = what(config, now, &row);
-            store.order(&Order::Undo { wake: row.cycle.id }, now)?;
+            store.inbox_mut().order(&Order::Undo { wake: row.cycle.id }, now)?;
             UndoAsked::Ordered(what)
         }
         Choice::Change(proposal) => {
-            store.order(&Order::Undo { wake: Proposal::undone_as(proposal.id) }, now)?;
+            store.inbox_mut().order(&Order::Undo { wake: Proposal::undone_as(proposal.id) }, now)?;
             UndoAsked::Ordered(which_change(&proposal))
         }
         Choice::Person(step) => {
-            store.order(&Order::Undo { wake: PersonsStep::undone_as(step.id) }, now)?;
+            store.inbox_mut().order(&Order::Undo { wake: PersonsStep::undone_as(step.id) }, now)?;
             UndoAsked::Ordered(what_they_did(&step, now, config.timezone))
         }
         Choice::Refused(why) => UndoAsked::Refused(why),
@@ -38,7 +38,7 @@ pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&s
 
 /// Finds the newest undoable step, with a description.
 pub fn newest(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<(String, String)>, StoreError> {
-    Ok(store.last_step(&[], &[])?.map(|step| match step {
+    Ok(store.undos().last_step(&[], &[])?.map(|step| match step {
         UndoStep::Wake(row) => (row.cycle.id.clone(), what(config, now, &row)),
         UndoStep::Person(step) => (PersonsStep::undone_as(step.id), what_they_did(&step, now, config.timezone)),
     }))

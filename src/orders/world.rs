@@ -19,7 +19,7 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
     let shelter = Rc::new(client::shelter(config, &rules, &Settings::of(config)));
     Ok(World {
         chat: Some(chat),
-        reminders: store.reminders()?,
+        reminders: store.reminders().reminders()?,
         // On Telegram, a running bot starts wakes for the new reminders anyway.
         unwoken: if chat.id == ChatRef::TERMINAL { Waker::look(config, now).warning(config) } else { None },
         ..World::new(config, crate::VERSION, now, rules, shelter)

@@ -44,11 +44,11 @@ async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Re
 
 /// Renders agreed changes with their purpose.
 pub(super) fn agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
-    let agreed = store.agreed_proposals(MAX_AGREED)?;
+    let agreed = store.proposals().agreed_proposals(MAX_AGREED)?;
     let mut lines = Vec::new();
     for proposal in &agreed {
-        let undone = match store.undone(&Proposal::undone_as(proposal.id))? {
-            None => store.undone(&proposal.cycle_id)?,
+        let undone = match store.undos().undone(&Proposal::undone_as(proposal.id))? {
+            None => store.undos().undone(&proposal.cycle_id)?,
             known => known,
         };
         lines.push(agreed_line(desk, proposal, undone));

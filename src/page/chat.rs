@@ -134,7 +134,7 @@ pub(super) async fn attend(site: &Arc<PageSite>) -> Infallible {
 pub(super) async fn leave(site: &Arc<PageSite>) {
     let of_site = Arc::clone(site);
     let left = site.at_desk(move |desk| match desk.store()? {
-        Some(_) => Ok(open(desk)?.close_session(&of_site.chat.session)?),
+        Some(_) => Ok(open(desk)?.terminals_mut().close_session(&of_site.chat.session)?),
         None => Ok(()),
     });
     if let Err(error) = left.await {
@@ -198,7 +198,7 @@ async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Re
 fn keep(desk: &PageDesk<'_>, session: &TerminalSession, text: &str, seen: &str) -> Result<AfterPut, PageError> {
     let mut store = open(desk)?;
     mark_seen(&mut store, session, seen, desk.now)?;
-    store.open_session(session, &Identity::current(), desk.now)?;
+    store.terminals_mut().open_session(session, &Identity::current(), desk.now)?;
     let after = put_said((desk.config, desk.redactor), &mut store, session, (text, &[]), desk.now)?.after();
     if after == AfterPut::EndPrograms {
         stop::end_children(&desk.config.lock_path());
@@ -233,7 +233,7 @@ async fn seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenForm>) -> 
         }
         let (mut store, session) = (open(desk)?, &of_site.chat.session);
         mark_seen(&mut store, session, &form.seen, desk.now)?;
-        store.open_session(session, &Identity::current(), desk.now)?;
+        store.terminals_mut().open_session(session, &Identity::current(), desk.now)?;
         of_site.chat.opened.notify_one();
         Ok(())
     });
@@ -251,9 +251,9 @@ fn mark_seen(store: &mut Store, session: &TerminalSession, seen: &str, now: Date
     if seen.is_empty() {
         return Ok(());
     }
-    for (id, _) in store.console_unshown(Some(session))? {
+    for (id, _) in store.terminals().console_unshown(Some(session))? {
         if seen.contains(&id) {
-            store.mark_shown(id, now)?;
+            store.terminals_mut().mark_shown(id, now)?;
         }
     }
     Ok(())
@@ -298,21 +298,23 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
     let holder = wake_lock::read(&desk.config.lock_path())
         .filter(|holder| holder.chat == Some(ChatRef::TERMINAL) && holder.identity().is_alive());
     store.reading(|| {
-        let (pending, open) = (store.pending_approvals(desk.now)?, store.open_question_messages(desk.now)?);
+        let (pending, open) =
+            (store.approvals().pending_approvals(desk.now)?, store.approvals().open_question_messages(desk.now)?);
         let at_work = holder.and_then(|holder| holder.cycle_id);
         Ok(Some(Talk {
             // Open questions are shown below, with buttons.
             said: store
+                .terminals()
                 .at_terminals(SHOWN)?
                 .into_iter()
                 .filter(|said| said.from.is_some() || !open.contains(&said.row))
                 .collect(),
-            waiting: store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
-            unshown: store.console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
+            waiting: store.inbox().queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
+            unshown: store.terminals().console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
             questions: pending.into_iter().filter(|approval| approval.chat == ChatRef::TERMINAL).collect(),
             asking: open,
-            is_stopped: store.is_stopped_for(Some(ChatRef::TERMINAL))?,
-            at_work: at_work.map(|cycle| store.calls_of(&cycle)).transpose()?,
+            is_stopped: store.chats().is_stopped_for(Some(ChatRef::TERMINAL))?,
+            at_work: at_work.map(|cycle| store.status_lines().calls_of(&cycle)).transpose()?,
             newest: newest_step(desk, &store, "chat")?,
         }))
     })

@@ -132,7 +132,7 @@ fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageE
         ids.push(approval.id);
     }
     for id in ids {
-        store.decide(id, is_allowed, desk.config.clock().now())?;
+        store.approvals_mut().decide(id, is_allowed, desk.config.clock().now())?;
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ fn read(desk: &PageDesk<'_>) -> Result<Store, PageError> {
 }
 
 fn question(store: &Store, id: i64) -> Result<Approval, PageError> {
-    store.approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
+    store.approvals().approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
 }
 
 /// Decides a question. Returns true if that took effect, and the response.
@@ -181,7 +181,7 @@ fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Resp
         return Ok((false, Redirect::to(&format!("/questions/{id}")).into_response()));
     }
     let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
-    if !store.decide(id, is_allowed, desk.config.clock().now())? {
+    if !store.approvals_mut().decide(id, is_allowed, desk.config.clock().now())? {
         let approval = question(&store, id)?;
         return Ok((false, not_taken(desk, state_told(desk, &approval), &approval)));
     }
@@ -234,9 +234,9 @@ fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> 
     let Some(store) = desk.store()? else {
         return Ok(nothing_open());
     };
-    let open = store.pending_approvals(desk.now)?;
-    let answered = answered.map(|id| store.approval(id)).transpose()?.flatten();
-    let mut decided = store.last_approvals(MAX_DECIDED)?;
+    let open = store.approvals().pending_approvals(desk.now)?;
+    let answered = answered.map(|id| store.approvals().approval(id)).transpose()?.flatten();
+    let mut decided = store.approvals().last_approvals(MAX_DECIDED)?;
     decided.retain(|approval| {
         let at = approval.decided_at.or(approval.asked_at);
         !is_open(desk, approval) && at.is_some_and(|at| desk.now.signed_duration_since(at) <= DECIDED_WITHIN)

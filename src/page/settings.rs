@@ -27,7 +27,7 @@ async fn show(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
 fn all(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
     let config = desk.config;
     let chosen = match desk.store()? {
-        Some(store) => store.chosen("MODEL", &config.model)?,
+        Some(store) => store.chats().chosen("MODEL", &config.model)?,
         None => None,
     };
     // Read anew, since the settings at the page's start may be outdated.

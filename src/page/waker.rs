@@ -72,7 +72,7 @@ pub(super) async fn watch(site: &Arc<PageSite>) -> Infallible {
 async fn is_left(site: &Arc<PageSite>) -> bool {
     let looked = site.at_desk(|desk| {
         let Some(store) = desk.store()? else { return Ok(false) };
-        Ok(store.queued()?.iter().any(|message| message.chat.is_terminal()))
+        Ok(store.inbox().queued()?.iter().any(|message| message.chat.is_terminal()))
     });
     looked.await.unwrap_or_default()
 }

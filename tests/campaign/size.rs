@@ -91,7 +91,7 @@ fn feed(mut store: Store, messages: u64, seed: u64, longest: &AtomicU64) -> Resu
             messages: (next..end).map(|id| message(id, &mut random)).collect(),
             ..Batch::default()
         };
-        store.accept(&batch, now).map_err(said)?;
+        store.inbox_mut().accept(&batch, now).map_err(said)?;
         longest.fetch_max(store.log_bytes(), Ordering::Relaxed);
         next = end;
     }
@@ -127,12 +127,15 @@ fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Resul
         tools: "[]".to_owned(),
         work: None,
     };
-    FencedStore::new(&mut store, fence, &FixedClock(now)).begin_cycle(&cycle, &[], &[]).map_err(said)?;
+    FencedStore::new(&mut store, fence, &FixedClock(now)).cycles_mut().begin_cycle(&cycle, &[], &[]).map_err(said)?;
     let entry =
         Entry::Said { raw: "x".repeat(TURN_BYTES), messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
     let mut turns = 0;
     while !is_over.load(Ordering::Relaxed) {
-        FencedStore::new(&mut store, fence, &FixedClock(now)).record(&cycle.id, &entry, &[]).map_err(said)?;
+        FencedStore::new(&mut store, fence, &FixedClock(now))
+            .journal_mut()
+            .record(&cycle.id, &entry, &[])
+            .map_err(said)?;
         turns += 1;
         let _ = first.send(());
         // A model takes its time.

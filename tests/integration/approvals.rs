@@ -198,7 +198,12 @@ fn a_byte_that_changed_after_the_question_runs_nothing() {
     for (what, change) in changes {
         let (_telegram, claude, env) = asked();
         let id = env.approval().id;
-        assert!(env.store().decide(id, true, env.store().approval(id).unwrap().unwrap().asked_at.unwrap()).unwrap());
+        assert!(
+            env.store()
+                .approvals_mut()
+                .decide(id, true, env.store().approvals().approval(id).unwrap().unwrap().asked_at.unwrap())
+                .unwrap()
+        );
         change(&env);
         claude.expect(Reply::text("So be it."));
         env.once();
@@ -217,8 +222,8 @@ fn a_rule_that_was_made_after_a_yes_counts_before_it() {
     // Before it was begun, and where a wake was cut off in it.
     for was_begun in [false, true] {
         let (_telegram, claude, env) = asked();
-        let now = env.store().approval(1).unwrap().unwrap().asked_at.unwrap();
-        assert!(env.store().decide(1, true, now).unwrap());
+        let now = env.store().approvals().approval(1).unwrap().unwrap().asked_at.unwrap();
+        assert!(env.store().approvals_mut().decide(1, true, now).unwrap());
         for step in begun.iter().filter(|_| was_begun) {
             env.put_step(step, NOW);
         }
@@ -361,8 +366,8 @@ fn a_wake_that_is_killed_in_between_asks_once_and_does_it_once() {
     env.cut_off_cycles();
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(telegram.sent().iter().filter(|message| !message.buttons.is_empty()).count(), 1);
-    let now = env.store().approval(id).unwrap().unwrap().asked_at.unwrap();
-    assert!(env.store().decide(id, true, now).unwrap());
+    let now = env.store().approvals().approval(id).unwrap().unwrap().asked_at.unwrap();
+    assert!(env.store().approvals_mut().decide(id, true, now).unwrap());
     let wake = {
         claude.expect(Reply::text("It is written down."));
         start_wake(&env)
@@ -389,6 +394,7 @@ fn a_question_does_not_wait_for_what_its_cycle_has_said_before() {
     assert!(telegram.sent().iter().any(|message| message.visible == "Nothing."), "{:?}", telegram.sent());
     assert!(
         env.store()
+            .approvals_mut()
             .decide(env.approval().id, true, reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap())
             .unwrap()
     );
@@ -424,7 +430,7 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
         assert_eq!(status, "ok", "{check}: {detail}");
     }
     let now = reveille_base::clock::parse_time("2026-11-21T20:00:00Z").unwrap();
-    assert!(env.store().decide(1, true, now).unwrap());
+    assert!(env.store().approvals_mut().decide(1, true, now).unwrap());
     assert_eq!(found(&env, "approvals").0, "ok", "a wake is about to come");
     env.at("2026-11-21T20:20:00Z");
     let (status, detail) = found(&env, "approvals");

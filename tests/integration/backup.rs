@@ -214,7 +214,7 @@ fn nothing_is_taken_for_undone_that_may_have_been_done_since() {
     let now = reveille_base::clock::parse_time(env.now()).unwrap();
     let aside = store.begin_restored(now).unwrap();
     assert_eq!((aside.questions, aside.doubtful_parts), (2, 2), "{aside:?}");
-    assert!(store.stopped().unwrap().is_some());
+    assert!(store.chats().stopped().unwrap().is_some());
     assert_eq!(env.approvals_in("expired").len(), 2);
     let doubtful = env.parts().into_iter().filter(|part| part.outgoing_id == 900 && part.state == "unknown");
     assert_eq!(doubtful.count(), 2);

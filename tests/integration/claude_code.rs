@@ -272,9 +272,9 @@ fn what_has_to_ask_ends_the_run_and_after_a_yes_another_goes_on() {
     assert_eq!(env.once()["outcome"], "idle", "nobody has answered");
 
     let id = env.approval().id;
-    let approval = env.store().approval(id).unwrap().unwrap();
+    let approval = env.store().approvals().approval(id).unwrap().unwrap();
     assert_eq!(serde_json::from_str::<Value>(&approval.action).unwrap()["fact"], "The wifi code is 1234");
-    assert!(env.store().decide(id, true, approval.asked_at.unwrap()).unwrap());
+    assert!(env.store().approvals_mut().decide(id, true, approval.asked_at.unwrap()).unwrap());
     claude.expect(Reply::text("It is written down."));
     assert_eq!(env.once()["outcome"], "worked");
     let record = told(&last(&claude));

@@ -273,7 +273,7 @@ fn a_group_that_moved_is_told_to_the_owner_once() {
     let bot = stage.start_polling();
     // What is open there: an answer that is put off, a reminder that is due, a question.
     let answer = reply(-77, "the bill is paid");
-    let answer = stage.env.store().plan_message(&answer, parse_time(NOW).unwrap()).unwrap().unwrap();
+    let answer = stage.env.store().outbox_mut().plan_message(&answer, parse_time(NOW).unwrap()).unwrap().unwrap();
     stage.env.put_reply_to(answer, 100);
     stage.env.put_off_parts("2026-11-21T14:10:00.000Z", "the group has become a supergroup");
     stage.env.put_reminder(-77, "Tea", "2026-11-21T14:59:00", "2026-11-21T13:59:00Z");

@@ -196,8 +196,8 @@ fn what_a_parked_cycle_was_told_of_begins_no_other() {
     assert_eq!((claude.requests().len(), telegram.sent().len()), (1, 1), "asked once, by one cycle");
     let mut store = env.store();
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
-    let asked = store.pending_approvals(now).unwrap().pop().unwrap();
-    assert!(store.decide(asked.id, false, now).unwrap());
+    let asked = store.approvals().pending_approvals(now).unwrap().pop().unwrap();
+    assert!(store.approvals_mut().decide(asked.id, false, now).unwrap());
     claude.expect(Reply::text(""));
     env.once();
     assert_eq!(env.once()["outcome"], "idle");
@@ -222,8 +222,8 @@ fn what_others_saw_while_a_cycle_was_parked_stays_seen() {
     assert_eq!(env.once()["outcome"], "worked");
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
     let mut store = env.store();
-    let asked = store.pending_approvals(now).unwrap().pop().unwrap();
-    assert!(store.decide(asked.id, false, now).unwrap());
+    let asked = store.approvals().pending_approvals(now).unwrap().pop().unwrap();
+    assert!(store.approvals_mut().decide(asked.id, false, now).unwrap());
     claude.expect(Reply::text(""));
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(env.once()["outcome"], "idle");

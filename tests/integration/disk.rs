@@ -32,7 +32,7 @@ fn notices(stage: &Stage) -> Vec<String> {
 fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     let mut stage = Stage::new();
     stage.env.set("DISK_RESERVE_MB", NO_DISK_HAS);
-    stage.env.store().say(ChatRef::telegram(CHAT), "queued before", parse_time(NOW).unwrap()).unwrap();
+    stage.env.store().inbox_mut().say(ChatRef::telegram(CHAT), "queued before", parse_time(NOW).unwrap()).unwrap();
     stage.say("sent meanwhile");
     let (bot, log) = stage.start_logged("fake-wake");
     // What is queued is worked on all the same.

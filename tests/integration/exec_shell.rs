@@ -46,8 +46,8 @@ fn told(claude: &FakeClaude) -> (String, bool) {
 /// Says yes to the last question.
 pub(crate) fn approve(env: &TestEnv) {
     let mut store = env.store();
-    let asked = store.last_approvals(1).unwrap().remove(0);
-    assert!(store.decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
+    let asked = store.approvals().last_approvals(1).unwrap().remove(0);
+    assert!(store.approvals_mut().decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
 }
 
 #[test]

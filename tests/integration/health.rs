@@ -377,7 +377,7 @@ fn send(store: &mut Store) -> i64 {
         kind: OutgoingKind::Reply,
         ..NewOutgoing::default()
     };
-    store.plan_message(&message, parse_time(NOW).unwrap()).unwrap().unwrap()
+    store.outbox_mut().plan_message(&message, parse_time(NOW).unwrap()).unwrap().unwrap()
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn a_message_whose_sender_died_is_planned_once_more() {
     send(&mut store);
     // A living sender is left alone.
     let now = parse_time(NOW).unwrap();
-    store.claim_part(Pick::default(), &Identity::current(), now).unwrap().unwrap();
+    store.outbox_mut().claim_part(Pick::default(), &Identity::current(), now).unwrap().unwrap();
     assert_found(&env, "outbox", "ok");
     let sender = serde_json::to_string(&dead()).unwrap();
     env.put_sender(&sender);

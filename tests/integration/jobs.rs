@@ -50,7 +50,7 @@ fn sound(env: &TestEnv) {
 
 /// The states of a job's runs, the oldest first.
 fn states(env: &TestEnv, name: &str) -> Vec<String> {
-    let mut runs = env.store().job_runs(Some(name), 100).unwrap();
+    let mut runs = env.store().jobs().job_runs(Some(name), 100).unwrap();
     runs.reverse();
     runs.iter().map(|run| run.state.as_str().to_owned()).collect()
 }

@@ -134,8 +134,8 @@ fn a_wake_that_is_killed_at_a_limit_asks_once_and_a_changed_question_grants_noth
     env.cut_off_cycles();
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(questions(&telegram), 1);
-    let asked_at = env.store().approval(1).unwrap().unwrap().asked_at.unwrap();
-    assert!(env.store().decide(1, true, asked_at).unwrap());
+    let asked_at = env.store().approvals().approval(1).unwrap().unwrap().asked_at.unwrap();
+    assert!(env.store().approvals_mut().decide(1, true, asked_at).unwrap());
     env.replace_in_actions("10", "100");
     env.once();
     let said = sent(&telegram);

@@ -150,8 +150,8 @@ fn one_yes_is_one_request_though_its_wake_was_cut_off_in_the_middle() {
     world.write("mood", "sleep");
     world.ask();
     assert_eq!(world.env.once()["outcome"], "parked");
-    let asked = world.env.store().approval(1).unwrap().unwrap();
-    assert!(world.env.store().decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
+    let asked = world.env.store().approvals().approval(1).unwrap().unwrap();
+    assert!(world.env.store().approvals_mut().decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
     let wake = start_wake(&world.env);
     eventually("the server is asked", || world.calls() == 1);
     wake.signal(Signal::KILL);

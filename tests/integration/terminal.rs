@@ -155,14 +155,16 @@ fn a_terminal_shows_no_answer_that_another_one_waits_for() {
     let now = reveille_base::clock::parse_time(env.now()).unwrap();
     // A terminal of this process waits, and another one's wake answers both.
     let session = reveille_store::TerminalSession::fresh().unwrap();
-    store.open_session(&session, &reveille_base::process::Identity::current(), now).unwrap();
-    store.say_at_terminal("remember that coffee is at nine", &[], &session, now).unwrap();
+    store.terminals_mut().open_session(&session, &reveille_base::process::Identity::current(), now).unwrap();
+    store.terminals_mut().say_at_terminal("remember that coffee is at nine", &[], &session, now).unwrap();
     let other = env.wake(&["say", "remember that tea is at five"]).ok();
     assert_eq!(other.stdout, "Remembered: tea is at five\n");
-    let texts = |session| store.console_unshown(session).unwrap().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    let texts = |session| {
+        store.terminals().console_unshown(session).unwrap().into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+    };
     assert_eq!(texts(None), Vec::<String>::new());
     assert_eq!(texts(Some(&session)), ["Remembered: coffee is at nine"]);
-    store.close_session(&session).unwrap();
+    store.terminals_mut().close_session(&session).unwrap();
     assert_eq!(env.told().stdout, "Remembered: coffee is at nine\n");
     let asked = env.received().into_iter().find(|message| message.text.contains("tea")).unwrap();
     let told = env.outbox().into_iter().find(|message| message.text.contains("tea")).unwrap();

@@ -148,13 +148,13 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, query: CostQue
         let (today, month_begin) = (now.with_timezone(&tz).date_naive(), month_begin(now, tz));
         let since = query.since.unwrap_or(month_begin);
         let week = today.checked_sub_days(Days::new(FORECAST_DAYS)).map_or(month_begin, |day| day_begin(day, tz));
-        let all = store.requests_since(since.min(month_begin).min(week), query.chat)?;
+        let all = store.history().requests_since(since.min(month_begin).min(week), query.chat)?;
         let from = |since| sum(all.iter().filter(|paid| paid.at.is_none_or(|at| at >= since)));
         let days = by_day(&all, tz);
         let month_usd = from(month_begin).cost_usd;
         let paid: Vec<PaidRequest> = all.iter().filter(|paid| paid.at.is_none_or(|at| at >= since)).cloned().collect();
         let is_guests = query.chat.is_some();
-        let first_day = store.first_request_at()?.map(|at| at.with_timezone(&tz).date_naive());
+        let first_day = store.history().first_request_at()?.map(|at| at.with_timezone(&tz).date_naive());
         Ok(CostReport {
             today_usd: from(day_begin(today, tz)).cost_usd,
             month_usd,
@@ -167,7 +167,7 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, query: CostQue
             forecast: (!is_guests).then(|| forecast(&days, first_day, today, month_usd)),
             prompts: if query.with_parts { Some(prompts(store, &paid)?) } else { None },
             unpriced: if is_guests { None } else { offered::unpriced(config) },
-            questions: if is_guests { Vec::new() } else { asked_by_day(&store.asked_since(since)?, tz) },
+            questions: if is_guests { Vec::new() } else { asked_by_day(&store.approvals().asked_since(since)?, tz) },
         })
     })
 }
@@ -236,7 +236,7 @@ fn rows(store: &Store, paid: &[PaidRequest], by: CostBy, tz: Tz) -> Result<Vec<C
         }
         CostBy::Model => grouped(paid, |paid| paid.model.clone()),
         CostBy::Reason => {
-            let reasons = store.reasons_of(&cycles_of(paid))?;
+            let reasons = store.history().reasons_of(&cycles_of(paid))?;
             grouped(paid, |paid| reason_of(&paid.cycle_id, reasons.get(&paid.cycle_id)))
         }
         CostBy::Tool => by_tool(store, paid)?,
@@ -290,7 +290,7 @@ fn by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, StoreErr
         of_cycles.entry(&request.cycle_id).or_default().push(request);
     }
     for (cycle, mut requests) in of_cycles {
-        for turn in store.turns_of(cycle)? {
+        for turn in store.history().turns_of(cycle)? {
             let Entry::Turn { content, stop, usage } = turn else { continue };
             // In order: of two turns with equal use, the earlier belongs to the earlier request.
             let Some(place) = requests.iter().position(|paid| paid.spent.tokens == usage && !paid.is_discarded) else {
@@ -334,8 +334,8 @@ fn shared(mut spent: Spent, among: u64) -> Spent {
 fn prompts(store: &Store, paid: &[PaidRequest]) -> Result<PromptParts, StoreError> {
     let mut all = PromptParts::default();
     for cycle in cycles_of(paid).iter().rev().take(MAX_TAKEN_APART) {
-        if let Some(row) = store.cycle(cycle)? {
-            let journal = store.dated_journal(cycle)?;
+        if let Some(row) = store.cycles().cycle(cycle)? {
+            let journal = store.history().dated_journal(cycle)?;
             let entries = journal.iter().filter_map(|line| line.entry.as_ref());
             all += parts::of_cycle(&row.cycle.system, &row.cycle.tools, entries);
         }

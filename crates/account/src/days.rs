@@ -87,20 +87,20 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Res
     };
     store.reading(|| {
         let (days, week) = (last_days(n), last_days(FORECAST_DAYS + 1));
-        let paid = store.spent_by_day(&bounds(&days))?;
-        let of_week = store.spent_by_day(&bounds(&week))?;
+        let paid = store.history().spent_by_day(&bounds(&days))?;
+        let of_week = store.history().spent_by_day(&bounds(&week))?;
         let mut by_day: BTreeMap<NaiveDate, f64> = BTreeMap::new();
         for one in &of_week {
             if let Some(day) = week.get(one.day as usize) {
                 *by_day.entry(*day).or_default() += one.spent.cost_usd;
             }
         }
-        let first_day = store.first_request_at()?.map(|at| at.with_timezone(&tz).date_naive());
+        let first_day = store.history().first_request_at()?.map(|at| at.with_timezone(&tz).date_naive());
         let budget = Budget::look(store, config, now)?;
         let kept = Kept {
             paid,
-            turns: store.turn_times_by_day(&bounds(&days))?,
-            states: store.states_by_day(&bounds(&days))?,
+            turns: store.history().turn_times_by_day(&bounds(&days))?,
+            states: store.history().states_by_day(&bounds(&days))?,
         };
         let (models, days) = kept.figures(&days);
         Ok(DaysReport {

@@ -29,7 +29,7 @@ pub enum FindError {
 /// Finds a wake by name; without a name, the latest cycle.
 pub fn find(store: Option<&Store>, repo: Option<&Repo>, name: Option<&str>) -> Result<FoundWake, FindError> {
     let Some(name) = name else {
-        let last = store.map(Store::last_cycle).transpose()?.flatten();
+        let last = store.map(|store| store.cycles().last_cycle()).transpose()?.flatten();
         return Ok(last.map_or_else(
             || FoundWake::Nothing("Nothing has been done yet.".to_owned()),
             |row| FoundWake::Cycle(Box::new(row)),
@@ -42,7 +42,8 @@ pub fn find(store: Option<&Store>, repo: Option<&Repo>, name: Option<&str>) -> R
             None => Ok(unknown(name)),
         };
     }
-    let cycles = store.map(|store| store.cycles_called(name, &[] as &[ChatRef])).transpose()?.unwrap_or_default();
+    let cycles =
+        store.map(|store| store.undos().cycles_called(name, &[] as &[ChatRef])).transpose()?.unwrap_or_default();
     let commit = match (cycles.as_slice(), repo) {
         ([], Some(repo)) => repo.commit_called(name)?.map(|commit| commit.id.to_string()),
         _ => None,
@@ -73,12 +74,12 @@ fn unknown(name: &str) -> FoundWake {
 /// Finds the cycle that last handled a message.
 fn of_message(store: Option<&Store>, number: i64) -> Result<FoundWake, FindError> {
     let Some(store) = store else { return Ok(unknown(&number.to_string())) };
-    Ok(match store.cycle_of_message(number)? {
+    Ok(match store.history().cycle_of_message(number)? {
         None => FoundWake::Nothing(format!(
             "{NO_SUCH} message {number}, and no wake or commit of that name. `wake log` lists them."
         )),
         Some(None) => FoundWake::Nothing(format!("Message {number} waits: no wake has taken it up yet.")),
-        Some(Some(cycle)) => match store.cycle(&cycle)? {
+        Some(Some(cycle)) => match store.cycles().cycle(&cycle)? {
             Some(row) => FoundWake::Cycle(Box::new(row)),
             None => FoundWake::Nothing(format!("Message {number} was taken up by the wake {cycle}, which isn't kept.")),
         },

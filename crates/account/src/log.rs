@@ -87,7 +87,7 @@ pub fn of_wakes(
     subject: impl Fn(&str) -> Option<String>,
     shown: Shown<'_>,
 ) -> Result<Vec<LogLine>, StoreError> {
-    let rows = store.cycles_since(query.since, query.chat, searched(query))?;
+    let rows = store.history().cycles_since(query.since, query.chat, searched(query))?;
     chosen(
         store,
         query,
@@ -112,7 +112,7 @@ pub fn of_memory(
 ) -> Result<Vec<LogLine>, LogError> {
     let commits = repo.log(searched(query))?;
     let rows = match store {
-        Some(store) => store.cycles_since(query.since, query.chat, searched(query))?,
+        Some(store) => store.history().cycles_since(query.since, query.chat, searched(query))?,
         None => Vec::new(),
     };
     let mut rows: BTreeMap<String, CycleRow> = rows.into_iter().map(|row| (row.cycle.id.clone(), row)).collect();
@@ -130,7 +130,9 @@ pub fn of_memory(
             merged.push(Candidate { line: LogLine::of_row(&other, shown), row: Some(other) });
         }
         let row = match (commit.wake_id.as_deref(), store) {
-            (Some(wake), Some(store)) => rows.remove(wake).map_or_else(|| store.cycle(wake), |row| Ok(Some(row)))?,
+            (Some(wake), Some(store)) => {
+                rows.remove(wake).map_or_else(|| store.cycles().cycle(wake), |row| Ok(Some(row)))?
+            }
             _ => None,
         };
         if query.chat.is_none() || row.as_ref().is_some_and(|row| row.cycle.chat == query.chat) {
@@ -192,7 +194,7 @@ fn chosen<T: OfWake>(
         let (chunk, rest) = left.split_at(read_at_once.min(left.len()));
         (left, read_at_once) = (rest, read_at_once.saturating_mul(CHUNK_GROWS));
         let ids: Vec<String> = chunk.iter().filter_map(|one| one.row().map(|row| row.cycle.id.clone())).collect();
-        let mut asked: BTreeMap<String, Vec<Incoming>> = store.messages_of(&ids)?;
+        let mut asked: BTreeMap<String, Vec<Incoming>> = store.history().messages_of(&ids)?;
         for one in chunk {
             let mut line = line(one);
             if let Some(row) = one.row() {
@@ -206,7 +208,7 @@ fn chosen<T: OfWake>(
                 to_skip -= 1;
                 continue;
             }
-            line.undone = one.row().map(|row| store.undone(&row.cycle.id)).transpose()?.flatten();
+            line.undone = one.row().map(|row| store.undos().undone(&row.cycle.id)).transpose()?.flatten();
             lines.push(line);
             if lines.len() >= query.lines {
                 return Ok(lines);

@@ -24,14 +24,14 @@ use super::{
 pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeStory, StoreError> {
     store.reading(|| {
         let id = &row.cycle.id;
-        let journal = store.dated_journal(id)?;
-        let requests = store.requests_of(id)?;
-        let has_journal = store.has_journal(id)?;
+        let journal = store.history().dated_journal(id)?;
+        let requests = store.history().requests_of(id)?;
+        let has_journal = store.history().has_journal(id)?;
         let damaged = journal.iter().filter(|line| line.entry.is_none()).count();
-        let recording = if has_journal { None } else { store.recording_of(id)? };
+        let recording = if has_journal { None } else { store.history().recording_of(id)? };
         let masked = |text: &str| shown(redactor, text);
-        let asked = store.messages_of(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
-        let said = store.written_by(id)?;
+        let asked = store.history().messages_of(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
+        let said = store.history().written_by(id)?;
         let mut story = WakeStory {
             wake_id: id.clone(),
             state: row.state.as_str(),
@@ -44,7 +44,7 @@ pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeS
             resumed: row.tries,
             error: row.error.as_deref().map(masked),
             commit: row.commit_id.clone(),
-            undone: store.undone(id)?,
+            undone: store.undos().undone(id)?,
             asked: asked.iter().map(|message| AskedMessage::of(message, masked)).collect(),
             journal: match (has_journal, damaged) {
                 (false, _) => JournalKept::Forgotten,
@@ -61,7 +61,8 @@ pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeS
             spent: sum(&requests),
             reserved_usd: requests.iter().filter(|paid| paid.is_reserved).map(|paid| paid.spent.cost_usd).sum(),
         };
-        let mut folding = StoryFold { masked: &masked, approvals: store.approvals_of(id)?, requests, asked_at: None };
+        let mut folding =
+            StoryFold { masked: &masked, approvals: store.history().approvals_of(id)?, requests, asked_at: None };
         for line in journal {
             if let Some(entry) = line.entry {
                 folding.take(&mut story, line.at, entry);

@@ -49,8 +49,8 @@ impl WakeSources<'_> {
         let (Some(store), Some(row)) = (self.store, row) else {
             return Ok(KeptRequests::None("A person's commit has no requests."));
         };
-        let lines = raw::requests(row, &store.dated_journal(&row.cycle.id)?, self.redactor);
-        Ok(match (lines.is_empty(), store.has_journal(&row.cycle.id)?) {
+        let lines = raw::requests(row, &store.history().dated_journal(&row.cycle.id)?, self.redactor);
+        Ok(match (lines.is_empty(), store.history().has_journal(&row.cycle.id)?) {
             (false, _) => KeptRequests::Lines(lines),
             (true, false) => KeptRequests::None("Its requests are older than KEEP_DAYS and were let go."),
             (true, true) => KeptRequests::None("It asked no model."),

@@ -84,7 +84,8 @@ pub async fn deliver(
     clock: &dyn Clock,
     redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
-    let claim = |store: &mut Store, pick: Pick<'_>| store.claim_part(Pick { only, ..pick }, me, clock.now());
+    let claim =
+        |store: &mut Store, pick: Pick<'_>| store.outbox_mut().claim_part(Pick { only, ..pick }, me, clock.now());
     send_all(store, channel, clock, redactor, claim).await
 }
 
@@ -103,7 +104,7 @@ pub async fn deliver_next(
 ) -> Result<Option<Tried>, StoreError> {
     let only = Some(only);
     let claim = |store: &mut Store, pick: Pick<'_>| match may_send() {
-        true => store.claim_part(Pick { only, ..pick }, me, clock.now()),
+        true => store.outbox_mut().claim_part(Pick { only, ..pick }, me, clock.now()),
         false => Ok(None),
     };
     send_next(store, channel, clock, redactor, turns, claim).await
@@ -124,10 +125,10 @@ pub async fn deliver_in_wake(
 ) -> Result<Delivered, StoreError> {
     let fence = store.fence();
     let claim = |store: &mut Store, pick: Pick<'_>| match may_send() {
-        true => FencedStore::new(store, fence, clock).claim_part_of_wake(pick, me),
+        true => FencedStore::new(store, fence, clock).outbox_mut().claim_part_of_wake(pick, me),
         false => Ok(None),
     };
-    send_all(store, channel, clock, redactor, claim).await
+    send_all(store.unfenced(), channel, clock, redactor, claim).await
 }
 
 async fn send_all(
@@ -171,7 +172,7 @@ async fn send_next(
     {
         tracing::warn!(message = claimed.outgoing_id, part = claimed.part, %why, "not delivered");
     }
-    store.settle_part(&claimed, &outcome, clock.now())?;
+    store.outbox_mut().settle_part(&claimed, &outcome, clock.now())?;
     Ok(Some(Tried { outgoing_id: claimed.outgoing_id, is_sent: matches!(outcome, PartOutcome::Sent { .. }) }))
 }
 
@@ -273,7 +274,7 @@ mod tests {
                 reply_to: Some(100),
                 ..NewOutgoing::default()
             };
-            self.store.plan_message(&message, self.clock.now()).unwrap().unwrap()
+            self.store.outbox_mut().plan_message(&message, self.clock.now()).unwrap().unwrap()
         }
 
         fn deliver(&mut self, only: Option<&[i64]>) -> Delivered {
@@ -294,7 +295,7 @@ mod tests {
         }
 
         fn state(&self) -> (PartState, u64) {
-            let left = self.store.undelivered().unwrap();
+            let left = self.store.outbox().undelivered().unwrap();
             let wait = left[0].not_before.as_deref().and_then(parse_time);
             let seconds = wait.map_or(0, |at| (at - self.clock.now()).num_seconds().unsigned_abs());
             (left[0].state, seconds)
@@ -311,7 +312,7 @@ mod tests {
         let first = scene.door.got.borrow()[0].clone();
         assert_eq!((first.chat.id, first.reply_to, first.html.as_str()), (7, Some(100), "<b>one</b>"));
         assert_eq!(scene.deliver(None), Delivered::default());
-        assert_eq!(scene.store.undelivered().unwrap(), []);
+        assert_eq!(scene.store.outbox().undelivered().unwrap(), []);
     }
 
     #[test]
@@ -372,7 +373,7 @@ mod tests {
         scene.door.answers.borrow_mut().push_back(dead());
         scene.deliver(None);
         assert_eq!(scene.state(), (PartState::Planned, 60));
-        assert_eq!(scene.store.undelivered().unwrap()[0].error.as_deref(), Some("no route"));
+        assert_eq!(scene.store.outbox().undelivered().unwrap()[0].error.as_deref(), Some("no route"));
     }
 
     #[test]
@@ -383,10 +384,10 @@ mod tests {
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
         assert_eq!(scene.deliver(None), Delivered::default(), "not by this one");
         let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
-        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 1);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).outbox_mut().recover_outbox().unwrap(), 1);
         scene.door.answers.borrow_mut().push_back(doubt());
         scene.deliver(None);
-        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 0);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).outbox_mut().recover_outbox().unwrap(), 0);
         assert_eq!(scene.deliver(None), Delivered::default());
         let got = scene.got();
         assert_eq!(got[0], "one");
@@ -414,7 +415,7 @@ mod tests {
         scene.pass(360);
         // The sender (this process) is alive.
         let fence = scene.store.take_lease(&me, scene.clock.now()).unwrap();
-        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 1);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).outbox_mut().recover_outbox().unwrap(), 1);
         scene.door.answers.borrow_mut().extend([sent(), sent()]);
         assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
         let got = scene.got();
@@ -429,7 +430,7 @@ mod tests {
         scene.plan(ChatRef::telegram(7), "one");
         scene.plan(ChatRef::telegram(7), "two");
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
-        let left = scene.store.undelivered().unwrap();
+        let left = scene.store.outbox().undelivered().unwrap();
         assert_eq!(left[0].state, PartState::Failed);
         assert_eq!(left[0].error.as_deref(), Some("Forbidden: bot was blocked by the user"));
     }
@@ -453,7 +454,7 @@ mod tests {
         scene.plan(ChatRef::telegram(7), &text);
         let tried = scene.deliver(None);
         assert!(tried.sent > 3, "{tried:?}");
-        assert_eq!(scene.store.undelivered().unwrap(), []);
+        assert_eq!(scene.store.outbox().undelivered().unwrap(), []);
         let got = scene.got();
         assert!(got.len() > 4 && got.last().unwrap().contains("the very end"), "{}", got.len());
 
@@ -474,14 +475,14 @@ mod tests {
             links_as_text: true,
             ..NewOutgoing::default()
         };
-        scene.store.plan_message(&tainted, scene.clock.now()).unwrap();
+        scene.store.outbox_mut().plan_message(&tainted, scene.clock.now()).unwrap();
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
         // In doubt, the whole message is repeated.
         let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
-        FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap();
+        FencedStore::new(&mut scene.store, fence, &scene.clock).outbox_mut().recover_outbox().unwrap();
         scene.door.answers.borrow_mut().push_back(sent());
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 0 });
-        assert_eq!(scene.store.undelivered().unwrap(), []);
+        assert_eq!(scene.store.outbox().undelivered().unwrap(), []);
         let got = scene.door.got.borrow();
         assert_eq!(got.len(), 2);
         for part in got.iter() {

@@ -209,7 +209,7 @@ impl Ending {
 /// # Errors
 /// If the store can't be read.
 pub fn tainted_writes(store: &Store) -> Result<Vec<(PathBuf, DateTime<Utc>)>, StoreError> {
-    let written = store.handled_values(TAINTED_WRITE)?;
+    let written = store.maintenance().handled_values(TAINTED_WRITE)?;
     let folder_and_time = written.iter().filter_map(|(key, at)| {
         let folder = PathBuf::from(key.strip_prefix(TAINTED_WRITE)?);
         // An unreadable time counts as the latest possible.
@@ -234,10 +234,10 @@ impl<'a> Session<'a> {
         let mut store = FencedStore::new(store, fence, context.clock);
         match &sharing {
             Sharing::Unshared | Sharing::Cut { why: None } => {}
-            Sharing::Held(_) => store.upkeep_recovered(UpkeepKind::Lease)?,
+            Sharing::Held(_) => store.maintenance_mut().upkeep_recovered(UpkeepKind::Lease)?,
             Sharing::Cut { why: Some(why) } => {
                 tracing::warn!(%why, "the lease can't be asked for: this wake works on what it has, and pushes nothing");
-                store.upkeep_failed(UpkeepKind::Lease, why, None)?;
+                store.maintenance_mut().upkeep_failed(UpkeepKind::Lease, why, None)?;
             }
         }
         Ok(Self {
@@ -272,7 +272,7 @@ impl<'a> Session<'a> {
         let mut id = first.clone();
         // A counter separates several cycles of one process within a second, or under a clock that stands still.
         for count in 2.. {
-            if self.store.cycle(&id)?.is_none() {
+            if self.store.cycles().cycle(&id)?.is_none() {
                 break;
             }
             id = format!("{first}-{count}");
@@ -319,7 +319,7 @@ impl<'a> Session<'a> {
 
     /// Returns the place where a cycle's programs run under these rules.
     pub(crate) fn shelter_of_cycle(&self, rules: &Rules, cycle: &str) -> Result<Rc<Shelter>, StoreError> {
-        let clean = self.store.handled_keys(CLEAN_FOLDER)?;
+        let clean = self.store.maintenance().handled_keys(CLEAN_FOLDER)?;
         let clean = clean.iter().filter_map(|key| key.strip_prefix(CLEAN_FOLDER)).map(str::to_owned);
         let shelter = client::shelter(self.context.config, rules, &self.tooling().servers);
         Ok(Rc::new(shelter.for_cycle(cycle, clean).with_tainted_writes(tainted_writes(&self.store)?)))
@@ -328,9 +328,9 @@ impl<'a> Session<'a> {
     /// Records that a cycle ended without reading untrusted text, so that later cycles may see its scratch files.
     pub(crate) fn note_clean(&mut self, cycle: &str) -> Result<(), StoreError> {
         let folder = CycleFolder::new(&self.context.config.scratch_dir(), cycle);
-        if folder.path().is_dir() && self.store.taints_of(cycle)?.is_none() {
+        if folder.path().is_dir() && self.store.outbox().taints_of(cycle)?.is_none() {
             let now = rfc3339(self.now());
-            self.store.set_handled(&format!("{CLEAN_FOLDER}{cycle}"), &now)?;
+            self.store.maintenance_mut().set_handled(&format!("{CLEAN_FOLDER}{cycle}"), &now)?;
         }
         Ok(())
     }
@@ -353,7 +353,7 @@ impl<'a> Session<'a> {
             Err(error @ WakeError::Model(_)) => {
                 let why = self.context.redactor.redact(&error.to_string());
                 tracing::warn!(model = name, %why, "a model can't be asked");
-                self.store.model_failed(name, ModelFault::Account, &why, None)?;
+                self.store.maintenance_mut().model_failed(name, ModelFault::Account, &why, None)?;
                 Ok(Some(why))
             }
             Err(error) => Err(error),
@@ -406,7 +406,7 @@ impl<'a> Session<'a> {
             key: Some(format!("alarm/{key}")),
             ..NewOutgoing::notice(self.context.config.owner_chat, text)
         };
-        Ok(self.store.tell(&message)?.is_some())
+        Ok(self.store.outbox_mut().tell(&message)?.is_some())
     }
 
     /// Drops a cycle before its start, because the bot changed one of its messages meanwhile (an edit, another picture of an album). The

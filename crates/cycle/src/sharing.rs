@@ -28,7 +28,7 @@ pub(crate) fn take(context: Context<'_>, store: &Store) -> Result<Result<Sharing
     let Some(lease) = RemoteLease::of(context.config, LeasePart::Wake) else { return Ok(Ok(Sharing::Unshared)) };
     let now = context.clock.now();
     // A person who waits for an answer shouldn't also wait for a silent remote.
-    if !store.upkeep(UpkeepKind::Lease)?.may_try(now) {
+    if !store.maintenance().upkeep(UpkeepKind::Lease)?.may_try(now) {
         return Ok(Ok(Sharing::Cut { why: None }));
     }
     Ok(match lease.acquire(now) {

@@ -60,14 +60,14 @@ impl Session<'_> {
         if self.sharing.is_lost() {
             return Ok(Some(Interrupt::LeaseLost));
         }
-        Ok(self.store.is_stopped_for(self.chat)?.then_some(Interrupt::Halted))
+        Ok(self.store.chats().is_stopped_for(self.chat)?.then_some(Interrupt::Halted))
     }
 
     /// Returns `true` if the chat is kept on this machine and the model runs elsewhere. Unasked work belongs to the owner's chat.
     fn is_kept_from_model(&self) -> Result<bool, StoreError> {
         let config = self.context.config;
         let is_elsewhere = !config.is_local(self.context.model.name());
-        Ok(is_elsewhere && self.store.is_local_chat(self.chat.unwrap_or(config.owner_chat))?)
+        Ok(is_elsewhere && self.store.chats().is_local_chat(self.chat.unwrap_or(config.owner_chat))?)
     }
 
     /// Completes once the chat is kept from the model, at once if it already is. A database error also completes, since without the
@@ -94,7 +94,7 @@ impl Session<'_> {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             // A failed read is repeated.
-            if matches!(self.store.is_stopped_for(self.chat), Ok(true)) {
+            if matches!(self.store.chats().is_stopped_for(self.chat), Ok(true)) {
                 return;
             }
         }
@@ -102,7 +102,7 @@ impl Session<'_> {
 
     /// Returns `true` if all work is stopped.
     pub(crate) fn is_stopped(&self) -> Result<bool, WakeError> {
-        Ok(self.store.stopped()?.is_some())
+        Ok(self.store.chats().stopped()?.is_some())
     }
 }
 

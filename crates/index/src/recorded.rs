@@ -37,7 +37,8 @@ impl Index {
                 row.map(|(path, id)| Some((path.strip_prefix(RECORDINGS)?.parse().ok()?, id))).transpose()
             })
             .collect::<rusqlite::Result<_>>()?;
-        let new: Vec<i64> = store.recording_ids()?.into_iter().filter(|id| known.remove(id).is_none()).collect();
+        let new: Vec<i64> =
+            store.recordings().recording_ids()?.into_iter().filter(|id| known.remove(id).is_none()).collect();
         if new.is_empty() && known.is_empty() {
             return Ok(());
         }
@@ -48,7 +49,7 @@ impl Index {
             tx.execute("DELETE FROM documents WHERE id = ?1", [document])?;
         }
         for id in new {
-            let Some(recording) = store.recording(id)? else { continue };
+            let Some(recording) = store.recordings().recording(id)? else { continue };
             let path = format!("{RECORDINGS}{id}");
             // Another process may have written the recording meanwhile.
             let document = tx.query_row(

@@ -39,7 +39,7 @@ impl Index {
         is_late: &dyn Fn() -> bool,
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
-        let changes = store.changes_of_spoken()?;
+        let changes = store.inbox().changes_of_spoken()?;
         let witness = witness_of(store, self.state("last_message")?.unwrap_or(0))?;
         let known = self.state("changes")?;
         let is_same =
@@ -194,7 +194,7 @@ impl Index {
 
 /// Returns a value that identifies the store as the one read up to a message.
 fn witness_of(store: &Store, message: i64) -> Result<i64, IndexError> {
-    Ok(store.time_of_message(message)?.map_or(0, |time| hash(&[time.as_bytes()])))
+    Ok(store.inbox().time_of_message(message)?.map_or(0, |time| hash(&[time.as_bytes()])))
 }
 
 fn unsettled_prefix(side: Side) -> String {
@@ -203,8 +203,8 @@ fn unsettled_prefix(side: Side) -> String {
 
 fn read(store: &Store, side: Side, rows: SpokenRows<'_>) -> Result<Vec<Spoken>, IndexError> {
     Ok(match side.kind {
-        ChunkKind::Message => store.said_by_people(rows)?,
-        _ => store.said_by_us(rows)?,
+        ChunkKind::Message => store.inbox().said_by_people(rows)?,
+        _ => store.inbox().said_by_us(rows)?,
     })
 }
 

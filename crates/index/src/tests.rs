@@ -212,7 +212,7 @@ fn spoken(dir: &Path, messages: usize) -> reveille_store::Store {
 fn forget_first(dir: &Path, store: &mut reveille_store::Store) {
     let conn = Connection::open(dir.join("messages.db")).unwrap();
     conn.execute("DELETE FROM incoming_messages WHERE id = 1", []).unwrap();
-    store.note_spoken_changed().unwrap();
+    store.inbox_mut().note_spoken_changed().unwrap();
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
     assert!(once(&store).0);
     assert!(once(&store).0);
     assert_eq!(once(&store), (false, 4_499));
-    store.note_spoken_changed().unwrap();
+    store.inbox_mut().note_spoken_changed().unwrap();
     assert_eq!([once(&store).0, once(&store).0, once(&store).0], [true, true, false]);
 }
 
@@ -254,7 +254,7 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
     };
     let edit = |store: &mut Store, update, text: &str| {
         let batch = Batch { bot_id: 1, next_offset: 1, edits: vec![says(update, text)], ..Batch::default() };
-        assert_eq!(store.accept(&batch, now).unwrap().edited, 1);
+        assert_eq!(store.inbox_mut().accept(&batch, now).unwrap().edited, 1);
     };
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
     let mut words = |store: &Store| -> Vec<&str> {
@@ -264,13 +264,13 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
         all
     };
     let first = Batch { bot_id: 1, next_offset: 1, messages: vec![says(1, "the zeppelin")], ..Batch::default() };
-    store.accept(&first, now).unwrap();
+    store.inbox_mut().accept(&first, now).unwrap();
     by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
     assert_eq!(words(&store), ["zeppelin"]);
     edit(&mut store, 2, "the airship");
     assert_eq!(words(&store), ["airship"]);
     // Tried again, and edited while it waits.
-    assert!(store.retry(1).unwrap());
+    assert!(store.inbox_mut().retry(1).unwrap());
     edit(&mut store, 3, "the balloon");
     by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
     assert_eq!(words(&store), ["balloon"]);

@@ -11,7 +11,7 @@ use crate::{Store, StoreError};
 /// # Errors
 /// The store's.
 pub fn admitted(config: &Config, store: &Store) -> Result<Config, StoreError> {
-    let paired: Vec<i64> = store.paired()?.into_iter().map(|person| person.user_id).collect();
+    let paired: Vec<i64> = store.people().paired()?.into_iter().map(|person| person.user_id).collect();
     Ok(joined(config.clone(), &paired))
 }
 

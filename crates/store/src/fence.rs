@@ -1,6 +1,6 @@
 //! The number on each write of a wake; the store refuses the write if a later number is in force.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use chrono::{DateTime, Utc};
 
@@ -15,7 +15,7 @@ pub struct Fence(pub i64);
 
 /// The store of the wake that holds the lease, with the writes only a wake may do. Reads work as on any [`Store`].
 pub struct FencedStore<'a> {
-    store: &'a mut Store,
+    pub(super) store: &'a mut Store,
     fence: Fence,
     clock: &'a dyn Clock,
 }
@@ -29,6 +29,12 @@ impl<'a> FencedStore<'a> {
     /// The fence of its writes.
     pub fn fence(&self) -> Fence {
         self.fence
+    }
+
+    /// The store without the fence, for writes that must not wait for it: how a send ended, the cost of a request of no cycle, the lines a
+    /// terminal has shown.
+    pub fn unfenced(&mut self) -> &mut Store {
+        self.store
     }
 
     /// The time by the wake's clock, noted by its writes.
@@ -59,12 +65,6 @@ impl Deref for FencedStore<'_> {
     type Target = Store;
 
     fn deref(&self) -> &Store {
-        self.store
-    }
-}
-
-impl DerefMut for FencedStore<'_> {
-    fn deref_mut(&mut self) -> &mut Store {
         self.store
     }
 }

@@ -10,6 +10,6 @@ use crate::{Store, StoreError, access};
 /// # Errors
 /// The store's.
 pub fn in_force(config: &Config, store: &Store) -> Result<Config, StoreError> {
-    let chosen_model = store.chosen("MODEL", &config.model)?;
+    let chosen_model = store.chats().chosen("MODEL", &config.model)?;
     Ok(Config { chosen_model, ..access::admitted(config, store)? })
 }

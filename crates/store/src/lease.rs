@@ -78,7 +78,7 @@ impl FencedStore<'_> {
     /// Frees the lease, unless another wake holds it by now.
     pub fn release_lease(&mut self) -> Result<()> {
         let fence = self.fence();
-        let freed = self.write_relaxed(|tx| {
+        let freed = self.store.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
                 [fence.0],

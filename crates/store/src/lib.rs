@@ -2,10 +2,13 @@
 //! store's database; the search index has a database of its own.
 //!
 //! The bot writes the inbox. A wake writes under its lock, and each such write carries the wake's [`Fence`]: a holder that was replaced
-//! while it slept can't write any more (except to record how its own sending ended: [`Store::settle_part`]). No transaction stays open
+//! while it slept can't write any more (except to record how its own sending ended: [`Outbox::settle_part`]). No transaction stays open
 //! across a network call.
 
+#![expect(private_bounds, reason = "an area stands on a store of this crate, and on nothing else")]
+
 pub mod access;
+mod areas;
 mod chats;
 mod clock_rollback;
 mod cycles;
@@ -40,6 +43,10 @@ pub mod wake_lock;
 
 use reveille_base::{file, process::Identity};
 
+pub use areas::{
+    Approvals, Attachments, Chats, Cycles, History, Inbox, Jobs, Journal, Ledger, Maintenance, Outbox, People,
+    Proposals, Recordings, Reminders, Retention, Rules, StatusLines, Terminals, Undos,
+};
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
 pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},

@@ -13,6 +13,7 @@ use super::{
     ChosenSetting, FencedStore, Result, json,
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
+use crate::areas::{Undos, WriteStore};
 
 /// The prefix of a person's own step in `undos`, followed by its row id. Reminders use the name in place of a cycle's.
 pub(super) const PREFIX: &str = "step/";
@@ -99,11 +100,11 @@ impl PersonsStep {
     }
 }
 
-impl FencedStore<'_> {
+impl Undos<&mut FencedStore<'_>> {
     /// Records a person's own step by command.
     pub fn note_step(&mut self, step: &NewStep) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| note(tx, step, None, now).map(drop))
+        let now = self.0.now();
+        self.0.write(|tx| note(tx, step, None, now).map(drop))
     }
 }
 
@@ -115,10 +116,10 @@ const COMMITS: [(&str, &str, &str); 4] = [
     ("handled", "value", "key = 'head'"),
 ];
 
-impl FencedStore<'_> {
+impl Undos<&mut FencedStore<'_>> {
     /// Replaces commit ids after the history was rewritten.
     pub fn rewrite_commits(&mut self, commits: &BTreeMap<String, String>) -> Result<()> {
-        self.fenced(|tx| {
+        self.0.write(|tx| {
             for (table, column, condition) in COMMITS {
                 let mut statement = tx.prepare(&format!("SELECT DISTINCT {column} FROM {table} WHERE {condition}"))?;
                 let known = statement.query_map([], |row| row.get::<_, String>(0))?;

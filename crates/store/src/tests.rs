@@ -108,24 +108,27 @@ impl World {
     }
 
     pub(super) fn begin(&mut self, id: &str) {
-        self.held(at(0)).begin_cycle(&cycle(id), &[], &[]).unwrap();
+        self.held(at(0)).cycles_mut().begin_cycle(&cycle(id), &[], &[]).unwrap();
     }
 
     pub(super) fn end(&mut self, id: &str, state: CycleState, failed_messages: &[i64]) {
         let end = CycleEnd { failed_messages, ..CycleEnd::new(state) };
-        self.held(at(9)).end_cycle(id, &end).unwrap();
+        self.held(at(9)).cycles_mut().end_cycle(id, &end).unwrap();
     }
 
     pub(super) fn plan(&mut self, chat: ChatRef, text: &str) -> i64 {
         let message = outgoing(chat, text);
-        self.store.plan_message(&message, at(0)).unwrap().unwrap()
+        self.store.outbox_mut().plan_message(&message, at(0)).unwrap().unwrap()
     }
 
     /// Claims whatever may be sent and confirms it; the texts in the order in which they left.
     pub(super) fn deliver_all(&mut self, seconds: i64) -> Vec<String> {
         let mut sent = Vec::new();
-        while let Some(claimed) = self.store.claim_part(Pick::default(), &me(), at(seconds)).unwrap() {
-            self.store.settle_part(&claimed, &PartOutcome::Sent { id: 1, date: None }, at(seconds)).unwrap();
+        while let Some(claimed) = self.store.outbox_mut().claim_part(Pick::default(), &me(), at(seconds)).unwrap() {
+            self.store
+                .outbox_mut()
+                .settle_part(&claimed, &PartOutcome::Sent { id: 1, date: None }, at(seconds))
+                .unwrap();
             sent.push(claimed.plain);
         }
         sent

@@ -85,7 +85,7 @@ fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
     let unread = |error: &reveille_store::StoreError| Refusal(format!("It couldn't be read: {error}."));
     let Some(store) = world.index.store().map_err(|error| unread(&error))? else { return Ok(None) };
     let rows = SpokenRows::These(std::slice::from_ref(&row));
-    let found = if is_ours { store.said_by_us(rows) } else { store.said_by_people(rows) };
+    let found = if is_ours { store.inbox().said_by_us(rows) } else { store.inbox().said_by_people(rows) };
     let Some(spoken) = found.map_err(|error| unread(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
         return Ok(None);
     };

@@ -105,7 +105,10 @@ impl<'a> Booked<'a> {
         let now = ledger.clock.now();
         let mut store = ledger.store.borrow_mut();
         let caps = Budget::look(&store, ledger.config, now).map_err(|error| out_of_reach(&error))?.caps();
-        let reserved = store.reserve_apart(&ledger.name, most_usd, &caps, now).map_err(|error| out_of_reach(&error))?;
+        let reserved = store
+            .ledger_mut()
+            .reserve_apart(&ledger.name, most_usd, &caps, now)
+            .map_err(|error| out_of_reach(&error))?;
         reserved.map(Some).map_err(|cap| ModelError::Account {
             why: format!(
                 "{} budget has no room for a request that may cost ${most_usd:.4}: raise {}, or wait until {}.",
@@ -125,7 +128,7 @@ impl<'a> Booked<'a> {
         self.spent.set(all);
         match (&self.ledger, reservation) {
             (Some(ledger), Some(reservation)) => {
-                let settled = ledger.store.borrow_mut().settle_apart(reservation, &spent);
+                let settled = ledger.store.borrow_mut().ledger_mut().settle_apart(reservation, &spent);
                 settled.map_err(|error| out_of_reach(&error))
             }
             _ => Ok(()),

@@ -6,7 +6,7 @@ use reveille_store::{JobRow, Result};
 use super::Desk;
 
 pub(super) fn answer(desk: &Desk<'_>) -> Result<String> {
-    let rows = desk.store.jobs()?;
+    let rows = desk.store.jobs().jobs()?;
     let line = |row: &JobRow| {
         let next = row.next.map(|slot| format!("next {}", when(slot.at, desk.now, desk.config.timezone)));
         let next = next.unwrap_or_else(|| "nothing is planned".to_owned());

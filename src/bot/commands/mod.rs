@@ -74,7 +74,8 @@ impl CommandReply {
 
 impl<'a> Desk<'a> {
     pub(super) fn open(store: &'a Store, config: &'a Config, now: DateTime<Utc>) -> Result<Self> {
-        let (stopped, stopped_chats, local_chats) = (store.stopped()?, store.stopped_chats()?, store.local_chats()?);
+        let (stopped, stopped_chats, local_chats) =
+            (store.chats().stopped()?, store.chats().stopped_chats()?, store.chats().local_chats()?);
         Ok(Self { store, config, now, stopped, stopped_chats, local_chats, undoing: Vec::new() })
     }
 

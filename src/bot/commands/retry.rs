@@ -9,15 +9,15 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let chat = asked.message.chat;
     if !asked.args.is_empty() {
         let id = asked.args.trim_start_matches('#').parse().ok();
-        let of = id.map(|id| desk.store.retryable(id)).transpose()?.flatten();
+        let of = id.map(|id| desk.store.inbox().retryable(id)).transpose()?.flatten();
         return Ok(match (id, of) {
             (Some(id), Some(of)) if of == chat || desk.is_owners(chat) => again(desk, asked, vec![id]),
             _ => CommandReply::says("I have no message of that number on hold here. /retry alone takes the last."),
         });
     }
-    let mut messages = desk.store.undone_messages(chat)?;
+    let mut messages = desk.store.undos().undone_messages(chat)?;
     if messages.is_empty() {
-        let dead = desk.store.dead_letters()?;
+        let dead = desk.store.inbox().dead_letters()?;
         messages = dead.iter().filter(|message| message.chat == chat).map(|message| message.id).collect();
     }
     Ok(match messages.as_slice() {

@@ -66,7 +66,7 @@ impl Scene {
             Desk::open(&self.store, &self.config, now()).unwrap().answer(&asked).unwrap();
         let commands = vec![Ordered { answer: asked.answer(99, text.clone()), order, update_id: None }];
         let batch = Batch { bot_id: 99, next_offset: update_id + 1, commands, ..Batch::default() };
-        self.store.accept(&batch, now()).unwrap();
+        self.store.inbox_mut().accept(&batch, now()).unwrap();
         text
     }
 
@@ -74,14 +74,18 @@ impl Scene {
     fn worked(&mut self, id: &str, chat: ChatRef, commits: bool) -> i64 {
         let message = NewIncoming { chat, text: "remember x".to_owned(), ..NewIncoming::default() };
         let batch = Batch { bot_id: 1, next_offset: 1, messages: vec![message], ..Batch::default() };
-        let message = self.store.accept(&batch, now()).unwrap().stored[0];
+        let message = self.store.inbox_mut().accept(&batch, now()).unwrap().stored[0];
         let fence = self.store.take_lease(&Identity::current(), now()).unwrap();
-        FencedStore::new(&mut self.store, fence, &FixedClock(now())).begin_cycle(&cycle(id, chat), &[], &[]).unwrap();
+        FencedStore::new(&mut self.store, fence, &FixedClock(now()))
+            .cycles_mut()
+            .begin_cycle(&cycle(id, chat), &[], &[])
+            .unwrap();
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
         let done = Change::Done { messages: vec![message], outcome: MessageOutcome::Answered };
         let reply = NewOutgoing { chat, text: "Done.".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
         let file = StagedFile { path: "notes.md".to_owned(), base: None, content: id.to_owned() };
         FencedStore::new(&mut self.store, fence, &FixedClock(now()))
+            .journal_mut()
             .record(id, &answered, &[done, Change::Send(reply), Change::File(file)])
             .unwrap();
         let commit = commits.then(|| self.commit(id));
@@ -94,7 +98,7 @@ impl Scene {
             commit_id: commit.or(Some("feedfacefeedfacefeedfacefeedfacefeedface")),
             ..CycleEnd::new(CycleState::Done)
         };
-        FencedStore::new(&mut self.store, fence, &FixedClock(now())).end_cycle(id, &end).unwrap();
+        FencedStore::new(&mut self.store, fence, &FixedClock(now())).cycles_mut().end_cycle(id, &end).unwrap();
     }
 
     fn commit(&self, id: &str) -> String {
@@ -240,8 +244,8 @@ fn a_reminder_is_set_once_by_its_update() {
     let mut scene = Scene::new();
     insta::assert_snapshot!(scene.carry_out(ANA, 1, "/remind call Anna tomorrow at 9"), @"Reminder set: call Anna — Sun 22 Nov 2026 at 09:00");
     scene.carry_out(ANA, 1, "/remind call Anna tomorrow at 9");
-    assert_eq!(scene.store.reminders().unwrap().len(), 1);
-    assert_eq!(scene.store.reminders().unwrap()[0].what.chat, ANA);
+    assert_eq!(scene.store.reminders().reminders().unwrap().len(), 1);
+    assert_eq!(scene.store.reminders().reminders().unwrap()[0].what.chat, ANA);
     scene.carry_out(ANA, 2, "/remind me every weekday at 8 to stretch");
     insta::assert_snapshot!(scene.says("/remind"), @r"
     1. call Anna — Sun 22 Nov 2026 at 09:00
@@ -263,12 +267,13 @@ fn a_reminder_is_set_once_by_its_update() {
 fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
     let mut scene = Scene::new();
     let notice = NewOutgoing::notice(ANA, "Done.".to_owned());
-    scene.store.plan_message(&notice, now()).unwrap();
+    scene.store.outbox_mut().plan_message(&notice, now()).unwrap();
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     for _ in 0..2 {
-        FencedStore::new(&mut scene.store, fence, &FixedClock(now())).recover_outbox().unwrap();
-        let claimed = scene.store.claim_part(Pick::default(), &Identity::current(), now()).unwrap().unwrap();
-        scene.store.settle_part(&claimed, &PartOutcome::Unknown("reset".to_owned()), now()).unwrap();
+        FencedStore::new(&mut scene.store, fence, &FixedClock(now())).outbox_mut().recover_outbox().unwrap();
+        let claimed =
+            scene.store.outbox_mut().claim_part(Pick::default(), &Identity::current(), now()).unwrap().unwrap();
+        scene.store.outbox_mut().settle_part(&claimed, &PartOutcome::Unknown("reset".to_owned()), now()).unwrap();
     }
     let status = scene.says("/status");
     assert!(status.contains("\n- 1 reply sent twice without Telegram's word; it may have come.\n"), "{status}");
@@ -278,16 +283,16 @@ fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
 fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
     let mut scene = Scene::new();
     scene.carry_out(ANA, 1, "/stop");
-    let stopped = scene.store.stopped().unwrap().unwrap();
+    let stopped = scene.store.chats().stopped().unwrap().unwrap();
     assert_eq!((stopped.at, stopped.chat), (Some(now()), ANA));
     insta::assert_snapshot!(scene.says("/stop"), @"Stopped already since today 15:00. Send /resume to continue.");
     assert!(scene.says("/status").starts_with("- **Stopped** since today 15:00"));
     assert_eq!(scene.says("/wake"), "Stopped. Send /resume to continue.");
     scene.carry_out(ANA, 2, "/resume");
-    assert_eq!(scene.store.stopped().unwrap(), None);
+    assert_eq!(scene.store.chats().stopped().unwrap(), None);
     // The update of the stop comes again: it was carried out.
     scene.carry_out(ANA, 1, "/stop");
-    assert_eq!(scene.store.stopped().unwrap(), None);
+    assert_eq!(scene.store.chats().stopped().unwrap(), None);
 
     let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
     desk.answer(&asked(ANA, 3, "/stop")).unwrap();
@@ -300,8 +305,8 @@ fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
 fn a_guests_orders_are_for_their_own_chat() {
     let mut scene = Scene::new();
     insta::assert_snapshot!(scene.carry_out(BOB, 1, "/stop"), @"Stopped for this chat. New messages here will wait; reminders still come. Send /resume to continue.");
-    let is_stopped = |scene: &Scene, chat| scene.store.is_stopped_for(Some(chat)).unwrap();
-    assert!(is_stopped(&scene, BOB) && !is_stopped(&scene, ANA) && scene.store.stopped().unwrap().is_none());
+    let is_stopped = |scene: &Scene, chat| scene.store.chats().is_stopped_for(Some(chat)).unwrap();
+    assert!(is_stopped(&scene, BOB) && !is_stopped(&scene, ANA) && scene.store.chats().stopped().unwrap().is_none());
     let bob = |scene: &Scene, text: &str| scene.reply(BOB, text).text;
     assert_eq!(bob(&scene, "/stop"), "Stopped already since today 15:00. Send /resume to continue.");
     assert!(bob(&scene, "/status").starts_with("- **Stopped** since today 15:00"));
@@ -313,14 +318,14 @@ fn a_guests_orders_are_for_their_own_chat() {
     scene.carry_out(ANA, 2, "/stop");
     assert!(bob(&scene, "/stop").starts_with("My owner has stopped me since today 15:00."));
     assert!(scene.carry_out(BOB, 3, "/resume").starts_with("My owner has stopped me."));
-    assert!(is_stopped(&scene, BOB) && scene.store.stopped().unwrap().is_some());
+    assert!(is_stopped(&scene, BOB) && scene.store.chats().stopped().unwrap().is_some());
     scene.carry_out(ANA, 4, "/resume");
     assert!(!is_stopped(&scene, BOB), "what was their own they have lifted");
     scene.carry_out(BOB, 5, "/stop");
     insta::assert_snapshot!(scene.carry_out(BOB, 6, "/resume"), @"Resuming here, oldest work first.");
     assert!(!is_stopped(&scene, BOB));
 
-    let message = scene.store.say(ANA, "surprise", now()).unwrap();
+    let message = scene.store.inbox_mut().say(ANA, "surprise", now()).unwrap();
     assert_eq!(bob(&scene, "/wake"), "Checking now what waits in this chat.", "message {message} is not theirs");
 }
 
@@ -365,12 +370,13 @@ fn a_choice_of_a_model_waits_for_a_restart_once_the_settings_say_another() {
 #[test]
 fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
     let mut scene = Scene::new();
-    let message = scene.store.say(ANA, "why is the sky blue?", now()).unwrap();
+    let message = scene.store.inbox_mut().say(ANA, "why is the sky blue?", now()).unwrap();
     assert_eq!(scene.says("/wake"), "Checking now: 1 message to answer, nothing else due.");
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     let opening =
         Entry::Said { messages: vec![message], raw: String::new(), handles: Vec::new(), head: None, taint: None };
     FencedStore::new(&mut scene.store, fence, &FixedClock(now()))
+        .cycles_mut()
         .begin_cycle(&cycle("c1", ANA), &[opening], &[])
         .unwrap();
     let mut lock = WakeLock::try_acquire(&scene.config.lock_path(), &Identity::current(), now()).unwrap();
@@ -380,7 +386,7 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
 
     let held = Entry::Worked { ms: 1 };
     let hold = Change::Hold { messages: vec![message], model: "offline".to_owned() };
-    FencedStore::new(&mut scene.store, fence, &FixedClock(now())).record("c1", &held, &[hold]).unwrap();
+    FencedStore::new(&mut scene.store, fence, &FixedClock(now())).journal_mut().record("c1", &held, &[hold]).unwrap();
     scene.end(fence, "c1", None);
     drop(lock);
     insta::assert_snapshot!(scene.says("/wake"), @"Checking now: nothing is due. 1 message waits for an AI model that can answer it.");
@@ -390,7 +396,7 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
 fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     let mut scene = Scene::new();
     scene.worked("20261121T120000Z-1", ANA, true);
-    let id = scene.store.last_cycle().unwrap().unwrap().commit_id.unwrap();
+    let id = scene.store.cycles().last_cycle().unwrap().unwrap().commit_id.unwrap();
     scene.worked("20261121T130000Z-1", ANA, false);
     scene.worked("20261121T135000Z-1", BOB, false);
     let wake = |reply: CommandReply| match reply.order {
@@ -457,11 +463,11 @@ fn retry_takes_what_was_given_up_here() {
     assert!(scene.reply(BOB, "/retry").order.is_none());
     assert!(scene.reply(BOB, &format!("/retry {id}")).order.is_none());
     assert_eq!(scene.carry_out(ANA, 1, "/retry"), "Trying 1 message again.");
-    assert_eq!(scene.store.queued().unwrap().len(), 1);
+    assert_eq!(scene.store.inbox().queued().unwrap().len(), 1);
     // Answered again meanwhile, and the update comes once more.
     conn.execute("UPDATE incoming_messages SET processed = 1, outcome = 'answered'", []).unwrap();
     scene.carry_out(ANA, 1, "/retry");
-    assert_eq!(scene.store.queued().unwrap().len(), 0);
+    assert_eq!(scene.store.inbox().queued().unwrap().len(), 0);
 }
 
 #[test]
@@ -487,7 +493,7 @@ fn the_numbers_of_tasks_are_kept_as_they_were_shown_to_each_chat() {
     scene.commit_with("w", &[change(memory::ACTIVE, active), change(memory::BACKLOG, backlog)]);
     assert!(scene.carry_out(ANA, 1, "/tasks").contains("2. Buy milk\n\n**Waiting** (1):\n3. Sail"));
     let shown = |scene: &Scene, chat: ChatRef| -> Vec<String> {
-        scene.store.shown_tasks(chat).unwrap().into_iter().map(|task| task.title).collect()
+        scene.store.outbox().shown_tasks(chat).unwrap().into_iter().map(|task| task.title).collect()
     };
     assert_eq!(shown(&scene, ANA), ["Call Anna", "Buy milk", "Sail"]);
     assert_eq!(shown(&scene, BOB), [""; 0]);
@@ -548,12 +554,12 @@ fn a_chat_is_kept_local_until_that_is_lifted() {
     let mut desk = Scene::new();
     let told = desk.carry_out(ANA, 1, "/local");
     assert!(told.contains("kept off the cloud") && told.contains("no AI model on this machine is set up"), "{told}");
-    assert!(desk.store.is_local_chat(ANA).unwrap() && !desk.store.is_local_chat(BOB).unwrap());
+    assert!(desk.store.chats().is_local_chat(ANA).unwrap() && !desk.store.chats().is_local_chat(BOB).unwrap());
     let again = desk.carry_out(ANA, 2, "/local");
     assert!(again.starts_with("This chat is kept off the cloud."), "{again}");
     assert!(desk.carry_out(BOB, 3, "/local off").contains("Nothing was changed"));
     assert!(desk.carry_out(ANA, 4, "/local maybe").contains("Nothing was changed"));
-    assert!(desk.store.is_local_chat(ANA).unwrap());
+    assert!(desk.store.chats().is_local_chat(ANA).unwrap());
     assert!(desk.carry_out(ANA, 5, "/local off").contains("with what was said here meanwhile"));
-    assert!(desk.store.local_chats().unwrap().is_empty());
+    assert!(desk.store.chats().local_chats().unwrap().is_empty());
 }

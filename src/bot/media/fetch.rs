@@ -101,7 +101,7 @@ pub(super) async fn run(shared: Shared<'_>) {
 /// Tries the next due file. Returns `false` if no file is due or the disk is full.
 async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
     let config = shared.outside.config;
-    let Some(file) = shared.store.borrow().next_wanted(shared.outside.clock.now())? else {
+    let Some(file) = shared.store.borrow().attachments().next_wanted(shared.outside.clock.now())? else {
         *is_short = false;
         return Ok(false);
     };
@@ -117,7 +117,7 @@ async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreErro
     *is_short = false;
     match fetch(shared, &file).await {
         Ok((path, bytes)) => {
-            shared.store.borrow_mut().file_kept(file.id, &path, bytes, shared.outside.clock.now())?;
+            shared.store.borrow_mut().attachments_mut().file_kept(file.id, &path, bytes, shared.outside.clock.now())?;
             tracing::info!(file = file.id, bytes, "a file was fetched");
             shared.bells.kept.notify_one();
             shared.bells.settled.notify_one();
@@ -152,11 +152,11 @@ fn fell_through(shared: Shared<'_>, file: &Attachment, error: &FetchError) -> Re
     match what_follows(error, file.faults.saturating_add(u32::from(counts))) {
         Next::Later { at_least, all } => {
             let not_before = now.checked_add_signed(wait_after(tries).max(at_least)).unwrap_or(now + wait_after(tries));
-            store.file_late(file.id, &why, not_before, all, counts, now)
+            store.attachments_mut().file_late(file.id, &why, not_before, all, counts, now)
         }
         Next::Never => {
             let notice = words::unfetched(file, &why, shared.outside.config.timezone);
-            store.file_failed(file, &why, &notice, now)?;
+            store.attachments_mut().file_failed(file, &why, &notice, now)?;
             shared.bells.settled.notify_one();
             Ok(())
         }

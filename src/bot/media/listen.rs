@@ -52,7 +52,8 @@ pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, transc
         }
     };
     let can_listen = transcriber.is_some() || shared.outside.config.whisper_model.is_some();
-    if can_listen && let Err(error) = shared.store.borrow_mut().can_listen(shared.outside.clock.now()) {
+    if can_listen && let Err(error) = shared.store.borrow_mut().attachments_mut().can_listen(shared.outside.clock.now())
+    {
         tracing::warn!(%error, "recordings from before there was a speech model wait for the next start");
     }
     let mut has_complained = false;
@@ -88,7 +89,7 @@ impl Listener {
         can_listen: bool,
     ) -> Result<Duration, StoreError> {
         self.reap(shared);
-        if shared.store.borrow().stopped()?.is_some() {
+        if shared.store.borrow().chats().stopped()?.is_some() {
             if let Some(working) = self.working.take() {
                 tracing::info!("all work is stopped: listening ends, and is taken up again afterwards");
                 end(shared, working);
@@ -99,10 +100,15 @@ impl Listener {
             return Ok(working.until.saturating_duration_since(Instant::now()).min(LOOK_WHILE_LISTENING));
         }
         let now = shared.outside.clock.now();
-        let due = shared.store.borrow().next_unheard(now)?;
+        let due = shared.store.borrow().attachments().next_unheard(now)?;
         let Some(file) = due else { return Ok(shared.wait()) };
         if !can_listen {
-            shared.store.borrow_mut().cannot_listen(&file, None, &words::no_model(&file, None), now)?;
+            shared.store.borrow_mut().attachments_mut().cannot_listen(
+                &file,
+                None,
+                &words::no_model(&file, None),
+                now,
+            )?;
             shared.bells.settled.notify_one();
             return Ok(Duration::ZERO);
         }
@@ -174,7 +180,8 @@ fn end(shared: Shared<'_>, working: Working) {
 }
 
 fn take_back(shared: Shared<'_>, listener: u32) {
-    if let Err(error) = shared.store.borrow_mut().listener_ended(listener, shared.outside.clock.now()) {
+    if let Err(error) = shared.store.borrow_mut().attachments_mut().listener_ended(listener, shared.outside.clock.now())
+    {
         tracing::warn!(%error, "a recording was cut off, which counts as one of its tries");
     }
 }

@@ -53,7 +53,7 @@ impl Shared<'_> {
     /// Returns the wait until the store's next due file.
     fn wait(&self) -> Duration {
         let now = self.outside.clock.now();
-        let next_at = self.store.borrow().next_file_step_at(now).ok().flatten();
+        let next_at = self.store.borrow().attachments().next_file_step_at(now).ok().flatten();
         let next_in = next_at.and_then(|at| (at - now).to_std().ok());
         next_in.unwrap_or(LOOK_EVERY).clamp(LOOK_GAP, LOOK_EVERY)
     }

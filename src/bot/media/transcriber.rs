@@ -82,22 +82,22 @@ pub fn work(
         lock => lock.map_err(TranscriberError::Lock)?,
     };
     let mut store = reveille_cycle::workspace::open(config)?;
-    if store.stopped()?.is_some() || store.next_unheard(clock.now())?.is_none() {
+    if store.chats().stopped()?.is_some() || store.attachments().next_unheard(clock.now())?.is_none() {
         return Ok(());
     }
     let mut transcriber = match open() {
         Ok(transcriber) => {
-            store.can_listen(clock.now())?;
+            store.attachments_mut().can_listen(clock.now())?;
             Ok(transcriber)
         }
         Err(why @ Unheard::Later(_)) => return Err(TranscriberError::Engine(why)),
         Err(why) => Err(why),
     };
     for _ in 0..MAX_RECORDINGS {
-        if store.stopped()?.is_some() {
+        if store.chats().stopped()?.is_some() {
             break;
         }
-        let Some(file) = store.next_unheard(clock.now())? else { break };
+        let Some(file) = store.attachments().next_unheard(clock.now())? else { break };
         let heard = match &mut transcriber {
             Ok(transcriber) => listen(config, clock, &mut store, transcriber, &file)?,
             Err(why) => Some(Err(why.clone())),
@@ -121,10 +121,10 @@ fn listen(
     if file.attempts >= MAX_TRIES {
         // The listener has died in every try.
         let why = file.error.as_deref().unwrap_or("it can't be listened to");
-        store.file_unhearable(file, why, &words::unheard(file, why, config.timezone), now)?;
+        store.attachments_mut().file_unhearable(file, why, &words::unheard(file, why, config.timezone), now)?;
         return Ok(None);
     }
-    store.listening(file.id, std::process::id(), now + wait_after(file.attempts + 1), now)?;
+    store.attachments_mut().listening(file.id, std::process::id(), now + wait_after(file.attempts + 1), now)?;
     let Some(path) = file.path.as_ref().map(|path| config.media_dir.join(path)) else {
         return Ok(Some(Err(Unheard::Never("it isn't where it was kept".to_owned()))));
     };
@@ -145,20 +145,20 @@ fn settle(
         Ok(transcript) => {
             let transcript = Transcript { text: redactor.redact(&transcript.text), ..transcript };
             tracing::info!(file = file.id, "a recording was written down");
-            store.file_heard(file, &transcript, now)
+            store.attachments_mut().file_heard(file, &transcript, now)
         }
         Err(Unheard::SetUp(why)) => {
             tracing::warn!(file = file.id, why, "a recording can't be listened to");
-            store.cannot_listen(file, Some(&why), &words::no_model(file, Some(&why)), now)
+            store.attachments_mut().cannot_listen(file, Some(&why), &words::no_model(file, Some(&why)), now)
         }
         Err(Unheard::Later(why)) if file.attempts + 1 < MAX_TRIES => {
             tracing::warn!(file = file.id, why, "a recording could not be made out; it is tried again");
-            store.file_unheard(file.id, &redactor.redact(&why), now)
+            store.attachments_mut().file_unheard(file.id, &redactor.redact(&why), now)
         }
         Err(Unheard::Later(why) | Unheard::Never(why)) => {
             let why = redactor.redact(&why);
             tracing::warn!(file = file.id, why, "a recording could not be made out");
-            store.file_unhearable(file, &why, &words::unheard(file, &why, config.timezone), now)
+            store.attachments_mut().file_unhearable(file, &why, &words::unheard(file, &why, config.timezone), now)
         }
     }
 }

@@ -88,7 +88,7 @@ impl Bot<'_> {
         };
         self.door.look(config, &self.store)?;
         let access = self.door.access(me);
-        let tries = pairing::tries(updates, &access, &self.store.open_codes(now)?, &self.door.config);
+        let tries = pairing::tries(updates, &access, &self.store.people().open_codes(now)?, &self.door.config);
         let updates = updates.get(..tries.taken).unwrap_or(updates);
         let Some(mut reading) = batch::read(telegram.bot_id(), updates, &access, redactor) else {
             return Ok(Accepted::default());
@@ -112,7 +112,7 @@ impl Bot<'_> {
         let notices = stopped::notices(&reading.batch.messages, stopped, is_all_work, &self.door.config, now);
         reading.batch.notices.extend(notices);
         // fault: batch-couldnt-stored-confirmed
-        let mut accepted = self.store.accept(&reading.batch, now)?;
+        let mut accepted = self.store.inbox_mut().accept(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);
         accepted.answers.extend(self.carry_out_rules(now));
         if !accepted.stored.is_empty() {
@@ -166,7 +166,7 @@ impl Bot<'_> {
     pub(super) fn refuse_restart(&mut self, why: &str, now: DateTime<Utc>) -> Vec<i64> {
         let text = self.outside.redactor.redact(&restart::refusal(why));
         tracing::warn!("asked to start anew, which isn't possible: {why}");
-        self.store.end_restarts(&text, now).unwrap_or_else(|error| {
+        self.store.maintenance_mut().end_restarts(&text, now).unwrap_or_else(|error| {
             tracing::warn!(%error, "why the bot doesn't restart couldn't be told");
             Vec::new()
         })
@@ -176,7 +176,7 @@ impl Bot<'_> {
     fn note_floods(&mut self, batch: &Batch, accepted: &mut Accepted, now: DateTime<Utc>) {
         let chats: BTreeSet<ChatRef> = batch.messages.iter().map(|message| message.chat).collect();
         for chat in chats {
-            match self.store.tell_flood(chat, now, |waiting| flood(chat, waiting)) {
+            match self.store.outbox_mut().tell_flood(chat, now, |waiting| flood(chat, waiting)) {
                 Ok(notice) => accepted.answers.extend(notice),
                 Err(error) => tracing::debug!(%error, "a chat isn't told yet how many of its messages wait"),
             }
@@ -188,7 +188,7 @@ impl Bot<'_> {
         let (why, now) = (self.outside.redactor.redact(&error.to_string()), self.outside.clock.now());
         // The next successful poll clears it.
         self.noted_at = None;
-        if let Err(error) = self.store.trouble(UpkeepKind::Poll, &why, now) {
+        if let Err(error) = self.store.maintenance_mut().trouble(UpkeepKind::Poll, &why, now) {
             tracing::debug!(%error, "that polls fail is not written down");
         }
     }
@@ -206,11 +206,12 @@ impl Bot<'_> {
             return Ok(());
         }
         let config = &self.door.config;
-        let noted = self.store.heard(bot_id, now, |from, heard| gap::notices(config, bot_id, (from, now), heard));
+        let noted =
+            self.store.inbox_mut().heard(bot_id, now, |from, heard| gap::notices(config, bot_id, (from, now), heard));
         match noted {
             Ok(notices) => {
                 self.noted_at = Some(now);
-                self.store.trouble_over(UpkeepKind::Poll, now).ok();
+                self.store.maintenance_mut().trouble_over(UpkeepKind::Poll, now).ok();
                 self.send(notices);
                 Ok(())
             }

@@ -76,9 +76,9 @@ impl News {
 
     /// Prints the new texts. Questions wait until the current line is entered.
     fn show(&self, store: &mut Store, print: &mut impl FnMut(String) -> bool) -> Result<(), StoreError> {
-        for (id, text) in store.console_unshown(Some(&self.session))? {
-            if !store.is_question(id)? && print(format!("{}\n", on_page(&self.config, text.trim_end()))) {
-                store.mark_shown(id, self.config.clock().now())?;
+        for (id, text) in store.terminals().console_unshown(Some(&self.session))? {
+            if !store.terminals().is_question(id)? && print(format!("{}\n", on_page(&self.config, text.trim_end()))) {
+                store.terminals_mut().mark_shown(id, self.config.clock().now())?;
             }
         }
         Ok(())

@@ -116,8 +116,9 @@ impl Interrupts {
             return;
         }
         complain("Pausing before the next step… Ctrl-C again leaves.");
-        let ordered = cycle::open_store(&self.config)
-            .and_then(|mut store| Ok(store.order(&Order::Stop { is_owners: false }, self.config.clock().now())?));
+        let ordered = cycle::open_store(&self.config).and_then(|mut store| {
+            Ok(store.inbox_mut().order(&Order::Stop { is_owners: false }, self.config.clock().now())?)
+        });
         if let Err(error) = ordered {
             complain(&format!("It can't be paused ({error}), so this chat ends after the present step."));
             self.is_leaving.store(true, Ordering::SeqCst);

@@ -68,13 +68,13 @@ impl Steps {
     pub(super) fn show_new(&self) {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let Inside { store, message, cycle, shown } = &mut *inside;
-        let by_message = message.and_then(|message| store.cycle_with(message).ok().flatten());
+        let by_message = message.and_then(|message| store.terminals().cycle_with(message).ok().flatten());
         let by_lock = || wake_lock::read(&self.lock_path).filter(|holder| holder.chat == Some(ChatRef::TERMINAL));
         if let Some(now) = by_message.or_else(|| by_lock()?.cycle_id) {
             *cycle = Some(now);
         }
         let Some(cycle) = cycle.as_ref() else { return };
-        let Ok(calls) = store.calls_of(cycle) else { return };
+        let Ok(calls) = store.status_lines().calls_of(cycle) else { return };
         let from = shown.insert(cycle.clone(), calls.len()).unwrap_or(0);
         for line in lines(&calls, from) {
             complain(&self.redactor.redact(&line));

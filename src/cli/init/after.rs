@@ -196,7 +196,7 @@ fn found(paired: Result<Pairing, BotError>) -> Result<Option<Paired>, Unpaired> 
 
 async fn somebody(store: &Store) -> Result<Paired, reveille_store::StoreError> {
     loop {
-        if let Some(person) = store.paired()?.pop() {
+        if let Some(person) = store.people().paired()?.pop() {
             return Ok(person);
         }
         tokio::time::sleep(LOOK_EVERY).await;

@@ -24,7 +24,7 @@ pub(super) async fn states(
     let Some(mut config) = config else { return (Vec::new(), problems) };
     if let Ok(Some(store)) = database::look(&config) {
         // An old database may lack the choices table.
-        config.chosen_model = store.chosen("MODEL", &config.model).ok().flatten();
+        config.chosen_model = store.chats().chosen("MODEL", &config.model).ok().flatten();
     }
     let temporary = std::env::temp_dir();
     let mut states = Vec::new();

@@ -53,7 +53,7 @@ pub(super) struct Trial<'a> {
 impl<'a> Trial<'a> {
     pub(super) fn new(config: &'a Config, to: &'a Installation, starter: Starter, within: Duration) -> Self {
         let now = config.clock().now();
-        let heard = look(config, |store, bot_id| store.last_heard(bot_id).ok().flatten());
+        let heard = look(config, |store, bot_id| store.inbox().last_heard(bot_id).ok().flatten());
         let was_heard = heard.is_some_and(|at| (now - at).abs() < HEARD_LATELY);
         Self {
             config,
@@ -108,7 +108,7 @@ impl<'a> Trial<'a> {
         let (config, before) = (self.config, self.bot_before.clone());
         let new_bot = || running_bot(config).filter(|bot| before.as_ref() != Some(bot));
         let reported = |has_reached: bool| {
-            let report = look(config, |store, bot_id| store.reported(bot_id).ok().flatten());
+            let report = look(config, |store, bot_id| store.maintenance().reported(bot_id).ok().flatten());
             let is_it = |report: &BotReport| new_bot().as_ref() == Some(&report.bot);
             report.filter(is_it).is_some_and(|report| report.has_reached || !has_reached)
         };

@@ -23,8 +23,8 @@ pub(super) fn describe_wakes(config: &Config, store: &Store, unread: &mut Vec<St
     let tools = [Registry::thinking().with(servers), Registry::offline()];
     let cycles = store.cycle_shapes(MAX_WAKES)?;
     let described = cycles.iter().map(|cycle| {
-        let journal = store.dated_journal(&cycle.id);
-        let requests = store.requests_of(&cycle.id);
+        let journal = store.history().dated_journal(&cycle.id);
+        let requests = store.history().requests_of(&cycle.id);
         if let Some(error) = journal.as_ref().err().or(requests.as_ref().err()) {
             unread.push(format!("all of the wake {}: {error}", cycle.id));
         }

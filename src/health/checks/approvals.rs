@@ -15,8 +15,8 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    let parked = store.parked_cycles()?;
-    if store.stopped()?.is_some() && !parked.is_empty() {
+    let parked = store.cycles().parked_cycles()?;
+    if store.chats().stopped()?.is_some() && !parked.is_empty() {
         return Ok(Finding::ok(format!("{} parked; all work is stopped; wake resume continues", parked.len())));
     }
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);

@@ -16,7 +16,7 @@ const TOLERANCE: TimeDelta = TimeDelta::minutes(5);
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     // Without a database only the year can be judged.
     let last = match scene.store() {
-        Ok(Some(store)) => store.last_cycle()?,
+        Ok(Some(store)) => store.cycles().last_cycle()?,
         _ => None,
     };
     let last = last.and_then(|row| row.ended_at.max(row.started_at));

@@ -15,7 +15,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    Ok(judge(&store.open_cycles()?, scene.is_wake_running(), overdue, scene.now))
+    Ok(judge(&store.cycles().open_cycles()?, scene.is_wake_running(), overdue, scene.now))
 }
 
 /// `overdue` is the time allowed for resuming a cycle that could continue.

@@ -17,12 +17,12 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     // A running wake still handles them, and during a stop of all work waiting is intended.
-    if scene.is_wake_running() || store.stopped()?.is_some() {
+    if scene.is_wake_running() || store.chats().stopped()?.is_some() {
         return Ok(Finding::ok("left to the wake at work, or to the next one after wake resume"));
     }
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    let (reminders, waker) = (store.reminders()?, Waker::look(scene.config, scene.now));
-    let finding = judge(&reminders, &store.open_undos()?, overdue, scene.now);
+    let (reminders, waker) = (store.reminders().reminders()?, Waker::look(scene.config, scene.now));
+    let finding = judge(&reminders, &store.undos().open_undos()?, overdue, scene.now);
     if finding.status == Status::Ok && !reminders.is_empty() && !waker.is_lasting() {
         return Ok(unwoken(&reminders, &waker, scene.config));
     }

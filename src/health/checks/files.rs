@@ -43,7 +43,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 }
 
 fn look(config: &Config, store: &Store, now: DateTime<Utc>) -> Result<Facts, Trouble> {
-    let mut missing = store.files_on_disk()?;
+    let mut missing = store.attachments().files_on_disk()?;
     // A file that can't be inspected may well exist.
     missing.retain(|file| {
         let found = fs::symlink_metadata(config.media_dir.join(&file.path));
@@ -51,7 +51,7 @@ fn look(config: &Config, store: &Store, now: DateTime<Utc>) -> Result<Facts, Tro
     });
     let folders = [config.voice_dir(), config.files_dir()];
     let left_over = folders.iter().flat_map(|folder| left_over(folder, now)).collect();
-    Ok(Facts { open: store.open_files()?, missing, left_over })
+    Ok(Facts { open: store.attachments().open_files()?, missing, left_over })
 }
 
 fn left_over(folder: &Path, now: DateTime<Utc>) -> Vec<PathBuf> {
@@ -113,7 +113,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     let facts = look(config, &store, now)?;
     let mut done = Vec::new();
     for file in &facts.missing {
-        store.file_missing(file.id)?;
+        store.attachments_mut().file_missing(file.id)?;
         let what = if file.is_wanted { "it is fetched again if its message waits" } else { "nobody waits for it" };
         done.push(format!("File {} was not at {}: {what}.", file.id, file.path));
     }

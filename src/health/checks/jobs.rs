@@ -25,7 +25,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let now = scene.now.with_timezone(&scene.config.timezone);
     let jobs = Jobs::collect(&paths, |path| texts.get(path).cloned().unwrap_or_default(), now);
     let rows = match scene.store()? {
-        Some(store) => store.jobs()?,
+        Some(store) => store.jobs().jobs()?,
         None => Vec::new(),
     };
     Ok(judge(&jobs, &rows))

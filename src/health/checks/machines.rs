@@ -26,7 +26,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::ok("this one alone (LEASE=local)"));
     }
     let upkeep = match scene.store()? {
-        Some(store) => store.upkeep(UpkeepKind::Lease)?,
+        Some(store) => store.maintenance().upkeep(UpkeepKind::Lease)?,
         None => Upkeep::default(),
     };
     Ok(judge(&facts(scene.config, upkeep), scene.now))

@@ -36,7 +36,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     // During a stop of all work, waiting is intended.
-    let late = match store.stopped()? {
+    let late = match store.chats().stopped()? {
         Some(_) => TimeDelta::MAX,
         None => TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX),
     };
@@ -53,8 +53,8 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 /// answer or at its next start.
 fn left_lines(store: &Store, late: TimeDelta, now: DateTime<Utc>) -> Result<usize, Trouble> {
     let mut left = 0;
-    for line in store.status_lines()? {
-        let cycle = store.cycle(&line.cycle_id)?;
+    for line in store.status_lines().status_lines()? {
+        let cycle = store.cycles().cycle(&line.cycle_id)?;
         let is_left = cycle.is_none_or(|row| row.ended_at.is_some_and(|at| now.signed_duration_since(at) > late));
         left += usize::from(is_left);
     }
@@ -127,7 +127,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     let Some(mut store) = tools.store() else {
         return Ok(Vec::new());
     };
-    Ok(match store.recover_outbox()? {
+    Ok(match store.outbox_mut().recover_outbox()? {
         0 => Vec::new(),
         1 => vec!["a message whose sender was gone or silent is sent once more, marked as a repeat".to_owned()],
         n => vec![format!("{n} messages whose sender was gone or silent are sent once more, marked as repeats")],

@@ -45,7 +45,7 @@ fn look(workspace: &Path, store: &Store) -> Result<Vec<Plan>, Trouble> {
     let found = plan_file::left_over(workspace).map_err(Trouble::io("listing", workspace))?;
     let ours = found.into_iter().filter(|(_, id)| is_cycle_id(id));
     ours.map(|(path, cycle_id)| {
-        let state = store.cycle(&cycle_id)?.map(|row| row.state);
+        let state = store.cycles().cycle(&cycle_id)?.map(|row| row.state);
         Ok(Plan { path, cycle_id, state })
     })
     .collect()

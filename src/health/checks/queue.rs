@@ -27,18 +27,19 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     // Messages of a parked cycle wait for a person, as `approvals` reports. People who have stopped their own chat
     // resume it themselves.
     let (asked, queued): (Vec<Incoming>, Vec<Incoming>) = {
-        let parked = store.parked_cycles()?;
-        let stopped_chats = store.stopped_chats()?;
+        let parked = store.cycles().parked_cycles()?;
+        let stopped_chats = store.chats().stopped_chats()?;
         let is_asked = |message: &Incoming| {
             stopped_chats.contains_key(&message.chat)
                 || parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))
         };
-        store.queued()?.into_iter().partition(is_asked)
+        store.inbox().queued()?.into_iter().partition(is_asked)
     };
-    let beyond = usize::try_from(store.queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len() + asked.len());
+    let beyond =
+        usize::try_from(store.inbox().queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len() + asked.len());
     let odd = store.odd_rows()?;
     let beyond = beyond.saturating_sub(odd.iter().filter(|row| row.table == "incoming_messages").count());
-    let mut found = match store.stopped()? {
+    let mut found = match store.chats().stopped()? {
         Some(_) => {
             Finding::ok(format!("{} waiting; all work is stopped; wake resume continues", queued.len() + beyond))
         }
@@ -48,7 +49,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         let what = count(asked.len(), "message");
         found.detail.push_str(&format!("; {what} waiting for your answer to a question (wake approvals list)"));
     }
-    let others = [judge_given_up(&store.dead_letters()?), judge_odd(&odd)];
+    let others = [judge_given_up(&store.inbox().dead_letters()?), judge_odd(&odd)];
     Ok(others.into_iter().flatten().fold(found, Finding::and))
 }
 

@@ -30,8 +30,8 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let facts = Facts {
         apart: repo.ahead_behind()?,
         is_unjoined: repo.is_unjoined(),
-        push: store.upkeep(UpkeepKind::Push)?,
-        fetch: store.upkeep(UpkeepKind::Fetch)?,
+        push: store.maintenance().upkeep(UpkeepKind::Push)?,
+        fetch: store.maintenance().upkeep(UpkeepKind::Fetch)?,
     };
     Ok(judge(&facts, scene.now))
 }

@@ -80,7 +80,11 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         parked: repo.parked()?.into_iter().map(|(branch, _)| branch).collect(),
         stock: repo.stock(),
         // A minor fact: another check reports an unusable database.
-        untidy: scene.store().ok().flatten().and_then(|store| store.upkeep(UpkeepKind::Maintain).ok()?.error),
+        untidy: scene
+            .store()
+            .ok()
+            .flatten()
+            .and_then(|store| store.maintenance().upkeep(UpkeepKind::Maintain).ok()?.error),
         left_alone: left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect(),
     })
 }

@@ -81,14 +81,14 @@ fn meaning(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Err(error) => return Ok(unusable(&error.to_string())),
     };
     let store = scene.store()?;
-    let upkeep = store.map(|store| store.upkeep(UpkeepKind::Embed)).transpose()?.unwrap_or_default();
+    let upkeep = store.map(|store| store.maintenance().upkeep(UpkeepKind::Embed)).transpose()?.unwrap_or_default();
     let Some(to) = embedder.leaves_for() else {
         if scene.is_brief {
             return Ok(Finding::ok("an encoder on this machine is set up"));
         }
         return Ok(judge_canary(canary(scene, embedder.as_ref()), &upkeep));
     };
-    let allowed = store.map(|store| store.allowed_embedder()).transpose()?.flatten();
+    let allowed = store.map(|store| store.maintenance().allowed_embedder()).transpose()?.flatten();
     Ok(judge_paid(to, allowed.as_deref() == Some(embedder.id()), &upkeep))
 }
 

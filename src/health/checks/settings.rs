@@ -148,8 +148,8 @@ struct ChainLink<'a> {
 
 impl<'a> ChainLink<'a> {
     fn look(name: &'a str, store: Option<&Store>) -> Result<Self, Trouble> {
-        let breaker = store.map_or(Ok(None), |store| store.breaker(name))?;
-        let answered_at = store.map_or(Ok(None), |store| store.last_answer(name))?;
+        let breaker = store.map_or(Ok(None), |store| store.maintenance().breaker(name))?;
+        let answered_at = store.map_or(Ok(None), |store| store.ledger().last_answer(name))?;
         Ok(Self { name, breaker, answered_at })
     }
 

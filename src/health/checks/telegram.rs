@@ -24,7 +24,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::ok("no bot is set up"));
     };
     let (heard, trouble) = match scene.store()? {
-        Some(store) => (store.last_heard(bot_id)?, store.upkeep(UpkeepKind::Poll)?.error),
+        Some(store) => (store.inbox().last_heard(bot_id)?, store.maintenance().upkeep(UpkeepKind::Poll)?.error),
         None => (None, None),
     };
     let bot = wake_lock::read(&scene.config.bot_lock_path()).filter(|holder| holder.identity().is_alive());

@@ -21,8 +21,8 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    let upkeep = store.upkeep(UpkeepKind::Wake)?;
-    let since = store.failing_since(UpkeepKind::Wake)?;
+    let upkeep = store.maintenance().upkeep(UpkeepKind::Wake)?;
+    let since = store.maintenance().failing_since(UpkeepKind::Wake)?;
     let ailment = repo::ailment(&scene.config.repo_dir());
     let dir = scene.config.repo_dir();
     let memory = match scene.repo_error() {

@@ -157,7 +157,7 @@ async fn snooze_reminder(
 async fn resume(State(site): State<Arc<PageSite>>) -> Result<Response, PageError> {
     let answer = ordered(Arc::clone(&site), Trouble::default(), |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
-        store.order(&Order::Resume { is_owners: true }, desk.now)?;
+        store.inbox_mut().order(&Order::Resume { is_owners: true }, desk.now)?;
         Ok("Resuming, oldest work first.".to_owned())
     });
     let answer = answer.await?;
@@ -212,8 +212,11 @@ fn change_tasks(desk: &PageDesk<'_>, order: &TaskOrder) -> Result<String, OrderE
 fn change_reminders(desk: &PageDesk<'_>, order: ReminderOrder<'_>) -> Result<String, OrderError> {
     let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
     let told = reminders::carry_out(&mut store, desk.config, desk.redactor, desk.now, order)?;
-    let stopped =
-        if store.stopped()?.is_some() { " All work is stopped: nothing is sent before it is resumed." } else { "" };
+    let stopped = if store.chats().stopped()?.is_some() {
+        " All work is stopped: nothing is sent before it is resumed."
+    } else {
+        ""
+    };
     Ok(format!("{told}{stopped}"))
 }
 

@@ -144,7 +144,7 @@ fn read_list(desk: &PageDesk<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake
     lines.truncate(LINES);
     let ids: Vec<String> = lines.iter().filter_map(|line| line.wake_id.clone()).collect();
     let mut spent = match &store {
-        Some(store) => store.spent_by_each(&ids)?,
+        Some(store) => store.history().spent_by_each(&ids)?,
         None => BTreeMap::new(),
     };
     let wakes = lines.into_iter().map(|line| ListedWake {

@@ -42,7 +42,7 @@ pub(super) async fn ask(State(site): State<Arc<PageSite>>, Path(id): Path<String
             return Err(PageError::Refused(why));
         }
         let files = changed(repo.as_ref(), row.commit_id.as_deref(), &|text| desk.shown(text));
-        let said = store.written_by(&row.cycle.id)?;
+        let said = store.history().written_by(&row.cycle.id)?;
         let sent = said.iter().filter(|text| text.sent_at.is_some()).count();
         Ok(question(desk, &row, &files, (said.len() - sent, sent)))
     })

@@ -207,7 +207,7 @@ impl Scene {
 
     /// The next part a wake may send.
     pub(super) fn claim(&mut self) -> Result<Option<Claimed>, String> {
-        self.store.claim_part(Pick::default(), &Identity::current(), self.now).map_err(text)
+        self.store.outbox_mut().claim_part(Pick::default(), &Identity::current(), self.now).map_err(text)
     }
 
     /// Ends an attempt.
@@ -278,13 +278,13 @@ impl Scene {
     }
 
     fn store_batch(&mut self, batch: &Batch) -> Result<(), String> {
-        let accepted = self.bot.accept(batch, self.now).map_err(text)?;
+        let accepted = self.bot.inbox_mut().accept(batch, self.now).map_err(text)?;
         self.model.accept(batch, &accepted.stored, &accepted.answers)
     }
 
     fn say(&mut self) -> Result<(), String> {
         let said = NewIncoming { text: format!("said {}", self.draw()), ..NewIncoming::default() };
-        let row = self.bot.say(said.chat, &said.text, self.now).map_err(text)?;
+        let row = self.bot.inbox_mut().say(said.chat, &said.text, self.now).map_err(text)?;
         self.model.queue(row, &said)
     }
 
@@ -312,6 +312,7 @@ impl Scene {
         if self.bots.is_none() {
             let claimed = self
                 .bot
+                .outbox_mut()
                 .claim_part(Pick { only: Some(only), ..Pick::default() }, &Identity::current(), self.now)
                 .map_err(text)?;
             claimed.as_ref().map_or(Ok(()), |claimed| self.leaves(claimed, true))?;
@@ -323,7 +324,7 @@ impl Scene {
     fn bot_settles(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(claimed) = self.bots.take() else { return Ok(()) };
         let outcome = self.send(&claimed, true, random)?;
-        self.bot.settle_part(&claimed, &outcome, self.now).map_err(text)
+        self.bot.outbox_mut().settle_part(&claimed, &outcome, self.now).map_err(text)
     }
 
     fn kill_bot(&mut self, random: &mut Rng) -> Result<(), String> {
@@ -384,7 +385,7 @@ impl Scene {
         );
         let state = |look: &Look| look.rows(&sql, |row| row.get::<String>(0));
         let before = state(&self.look)?;
-        self.bot.settle_part(claimed, &outcome, self.now).map_err(text)?;
+        self.bot.outbox_mut().settle_part(claimed, &outcome, self.now).map_err(text)?;
         let after = state(&self.look)?;
         let is_its_own = before.iter().any(|state| state.ends_with(&claimed.attempts.to_string()));
         if before == after || is_its_own || matches!(outcome, PartOutcome::Sent { .. }) {
@@ -394,9 +395,9 @@ impl Scene {
     }
 
     fn show(&mut self) -> Result<(), String> {
-        for (row, _) in self.bot.console_unshown(None).map_err(text)? {
+        for (row, _) in self.bot.terminals().console_unshown(None).map_err(text)? {
             self.may_leave(row)?;
-            self.bot.mark_shown(row, self.now).map_err(text)?;
+            self.bot.terminals_mut().mark_shown(row, self.now).map_err(text)?;
         }
         Ok(())
     }
@@ -406,9 +407,9 @@ impl Scene {
         let rows: BTreeSet<i64> = self.model.messages.keys().copied().collect();
         let Some(row) = random.choice(rows) else { return Ok(()) };
         let (done, expected) = if is_retry {
-            (self.bot.retry(row), self.model.retry(row))
+            (self.bot.inbox_mut().retry(row), self.model.retry(row))
         } else {
-            (self.bot.discard(row, self.now), self.model.drop(row))
+            (self.bot.inbox_mut().discard(row, self.now), self.model.drop(row))
         };
         if done.map_err(text)? == expected {
             Ok(())

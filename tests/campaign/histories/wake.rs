@@ -95,16 +95,18 @@ impl Wake {
         self.at = match at {
             At::Begun => {
                 // A running cycle was left by a killed wake; a real wake learns that from the lock file.
-                for row in scene.store.open_cycles().map_err(text)? {
+                for row in scene.store.cycles().open_cycles().map_err(text)? {
                     if row.state == CycleState::Running {
                         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                            .cycles_mut()
                             .note_cut_off(&row.cycle.id, &[], None)
                             .map_err(text)?;
                     }
                 }
                 scene.silence_bot(random)?;
-                if scene.store.has_doubtful(scene.now).map_err(text)? {
+                if scene.store.outbox().has_doubtful(scene.now).map_err(text)? {
                     FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                        .outbox_mut()
                         .recover_outbox()
                         .map_err(text)?;
                 }
@@ -118,7 +120,7 @@ impl Wake {
             At::Pausing(live) => self.pause(scene, &live)?,
             At::GivingUp(id, state, counts) => self.give_up(scene, id, &state, counts)?,
             At::Committing(id, handled) => {
-                let staged = scene.store.staged(&id).map_err(text)?;
+                let staged = scene.store.journal().staged(&id).map_err(text)?;
                 scene.outside.commit(&id, &staged)?;
                 At::Ending(Ended { id, state: CycleState::Done, handled, failed: Vec::new() })
             }
@@ -138,14 +140,14 @@ impl Wake {
             return Ok(At::Releasing);
         }
         let store = &scene.store;
-        let breaker = store.breaker(scene.mind).map_err(text)?;
+        let breaker = store.maintenance().breaker(scene.mind).map_err(text)?;
         let may_try = breaker.is_none_or(|breaker| breaker.may_try(scene.now));
         let mind = ModelState::of(scene.mind);
         let mind = if may_try { mind } else { mind.out_of_reach() };
         let observed = Situation {
-            messages: store.queued().map_err(text)?,
-            open_cycles: store.open_cycles().map_err(text)?,
-            reminders: store.reminders().map_err(text)?,
+            messages: store.inbox().queued().map_err(text)?,
+            open_cycles: store.cycles().open_cycles().map_err(text)?,
+            reminders: store.reminders().reminders().map_err(text)?,
             tells_left: 3,
             ..Situation::quiet(scene.now, Tz::UTC, OWNER, mind)
         };
@@ -168,6 +170,7 @@ impl Wake {
         let opening = said(format!("{:?}", cycle.reasons), messages);
         let entries = std::slice::from_ref(&opening);
         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .cycles_mut()
             .begin_cycle(&cycle, entries, &[])
             .map_err(text)?;
         scene.model.begin(&cycle, entries)?;
@@ -177,8 +180,8 @@ impl Wake {
     }
 
     fn resume(&self, scene: &mut Scene, id: String, has_crashed: bool) -> Result<At, String> {
-        let row = scene.store.cycle(&id).map_err(text)?.ok_or("an open cycle isn't there")?;
-        let journal = scene.store.journal(&id).map_err(text)?;
+        let row = scene.store.cycles().cycle(&id).map_err(text)?.ok_or("an open cycle isn't there")?;
+        let journal = scene.store.journal().journal(&id).map_err(text)?;
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         match uptake(&row, &journal, scene.outside.committed.contains(&id), scene.mind, has_crashed) {
             Uptake::Conclude => {
@@ -187,6 +190,7 @@ impl Wake {
             Uptake::GiveUp(giving_up) => Ok(At::GivingUp(id, Box::new(state), giving_up.counts())),
             Uptake::Publish => {
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .cycles_mut()
                     .resume_cycle(&id)
                     .map_err(text)?;
                 scene.model.resume(&id, false)?;
@@ -195,10 +199,12 @@ impl Wake {
             Uptake::GoOn => {
                 if has_crashed {
                     FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                        .cycles_mut()
                         .count_try(&id)
                         .map_err(text)?;
                 }
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .cycles_mut()
                     .resume_cycle(&id)
                     .map_err(text)?;
                 scene.model.resume(&id, has_crashed)?;
@@ -214,6 +220,7 @@ impl Wake {
         let changes: Vec<Change> = rounds?.into_iter().map(Change::Fire).collect();
         let done = [Entry::ByRule { receipts: Vec::new(), handles: Vec::new(), head: None }];
         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .cycles_mut()
             .begin_cycle(&cycle, &done, &changes)
             .map_err(text)?;
         scene.model.begin(&cycle, &done)?;
@@ -293,6 +300,7 @@ impl Wake {
         match turns::turn(random, &live.cycle.id, &live.state, scene) {
             Answer::Turn { content, stop } => {
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .maintenance_mut()
                     .model_answered(&live.cycle.model)
                     .map_err(text)?;
                 let usage = Usage { output: 1, ..Usage::default() };
@@ -306,6 +314,7 @@ impl Wake {
             }
             Answer::Unavailable => {
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .maintenance_mut()
                     .model_failed(&live.cycle.model, ModelFault::Outage, "overloaded", None)
                     .map_err(text)?;
                 if let (Some(chat), Some(first)) = (live.cycle.chat, live.state.open.first()) {
@@ -332,6 +341,7 @@ impl Wake {
             return Ok(At::Ending(ended));
         }
         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .cycles_mut()
             .pause_cycle(id, scene.now, "it waits")
             .map_err(text)?;
         scene.model.pause(id);
@@ -364,7 +374,10 @@ impl Wake {
         let Ended { id, state, handled, failed } = ended;
         let commit_id = (*state == CycleState::Done).then_some("a commit");
         let end = CycleEnd { commit_id, handled, failed_messages: failed, ..CycleEnd::new(*state) };
-        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now)).end_cycle(id, &end).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .cycles_mut()
+            .end_cycle(id, &end)
+            .map_err(text)?;
         scene.model.end(id, *state, failed);
         Ok(At::Delivering)
     }
@@ -383,11 +396,11 @@ impl Wake {
                 return Err(format!("two parts of chat {} are under way", claimed.chat));
             }
             let put_back = PartOutcome::Later { not_before: scene.now, why: "put back".to_owned() };
-            scene.store.settle_part(&other, &put_back, scene.now).map_err(text)?;
+            scene.store.outbox_mut().settle_part(&other, &put_back, scene.now).map_err(text)?;
         }
         scene.report_late_of(claimed, random)?;
         let outcome = scene.send(claimed, false, random)?;
-        scene.store.settle_part(claimed, &outcome, scene.now).map_err(text)?;
+        scene.store.outbox_mut().settle_part(claimed, &outcome, scene.now).map_err(text)?;
         Ok(At::Delivering)
     }
 
@@ -395,11 +408,12 @@ impl Wake {
     fn record(&self, scene: &mut Scene, live: &mut Live, entry: &Entry, changes: &[Change]) -> Result<(), String> {
         let id = &live.cycle.id;
         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .journal_mut()
             .record(id, entry, changes)
             .map_err(text)?;
         scene.model.record(id, entry, changes)?;
         live.state.apply(entry);
-        let journal = scene.store.journal(id).map_err(text)?;
+        let journal = scene.store.journal().journal(id).map_err(text)?;
         if Cycle::replay(live.cycle.system.clone(), live.cycle.tools.clone(), &journal) != live.state {
             return Err(format!("the journal of {id} isn't its state, after {entry:?}"));
         }
@@ -407,14 +421,17 @@ impl Wake {
     }
 
     fn change(&self, scene: &mut Scene, id: &str, changes: &[Change]) -> Result<(), String> {
-        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now)).change(id, changes).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .journal_mut()
+            .change(id, changes)
+            .map_err(text)?;
         scene.model.change(id, changes)
     }
 }
 
 /// The round of a due reminder.
 fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
-    let history = scene.store.reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
+    let history = scene.store.reminders().reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
     let turn = reminder.series(Tz::UTC).turn(&history, scene.now);
     let message = turn.happens.map(|slot| NewOutgoing {
         chat: reminder.what.chat,
@@ -428,8 +445,8 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
 /// New messages for a cycle's chat since its beginning.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
     let mind = ModelState::of(scene.mind);
-    let queued = scene.store.queued().map_err(text)?;
-    let open = scene.store.open_cycles().map_err(text)?;
+    let queued = scene.store.inbox().queued().map_err(text)?;
+    let open = scene.store.cycles().open_cycles().map_err(text)?;
     let new = orient::joining(&queued, &live.cycle, None, &live.state.messages, &open, &mind, scene.now);
     Ok(new.iter().map(|message| message.id).collect())
 }

@@ -139,7 +139,7 @@ fn is_no_tool(rows: &[Value], called: &Value) -> bool {
 
 /// Checks that the person could read every printable character of the action.
 fn questions_show_all(scene: &Scene) -> Result<(), String> {
-    let asked = scene.env.store().last_approvals(100).map_err(|error| error.to_string())?;
+    let asked = scene.env.store().approvals().last_approvals(100).map_err(|error| error.to_string())?;
     let shown: String = scene
         .telegram
         .sent()

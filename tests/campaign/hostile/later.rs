@@ -85,7 +85,7 @@ fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
     };
     let batch = Batch { bot_id: 99, next_offset: 77_002, messages: vec![message], ..Batch::default() };
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").ok_or("no time")?;
-    scene.env.store().accept(&batch, now).map_err(|error| error.to_string())?;
+    scene.env.store().inbox_mut().accept(&batch, now).map_err(|error| error.to_string())?;
     scene.claude.answer_with(|request| match turns_of(request) {
         0 => Reply::tools(vec![set("quoted", THEIRS)]),
         _ => Reply::text("I see."),

@@ -309,7 +309,7 @@ impl Scene {
     /// Answers the pending questions; those of one turn are asked together.
     pub(super) fn answer(&mut self, answer: Answer, is_first: bool) -> Result<(), String> {
         let mut store = self.env.store();
-        let pending = store.pending_approvals(self.now).map_err(|error| error.to_string())?;
+        let pending = store.approvals().pending_approvals(self.now).map_err(|error| error.to_string())?;
         if pending.is_empty() {
             return Err("it is parked, and asks nothing".to_owned());
         }
@@ -319,14 +319,16 @@ impl Scene {
         }
         for asked in &pending {
             if answer == Answer::Silence && is_first {
-                let is_late = store.decide(asked.id, true, self.now).map_err(|error| error.to_string())?;
+                let is_late =
+                    store.approvals_mut().decide(asked.id, true, self.now).map_err(|error| error.to_string())?;
                 if is_late {
                     return Err("a yes counts after a day".to_owned());
                 }
                 continue;
             }
             let is_yes = matches!(answer, Answer::Yes | Answer::Swapped);
-            let is_decided = store.decide(asked.id, is_yes, self.now).map_err(|error| error.to_string())?;
+            let is_decided =
+                store.approvals_mut().decide(asked.id, is_yes, self.now).map_err(|error| error.to_string())?;
             if !is_decided {
                 return Err(format!("it couldn't be decided: {asked:?}"));
             }

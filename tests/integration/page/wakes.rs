@@ -221,6 +221,7 @@ fn words_of_others_are_named_and_not_quoted() {
     };
     let now = reveille_base::clock::parse_time(env.now()).unwrap();
     env.store()
+        .inbox_mut()
         .accept(&Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Batch::default() }, now)
         .unwrap();
     claude.expect(reply("t1", "See [this](http://evil.example/x)."));

@@ -402,13 +402,13 @@ impl TestEnv {
         };
         let now = reveille_base::clock::parse_time(&self.vars["REVEILLE_NOW"]).unwrap();
         let batch = Batch { bot_id: 99, next_offset: 1_001 + n, messages: vec![message], ..Batch::default() };
-        let accepted = store.accept(&batch, now).unwrap();
+        let accepted = store.inbox_mut().accept(&batch, now).unwrap();
         accepted.stored[0]
     }
 
     /// What is still queued.
     pub(crate) fn queued(&self) -> Vec<Incoming> {
-        self.store().queued().unwrap()
+        self.store().inbox().queued().unwrap()
     }
 
     /// The value of a trailer of the last commit.

@@ -61,10 +61,10 @@ pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<
         forgetting.documents.push(ForgottenLines { lines: found.lines, change });
     }
     if let Some(store) = store {
-        forgetting.rows = store.holding(&holds(sought))?;
+        forgetting.rows = store.retention().holding(&holds(sought))?;
         let said: Vec<i64> = said.into_iter().collect();
         let goes = |message: &Incoming| forgetting.rows.incoming.iter().any(|row| row.id == message.id);
-        forgetting.sources = store.messages(&said)?.into_iter().filter(|message| !goes(message)).collect();
+        forgetting.sources = store.inbox().messages(&said)?.into_iter().filter(|message| !goes(message)).collect();
         forgetting.sources.retain(|message| message.text != reveille_store::FORGOTTEN_ROW);
     }
     Ok(forgetting)
@@ -88,8 +88,8 @@ pub fn carry_out(
         let why = "What holds these words has changed meanwhile. Nothing was taken out; please ask again.";
         return Err(ProvenanceError::Refused(why.to_owned()));
     }
-    let is_rewritten = hand.store().forget_words(&now.rows, &holds(sought))?;
-    hand.store().note_spoken_changed()?;
+    let is_rewritten = hand.store().retention_mut().forget_words(&now.rows, &holds(sought))?;
+    hand.store().inbox_mut().note_spoken_changed()?;
     if now.documents.is_empty() {
         hand.scrub_index()?;
         return Ok((None, is_rewritten));

@@ -116,9 +116,9 @@ impl<'a> Hand<'a> {
             is_secret: &|text| redactor.contains_secret(text),
         })?;
         let is_alone = edits.commit.is_none() && published.persons.is_none();
-        let was_seen = self.store.handled(HEAD_SEEN)? == head_before.map(|head| head.to_string());
+        let was_seen = self.store.maintenance().handled(HEAD_SEEN)? == head_before.map(|head| head.to_string());
         if is_alone && was_seen {
-            self.store().set_handled(HEAD_SEEN, &published.commit.to_string())?;
+            self.store().maintenance_mut().set_handled(HEAD_SEEN, &published.commit.to_string())?;
         }
         Ok(PersonsCommit { commit: published.commit, before: edits.files, left_alone: published.left_alone })
     }
@@ -133,7 +133,7 @@ impl<'a> Hand<'a> {
         let made = self.commit(changes, subject)?;
         let did = self.tools.redactor.redact(did);
         let step = NewStep { chat: ChatRef::TERMINAL, did, commit: Some(made.commit.to_string()) };
-        self.store().note_step(&step)?;
+        self.store().undos_mut().note_step(&step)?;
         Ok(made)
     }
 

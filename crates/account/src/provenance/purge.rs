@@ -79,11 +79,11 @@ pub fn purge(
         planned.commits.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect();
     let note = backup.with_extension(NOTE);
     write_note(&note, &commits).map_err(|error| unwritable(&note, &error))?;
-    let was_seen = hand.rows().handled(HEAD_SEEN)? == hand.repo.head()?.map(|head| head.to_string());
+    let was_seen = hand.rows().maintenance().handled(HEAD_SEEN)? == hand.repo.head()?.map(|head| head.to_string());
     hand.repo.carry_out_purge(&planned)?;
-    hand.store().rewrite_commits(&commits)?;
+    hand.store().undos_mut().rewrite_commits(&commits)?;
     if let (true, Some(head)) = (was_seen, hand.repo.head()?) {
-        hand.store().set_handled(HEAD_SEEN, &head.to_string())?;
+        hand.store().maintenance_mut().set_handled(HEAD_SEEN, &head.to_string())?;
     }
     hand.repo.integrate(now, &merge_texts)?;
     let pushed = match hand.repo.push_purged(&planned, REMOTE_TIMEOUT.into()) {
@@ -148,7 +148,7 @@ fn finish_interrupted(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), Prov
             _ => false,
         };
         if let Some(commits) = commits.filter(|commits| commits.values().any(in_force)) {
-            hand.store().rewrite_commits(&commits)?;
+            hand.store().undos_mut().rewrite_commits(&commits)?;
         }
     }
     Ok(())

@@ -224,8 +224,8 @@ fn story(
     };
     let (mut messages, mut read) = (Vec::new(), None);
     if let Some(store) = store {
-        messages = store.messages(&ids)?.into_iter().map(said).collect();
-        read = wake.map(|wake| store.taints_of(wake)).transpose()?.flatten();
+        messages = store.inbox().messages(&ids)?.into_iter().map(said).collect();
+        read = wake.map(|wake| store.outbox().taints_of(wake)).transpose()?.flatten();
     }
     let taint = origin.as_ref().and_then(|origin| origin.after.clone()).or(read);
     Ok(LineStory {

@@ -97,12 +97,12 @@ impl Budget {
     /// Reads the budget.
     pub fn look(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self, StoreError> {
         let tz = config.timezone;
-        let today_usd = store.spent_since(day_begin(now, tz))?.cost_usd;
-        let month_usd = store.spent_since(month_begin(now, tz))?.cost_usd;
+        let today_usd = store.ledger().spent_since(day_begin(now, tz))?.cost_usd;
+        let month_usd = store.ledger().spent_since(month_begin(now, tz))?.cost_usd;
         let of_day = (today_usd, config.daily_budget_usd);
         let mut budget = Self::spent((now, tz), of_day, (month_usd, config.monthly_budget_usd));
-        budget.reserved_usd = store.reserved_since(budget.month_begin)?;
-        let marks = store.handled_values(NO_ROOM)?;
+        budget.reserved_usd = store.ledger().reserved_since(budget.month_begin)?;
+        let marks = store.maintenance().handled_values(NO_ROOM)?;
         budget.no_room = budget.without_room(&marks);
         let needs = |mark: &String| mark.split_once(NEEDS).and_then(|(_, usd)| usd.parse().ok());
         budget.needs_usd = marks.iter().filter_map(|(key, mark)| chat_of(key).zip(needs(mark))).collect();

@@ -26,12 +26,14 @@ pub(crate) const ASKED: &str = "initiative/asked";
 /// question was asked in vain.
 pub(crate) fn due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DueInitiative>, StoreError> {
     let Some(slot) = slot_due(config.initiative, config.quiet_hours, now, config.timezone) else { return Ok(None) };
-    if store.handled(&DueWork::key_of(&slot.work()))?.is_some() || store.is_proposal_unanswered(config.owner_chat)? {
+    if store.maintenance().handled(&DueWork::key_of(&slot.work()))?.is_some()
+        || store.outbox().is_proposal_unanswered(config.owner_chat)?
+    {
         return Ok(None);
     }
     let weighed = weighed(store, config, &Documents::new(&config.repo_dir(), Vec::new()), now)?;
     if !weighed.worthy().is_empty()
-        && store.handled(ASKED)?.is_some_and(|asked| asked == question(&weighed, config, now))
+        && store.maintenance().handled(ASKED)?.is_some_and(|asked| asked == question(&weighed, config, now))
     {
         return Ok(None);
     }
@@ -60,6 +62,7 @@ pub(crate) fn weighed(
         .collect();
     let is_owners = |chat| view::foreign_chat(Some(chat), config.owner_chat).is_none();
     let reminders: Vec<(DateTime<Utc>, String)> = store
+        .reminders()
         .reminders()?
         .into_iter()
         .filter(|reminder| is_owners(reminder.what.chat))

@@ -25,13 +25,13 @@ pub(crate) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreE
 
 /// The same check without a wake's context.
 pub(crate) fn is_any_due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
-    let has_to_say = !is_quiet(config, now) && store.has_held_job_message()?;
-    Ok(has_to_say || lease::is_on_duty(config) && (has_changed(store, config)? || store.has_due_job(now)?))
+    let has_to_say = !is_quiet(config, now) && store.jobs().has_held_job_message()?;
+    Ok(has_to_say || lease::is_on_duty(config) && (has_changed(store, config)? || store.jobs().has_due_job(now)?))
 }
 
 /// Returns `true` if the folder has changed since the jobs were planned.
 fn has_changed(store: &Store, config: &Config) -> Result<bool, StoreError> {
-    Ok(store.handled(PLANNED)?.unwrap_or_default() != sign(config))
+    Ok(store.maintenance().handled(PLANNED)?.unwrap_or_default() != sign(config))
 }
 
 /// Computes a signature of the folder: names, sizes and times of its files, and the time zone for their schedules. Empty without files.

@@ -48,7 +48,7 @@ struct Memory {
 impl Situation {
     /// Reads the situation. `repo` is `None` before the first run has created it.
     pub(crate) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
-        let told = store.told_to_waiting()?;
+        let told = store.cycles().told_to_waiting()?;
         let (config, now) = (context.config, context.clock.now());
         let tasks = repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
         let memory = Memory {
@@ -70,25 +70,25 @@ impl Situation {
         let steps = steps_due(&tasks, config, |path| memory.read_work_tree(path));
         let head = Some(memory.head().to_string());
         let memory = Memory { tasks, person_commits: Vec::new(), head, holds_nudges, steps };
-        Self::with(store, memory, store.told_to_waiting()?, context)
+        Self::with(store, memory, store.cycles().told_to_waiting()?, context)
     }
 
     fn with(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
         let Memory { tasks, person_commits, head, holds_nudges, steps } = memory;
         let (config, now) = (context.config, context.clock.now());
         let mut handled = handled_of_tasks(store)?;
-        handled.extend(store.handled_keys("budget/")?);
+        handled.extend(store.maintenance().handled_keys("budget/")?);
         handled.extend(told.handles);
-        let stopped_chats: BTreeSet<ChatRef> = store.stopped_chats()?.into_keys().collect();
+        let stopped_chats: BTreeSet<ChatRef> = store.chats().stopped_chats()?.into_keys().collect();
         Ok(Self {
             now,
             tz: config.timezone,
             owner_chat: config.owner_chat,
             quiet_hours: config.quiet_hours,
             model: model_state_of(store, context)?,
-            messages: not_stopped(store.queued()?, &stopped_chats),
-            open_cycles: store.open_cycles()?,
-            reminders: store.reminders()?,
+            messages: not_stopped(store.inbox().queued()?, &stopped_chats),
+            open_cycles: store.cycles().open_cycles()?,
+            reminders: store.reminders().reminders()?,
             guests: guests(store, (config, now), &tasks)?,
             tasks,
             handled,
@@ -99,18 +99,18 @@ impl Situation {
             own_work: [own_work::jobs_due(store)?, own_work::not_handled(store, steps)?].concat(),
             initiative: initiative::due(store, config, now)?,
             to_reflect: reflecting::days_due(store, config, now)?,
-            undos: store.open_undos()?,
-            pressed: store.open_nudges()?,
-            proposals: store.proposals_to_tell(now)?,
+            undos: store.undos().open_undos()?,
+            pressed: store.reminders().open_nudges()?,
+            proposals: store.proposals().proposals_to_tell(now)?,
             is_on_duty: lease::is_on_duty(config),
-            is_stopped: store.stopped()?.is_some(),
+            is_stopped: store.chats().stopped()?.is_some(),
             stopped_chats,
         })
     }
 
     /// Reads the messages again: pulling takes a while, and a queued message may have been edited meanwhile.
     pub(crate) fn reread(&mut self, store: &Store) -> Result<(), StoreError> {
-        let mut now = store.queued()?;
+        let mut now = store.inbox().queued()?;
         self.messages.retain_mut(|message| match now.iter().position(|other| other.id == message.id) {
             Some(at) => {
                 *message = now.swap_remove(at);
@@ -132,13 +132,13 @@ pub(crate) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<
 pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<bool, WakeError> {
     let now = context.clock.now();
     // fault: question-hadnt-left-wake
-    if context.channel.is_some() && store.has_deliverable(now)? {
+    if context.channel.is_some() && store.outbox().has_deliverable(now)? {
         return Ok(true);
     }
     if is_owner_to_be_sent(store, context)? {
         return Ok(true);
     }
-    if store.stopped()?.is_some() {
+    if store.chats().stopped()?.is_some() {
         return Ok(!orient::due(&Situation::look(store, None, context)?).is_empty());
     }
     let (dir, url) = (context.config.repo_dir(), context.config.repo_url.as_ref().map(RepoUrl::expose));
@@ -158,7 +158,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
         return Ok(true);
     }
     if is_clock_changed(store, context.config, now)?
-        || repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
+        || repo.is_interrupted() && store.maintenance().upkeep(UpkeepKind::Finish)?.may_try(now)
         || is_parked_work_due(store, &repo, now)?
         || is_push_due(store, &repo, now)?
         || is_fetch_due(store, repo.has_remote(), context)?
@@ -175,7 +175,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
 fn is_clock_changed(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     Ok(is_zone_new(store, config, now)?
         || store.is_set_back(now)?
-        || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
+        || store.reminders().reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
 }
 
 /// The key of the last time zone told to the person.
@@ -184,12 +184,12 @@ pub(crate) const ZONE: &str = "zone";
 /// Returns `true` if the person should be told of their new time zone now.
 pub(crate) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     let is_quiet = config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()));
-    Ok(!is_quiet && store.handled(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
+    Ok(!is_quiet && store.maintenance().handled(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
 }
 
 /// Returns `true` if texts for the terminal should go to the owner's chat.
 pub(crate) fn is_owner_to_be_sent(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
-    Ok(context.instead_of_terminal().is_some() && store.has_for_owner()?)
+    Ok(context.instead_of_terminal().is_some() && store.terminals().has_for_owner()?)
 }
 
 /// Reads the state of the configured models, as the gate uses it.
@@ -200,13 +200,14 @@ pub fn model_state_of(store: &Store, context: Context<'_>) -> Result<ModelState,
 /// Returns the next retry time among the chain's failing models. `None` if no retry is pending.
 pub fn model_again_at(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
     let chain = config.chain();
-    let breakers = store.breakers()?.into_iter().filter(|breaker| chain.contains(&breaker.model.as_str()));
+    let breakers =
+        store.maintenance().breakers()?.into_iter().filter(|breaker| chain.contains(&breaker.model.as_str()));
     Ok(breakers.filter_map(|breaker| breaker.not_before).filter(|at| *at > now).min())
 }
 
 /// Reads the state of the configured models without a wake's context.
 pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
-    let breakers = store.breakers()?;
+    let breakers = store.maintenance().breakers()?;
     let lined_up = |name: &str| {
         let breaker = breakers.iter().find(|breaker| breaker.model == name && !breaker.may_try(now));
         LinedUp {
@@ -230,12 +231,12 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
     let has_grammar = lineup.iter().any(|model| model.name == OFFLINE_MODEL);
     let grammar = (!has_grammar).then(|| Offline::new(config.timezone));
     let state = ModelState { lineup, simple, reflect, over_budget, no_room, grammar, ..ModelState::of(OFFLINE_MODEL) };
-    Ok(state.with_local_chats(store.local_chats()?, config.owner_chat))
+    Ok(state.with_local_chats(store.chats().local_chats()?, config.owner_chat))
 }
 
 /// Returns `true` if a push is due. A remote that was silent to a fetch gets no push for the same back-off.
 pub(crate) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
-    let may_try = |kind| Ok::<_, WakeError>(store.upkeep(kind)?.may_try(now));
+    let may_try = |kind| Ok::<_, WakeError>(store.maintenance().upkeep(kind)?.may_try(now));
     Ok(repo.has_remote()
         && is_ahead(repo)?
         && may_try(UpkeepKind::Push)?
@@ -245,7 +246,7 @@ pub(crate) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Res
 
 pub(crate) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>) -> Result<bool, WakeError> {
     let now = context.clock.now();
-    let upkeep = store.upkeep(UpkeepKind::Fetch)?;
+    let upkeep = store.maintenance().upkeep(UpkeepKind::Fetch)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
     let is_time = upkeep.failures > 0
         || upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
@@ -258,7 +259,7 @@ pub(crate) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>)
     Ok(!repo.parked()?.is_empty()
         && is_back()?
         && !repo.is_interrupted()
-        && store.upkeep(UpkeepKind::Parked)?.may_try(now))
+        && store.maintenance().upkeep(UpkeepKind::Parked)?.may_try(now))
 }
 
 /// Returns `true` if we have commits that the remote lacked at the last fetch.
@@ -278,7 +279,7 @@ pub(crate) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
 pub(crate) fn handled_of_tasks(store: &Store) -> Result<BTreeSet<String>, StoreError> {
     let mut handled = BTreeSet::new();
     for kind in ["at/", "decay/", "due/"] {
-        handled.extend(store.handled_keys(kind)?);
+        handled.extend(store.maintenance().handled_keys(kind)?);
     }
     Ok(handled)
 }
@@ -338,7 +339,7 @@ pub(crate) fn tells_left(
     (config, now): (&Config, DateTime<Utc>),
     chat: ChatRef,
 ) -> Result<usize, StoreError> {
-    let told = store.tells_since(chat, day_begin(now, config.timezone))?;
+    let told = store.outbox().tells_since(chat, day_begin(now, config.timezone))?;
     let left = i64::from(config.tell_per_day) - told;
     Ok(usize::try_from(left).unwrap_or(0))
 }
@@ -367,7 +368,7 @@ pub(crate) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, 
 
 /// Returns the last seen commit.
 pub(crate) fn head_seen(store: &Store) -> Result<Option<Oid>, WakeError> {
-    Ok(store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
+    Ok(store.maintenance().handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
 }
 
 /// Returns the last seen commit, translated if the history was rewritten. A lost commit hides nothing.

@@ -40,15 +40,15 @@ pub fn is_step_held(
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Result<bool, StoreError> {
     let Some(due) = step_due(task, read) else { return Ok(false) };
-    let is_open = store.open_cycles()?.iter().any(|row| row.cycle.work.as_ref() == Some(&due.work));
-    Ok(!is_open && store.handled(&due.key())?.is_some())
+    let is_open = store.cycles().open_cycles()?.iter().any(|row| row.cycle.work.as_ref() == Some(&due.work));
+    Ok(!is_open && store.maintenance().handled(&due.key())?.is_some())
 }
 
 /// Keeps the work not yet started by a cycle.
 pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWork>, StoreError> {
     let mut left = Vec::new();
     for work in due {
-        if store.handled(&work.key())?.is_none() {
+        if store.maintenance().handled(&work.key())?.is_none() {
             left.push(work);
         }
     }
@@ -57,7 +57,7 @@ pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWor
 
 /// Lists runs of standing jobs waiting for the model, in their order.
 pub(crate) fn jobs_due(store: &Store) -> Result<Vec<DueWork>, StoreError> {
-    let due = store.waiting_job_runs()?.into_iter().map(|run| DueWork {
+    let due = store.jobs().waiting_job_runs()?.into_iter().map(|run| DueWork {
         what: format!("the job {}", run.name),
         work: OwnWork::Job { name: run.name, run: run.id },
     });

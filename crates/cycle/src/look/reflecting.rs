@@ -24,7 +24,7 @@ pub(crate) fn days_due(
     if config.reflect_at.is_none_or(|at| local.time() < at) {
         return Ok(None);
     }
-    let last = store.last_reflection()?;
+    let last = store.maintenance().last_reflection()?;
     if last.is_some_and(|last| last >= today) {
         return Ok(None);
     }
@@ -32,8 +32,8 @@ pub(crate) fn days_due(
     let from = last.map_or(earliest, |last| last.max(earliest));
     let begin = |day: NaiveDate| schedule::resolve(day.and_time(NaiveTime::MIN), config.timezone).at;
     let (since, until) = (begin(from), begin(today));
-    let Some(first) = store.first_worked_between(since, until)? else { return Ok(None) };
-    if store.last_heard_at()?.is_some_and(|heard| heard <= now && now - heard < CALM) {
+    let Some(first) = store.maintenance().first_worked_between(since, until)? else { return Ok(None) };
+    if store.maintenance().last_heard_at()?.is_some_and(|heard| heard <= now && now - heard < CALM) {
         return Ok(None);
     }
     // Days before the first event need no summary.

@@ -47,10 +47,10 @@ pub(crate) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreE
     let Some(before) = oldest_kept(context) else {
         return Ok(false);
     };
-    if turn(&store.upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::NotYet {
+    if turn(&store.maintenance().upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::NotYet {
         return Ok(false);
     }
-    Ok(store.has_forgettable(before)?
+    Ok(store.retention().has_forgettable(before)?
         || !files::chores(context.config, store, before, now)?.is_empty()
         || Copies::of(context.config).has_old(now))
 }

@@ -63,7 +63,7 @@ pub fn which_change(proposal: &Proposal) -> String {
 pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[String]) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
     let Some(id) = id else {
-        return Ok(match store.last_step(chats, already)? {
+        return Ok(match store.undos().last_step(chats, already)? {
             Some(UndoStep::Wake(row)) => Choice::Wake(row),
             Some(UndoStep::Person(step)) => Choice::Person(step),
             None => Choice::Refused(NOTHING_LEFT.to_owned()),
@@ -75,7 +75,7 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
     if let Some(number) = Proposal::named_by(id).filter(|_| chats.is_empty()) {
         return of_change(store, number, already);
     }
-    let mut called = store.cycles_called(id, chats)?.into_iter();
+    let mut called = store.undos().cycles_called(id, chats)?.into_iter();
     let row = match (called.next(), called.next()) {
         (Some(row), None) => row,
         (None, _) => {
@@ -84,7 +84,7 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
         (Some(_), Some(_)) => return refused("Several ids begin like that: give me more of it."),
     };
     let is_asked = already.contains(&row.cycle.id);
-    match (row.state, store.undone(&row.cycle.id)?) {
+    match (row.state, store.undos().undone(&row.cycle.id)?) {
         (_, Some(true)) => refused(UNDONE),
         (_, Some(false)) => refused(ABOUT_TO_BE),
         _ if is_asked => refused(ABOUT_TO_BE),
@@ -93,7 +93,7 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
         }
         (CycleState::Done, None) => Ok(Choice::Wake(Box::new(row))),
         (CycleState::Running | CycleState::Waiting | CycleState::Parked, None) => refused(NOT_YET),
-        (CycleState::Failed | CycleState::Abandoned, None) if store.has_copies(&row.cycle.id)? => {
+        (CycleState::Failed | CycleState::Abandoned, None) if store.undos().has_copies(&row.cycle.id)? => {
             Ok(Choice::Wake(Box::new(row)))
         }
         (CycleState::Failed | CycleState::Abandoned, None) => refused(CAME_TO_NOTHING),
@@ -103,8 +103,8 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
 /// Checks a request to undo a person's own step.
 fn of_person(store: &Store, number: i64, chats: &[ChatRef], already: &[String]) -> Result<Choice, StoreError> {
     let name = PersonsStep::undone_as(number);
-    let step = store.persons_step(number)?.filter(|(_, chat)| chats.is_empty() || chats.contains(chat));
-    Ok(match (step, store.undone(&name)?) {
+    let step = store.undos().persons_step(number)?.filter(|(_, chat)| chats.is_empty() || chats.contains(chat));
+    Ok(match (step, store.undos().undone(&name)?) {
         (None, _) => Choice::Refused("I find no such step here.".to_owned()),
         (_, Some(true)) => Choice::Refused(UNDONE.to_owned()),
         (_, Some(false)) => Choice::Refused(ABOUT_TO_BE.to_owned()),
@@ -116,15 +116,15 @@ fn of_person(store: &Store, number: i64, chats: &[ChatRef], already: &[String]) 
 /// Checks a request to undo a change of the assistant's orders: agreed to, with a completed wake.
 fn of_change(store: &Store, number: i64, already: &[String]) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
-    let Some(proposal) = store.proposal(number)?.filter(|proposal| proposal.agreed_at.is_some()) else {
+    let Some(proposal) = store.proposals().proposal(number)?.filter(|proposal| proposal.agreed_at.is_some()) else {
         return refused("No change of my orders has this number. `wake approvals list --all` shows what I have asked.");
     };
     let name = Proposal::undone_as(number);
-    let undone = match store.undone(&name)? {
-        None => store.undone(&proposal.cycle_id)?,
+    let undone = match store.undos().undone(&name)? {
+        None => store.undos().undone(&proposal.cycle_id)?,
         known => known,
     };
-    let state = store.cycle(&proposal.cycle_id)?.map(|row| row.state);
+    let state = store.cycles().cycle(&proposal.cycle_id)?.map(|row| row.state);
     match (undone, state) {
         (Some(true), _) => refused(UNDONE),
         (Some(false), _) => refused(ABOUT_TO_BE),

@@ -32,18 +32,18 @@ pub struct Waiting {
 
 /// Reads the queue. Nothing is written.
 pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
-    let stopped_chats = store.stopped_chats()?.into_keys().collect();
+    let stopped_chats = store.chats().stopped_chats()?.into_keys().collect();
     let documents = Documents::new(&config.repo_dir(), Vec::new());
     let read = |path: &str| Ok::<_, RepoError>(documents.get(path));
     let tasks = observe::tasks(read);
     let mut handled = observe::handled_of_tasks(store)?;
-    handled.extend(store.told_to_waiting()?.handles);
+    handled.extend(store.cycles().told_to_waiting()?.handles);
     let steps = own_work::not_handled(store, observe::steps_due(&tasks, config, read))?;
     let model = observe::model_state(store, config, now)?;
     let observed = Situation {
-        messages: observe::not_stopped(store.queued()?, &stopped_chats),
-        open_cycles: store.open_cycles()?,
-        reminders: store.reminders()?,
+        messages: observe::not_stopped(store.inbox().queued()?, &stopped_chats),
+        open_cycles: store.cycles().open_cycles()?,
+        reminders: store.reminders().reminders()?,
         handled,
         tells_left: observe::tells_left(store, (config, now), config.owner_chat)?,
         guests: observe::guests(store, (config, now), &tasks)?,
@@ -52,10 +52,10 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         own_work: [own_work::jobs_due(store)?, steps].concat(),
         to_reflect: reflecting::days_due(store, config, now)?,
         tasks,
-        undos: store.open_undos()?,
-        pressed: store.open_nudges()?,
+        undos: store.undos().open_undos()?,
+        pressed: store.reminders().open_nudges()?,
         is_on_duty: lease::is_on_duty(config),
-        is_stopped: store.stopped()?.is_some(),
+        is_stopped: store.chats().stopped()?.is_some(),
         stopped_chats,
         ..Situation::quiet(now, config.timezone, config.owner_chat, model)
     };
@@ -65,7 +65,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         *standings.entry(standing).or_default() += 1;
     }
     if config.telegram_token.is_some() {
-        due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
+        due.extend(store.outbox().has_deliverable(now)?.then(|| "deliveries".to_owned()));
     }
     if observed.is_stopped {
         return Ok(Waiting { due, messages: standings, next_at: None });
@@ -75,9 +75,9 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     due.extend(observe::is_zone_new(store, config, now)?.then(|| "a new time zone".to_owned()));
     due.extend(jobs::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
     if config.telegram_token.is_some() {
-        due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
+        due.extend(store.outbox().has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }
-    let times = [store.next_reminder_at()?, store.next_job_at()?, store.next_delivery()?];
+    let times = [store.reminders().next_reminder_at()?, store.jobs().next_job_at()?, store.outbox().next_delivery()?];
     let held = observed.messages.iter().filter_map(|message| message.not_before);
     let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
     Ok(Waiting { due, messages: standings, next_at })

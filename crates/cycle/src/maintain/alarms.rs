@@ -13,7 +13,7 @@ use crate::{context::WakeError, session::Session};
 /// Reports that the first run couldn't reach REPO_URL. Work starts anyway.
 pub(crate) fn begin_without_remote(session: &mut Session<'_>, error: &RemoteError) -> Result<(), WakeError> {
     let why = session.context.redactor.redact(&error.to_string());
-    session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
+    session.store.maintenance_mut().upkeep_failed(UpkeepKind::Fetch, &why, None)?;
     let text = format!(
         "I can't reach `REPO_URL` yet: {why}. I've begun with a fresh memory and answer from that. As soon as the remote answers I \
          join the two, and nothing of either is lost."

@@ -30,7 +30,7 @@ const REQUESTS: usize = 16;
 /// Embeds new texts if there is an embedder. A failure is recorded and reported, but never fails a wake.
 pub(crate) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let config = session.context.config;
-    let upkeep = || session.store.upkeep(UpkeepKind::Embed);
+    let upkeep = || session.store.maintenance().upkeep(UpkeepKind::Embed);
     if config.embed_model.is_none() || !upkeep()?.may_try(session.now()) || sync::is_waited_for(session, repo)? {
         return Ok(());
     }
@@ -40,7 +40,7 @@ pub(crate) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), W
         Err(error) => return note(session, &BackfillError::Embed(error)),
     };
     if let Some(to) = embedder.leaves_for()
-        && session.store.allowed_embedder()?.as_deref() != Some(embedder.id())
+        && session.store.maintenance().allowed_embedder()?.as_deref() != Some(embedder.id())
     {
         return ask(session, embedder.id(), to);
     }
@@ -49,7 +49,7 @@ pub(crate) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), W
             if done.embedded > 0 {
                 tracing::info!(texts = done.embedded, whole = done.is_whole, "embedded");
             }
-            Ok(session.store.upkeep_recovered(UpkeepKind::Embed)?)
+            Ok(session.store.maintenance_mut().upkeep_recovered(UpkeepKind::Embed)?)
         }
         Err(Trouble::Wake(error)) => Err(error),
         Err(Trouble::Backfill(error)) => note(session, &error),
@@ -100,7 +100,8 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
             return Ok(done);
         }
         let now = session.now();
-        let mut desk = EmbedDesk { store: Some(&mut session.store), redactor: context.redactor, caps: &caps, now };
+        let mut desk =
+            EmbedDesk { store: Some(session.store.unfenced()), redactor: context.redactor, caps: &caps, now };
         let mut has_begun = false;
         let mut once = |_: &Backfilled| !std::mem::replace(&mut has_begun, true);
         let batch = embed::backfill(&mut ready.index, embedder, &mut desk, &mut once);
@@ -134,7 +135,7 @@ async fn fill_requests(
 ) -> Result<(), Trouble> {
     let leaves = embedder.leaves_for().is_some();
     loop {
-        let batch = session.store.requests_without_vector(embedder.id(), REQUESTS, leaves)?;
+        let batch = session.store.recordings().requests_without_vector(embedder.id(), REQUESTS, leaves)?;
         if batch.is_empty() || session.is_to_end()?.is_some() {
             return Ok(());
         }
@@ -157,7 +158,7 @@ async fn fill_requests(
             vectors => vectors.map_err(|error| Trouble::Backfill(error.into()))?,
         };
         let kept: Vec<(i64, Vec<f32>)> = batch.iter().map(|(id, _)| *id).zip(vectors).collect();
-        session.store.put_request_vectors(embedder.id(), &kept)?;
+        session.store.recordings_mut().put_request_vectors(embedder.id(), &kept)?;
     }
 }
 
@@ -168,7 +169,7 @@ async fn embed_requests(
     (texts, dims): (&[String], Option<usize>),
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
     let (redactor, now) = (session.context.redactor, session.now());
-    let mut desk = EmbedDesk { store: Some(&mut session.store), redactor, caps, now };
+    let mut desk = EmbedDesk { store: Some(session.store.unfenced()), redactor, caps, now };
     // Requests are compared with requests, hence the same role.
     embed::embed(embedder, &mut desk, texts, (TextRole::Query, dims)).await
 }
@@ -182,7 +183,7 @@ fn note(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeErro
         _ => None,
     };
     let wait = wait.and_then(|wait| TimeDelta::from_std(wait).ok());
-    let failures = session.store.upkeep_failed(UpkeepKind::Embed, &why, wait)?.failures;
+    let failures = session.store.maintenance_mut().upkeep_failed(UpkeepKind::Embed, &why, wait)?.failures;
     let is_persons = matches!(error, BackfillError::Embed(EmbedError::SetUp(_) | EmbedError::Unusable { .. }));
     if is_persons && failures == 1 {
         let text = format!(

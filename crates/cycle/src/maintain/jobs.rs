@@ -86,13 +86,15 @@ pub(crate) async fn look(session: &mut Session<'_>, repo: &Repo) -> Result<bool,
     let found = if is_on_duty { read(session, repo)? } else { Jobs::default() };
     if is_on_duty {
         plan(session, &found, &sign)?;
-        session.store.fail_lost_job_runs()?;
+        session.store.jobs_mut().fail_lost_job_runs()?;
         rewind(session)?;
     }
     let is_quiet = jobs::is_quiet(session.context.config, session.now());
-    let mut has_said = !is_quiet && session.store.has_held_job_message()? && session.store.say_held_job_messages()?;
+    let mut has_said = !is_quiet
+        && session.store.jobs().has_held_job_message()?
+        && session.store.jobs_mut().say_held_job_messages()?;
     let now = session.now();
-    let due: Vec<JobRow> = session.store.jobs()?.into_iter().filter(|row| row.is_due(now)).collect();
+    let due: Vec<JobRow> = session.store.jobs().jobs()?.into_iter().filter(|row| row.is_due(now)).collect();
     let mut exec = None;
     for row in due.iter().take(LOOKS_MAX) {
         let Some(job) = found.get(&row.name) else { continue };
@@ -103,7 +105,7 @@ pub(crate) async fn look(session: &mut Session<'_>, repo: &Repo) -> Result<bool,
         match one(session, repo, exec, job, row).await? {
             Some(look) => {
                 has_said |= look.message.as_ref().is_some_and(|(_, waits)| !waits);
-                session.store.job_looked(&look)?;
+                session.store.jobs_mut().job_looked(&look)?;
             }
             None => break,
         }
@@ -142,18 +144,18 @@ fn plan(session: &mut Session<'_>, found: &Jobs, sign: &str) -> Result<(), WakeE
         })
     };
     let plans: Vec<JobPlan> = found.usable.iter().filter_map(plan).collect();
-    Ok(session.store.plan_jobs(&plans, (jobs::PLANNED, sign))?)
+    Ok(session.store.jobs_mut().plan_jobs(&plans, (jobs::PLANNED, sign))?)
 }
 
 /// Computes the next slots again after the clock was set back.
 fn rewind(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
-    for row in session.store.jobs()?.iter().filter(|row| row.is_set_back(now)) {
+    for row in session.store.jobs().jobs()?.iter().filter(|row| row.is_set_back(now)) {
         let Some(next) = row.next else { continue };
-        let history = session.store.job_history(&row.name, (now - HISTORY).naive_utc())?;
+        let history = session.store.jobs().job_history(&row.name, (now - HISTORY).naive_utc())?;
         let created = row.created_at.unwrap_or(next.at);
         let rewound = row.series(next, Missed::Run, tz).rewound(&history, created, now).unwrap_or(next);
-        session.store.set_next_job_slot(&row.name, Some(rewound))?;
+        session.store.jobs_mut().set_next_job_slot(&row.name, Some(rewound))?;
     }
     Ok(())
 }
@@ -181,7 +183,7 @@ async fn one(
     let mut slot = None;
     let mut late = None;
     if let Some(next) = row.next.filter(|slot| slot.at <= now) {
-        let history = session.store.job_history(&row.name, next.civil)?;
+        let history = session.store.jobs().job_history(&row.name, next.civil)?;
         let turn = row.series(next, job.missed, tz).turn(&history, now);
         (slot, look.next) = (turn.happens, turn.next);
         late = slot.filter(|_| turn.is_late).map(|slot| time(slot, row, tz));
@@ -197,7 +199,7 @@ async fn one(
     if slot.is_none() && !row.is_asked && !row.is_new_watch() {
         return Ok(Some(look));
     }
-    if session.store.has_open_job_run(&row.name)? {
+    if session.store.jobs().has_open_job_run(&row.name)? {
         let why = "the run before it wasn't over".to_owned();
         look.message = row.is_asked.then(|| {
             let text = format!("The job **{}** wasn't started again: the run before it isn't over yet.", job.name);
@@ -239,7 +241,7 @@ async fn one(
         }
         Saw::Open(opened) => {
             let found = opened.found.unwrap_or_default();
-            let before = session.store.last_job_output(&row.name, i64::MAX)?;
+            let before = session.store.jobs().last_job_output(&row.name, i64::MAX)?;
             // A watch's finding is a change by itself.
             let before = before.filter(|_| matches!(job.gate, Some(JobGate::If(_))));
             look.seen = opened.seen;

@@ -15,7 +15,7 @@ use crate::{
 /// Completes the files and the index of a commit from a killed wake, because the memory is read from the files.
 pub(crate) fn finish_interrupted(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     match repo.finish_interrupted(&merge_texts) {
-        Ok(_) => Ok(session.store.upkeep_recovered(UpkeepKind::Finish)?),
+        Ok(_) => Ok(session.store.maintenance_mut().upkeep_recovered(UpkeepKind::Finish)?),
         // The lock is released soon; the next commit tries again.
         Err(RepoError::Locked { .. }) => Ok(()),
         Err(error @ RepoError::Behind { .. }) => trouble::lags_behind(session, &error),
@@ -28,7 +28,7 @@ pub(crate) fn finish_interrupted(session: &mut Session<'_>, repo: &Repo) -> Resu
 pub(crate) fn clear_plan_files(session: &mut Session<'_>) -> Result<(), WakeError> {
     let dir = &session.context.config.workspace_dir;
     let found = plan_file::left_over(dir).map_err(|source| WakeError::Workspace { path: dir.clone(), source })?;
-    let open = session.store.open_cycles()?;
+    let open = session.store.cycles().open_cycles()?;
     for (_, cycle_id) in found {
         if !open.iter().any(|row| row.cycle.id == cycle_id) {
             session.remove_plan_file(&PlanFile::reopen(dir, &cycle_id));

@@ -54,20 +54,20 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
         return Ok(false);
     }
     let now = session.now();
-    if turn(&session.store.upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::Watch {
+    if turn(&session.store.maintenance().upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::Watch {
         let why = "the clock is further than it was: nothing is forgotten before it has gone on like that for a while";
-        session.store.upkeep_failed(UpkeepKind::Retention, why, Some(WATCHED))?;
+        session.store.maintenance_mut().upkeep_failed(UpkeepKind::Retention, why, Some(WATCHED))?;
         return Ok(false);
     }
-    let (begun, last_message) = (tokio::time::Instant::now(), session.store.last_message()?);
+    let (begun, last_message) = (tokio::time::Instant::now(), session.store.retention().last_message()?);
     let mut rows = 0;
     loop {
-        let n = session.store.forget(before, BATCH_ROWS)?;
+        let n = session.store.retention_mut().forget(before, BATCH_ROWS)?;
         rows += n;
         if n == 0 {
             break;
         }
-        let is_wanted = *session.context.stop.borrow() || session.store.last_message()? != last_message;
+        let is_wanted = *session.context.stop.borrow() || session.store.retention().last_message()? != last_message;
         if is_wanted || begun.elapsed() >= BOUND {
             tracing::info!(rows, "forgot some of what is old; a later wake goes on");
             return Ok(true);
@@ -80,7 +80,7 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
     let removed: Vec<String> =
         chores.iter().filter_map(|chore| chore.removes(&session.context.config.workspace_dir)).collect();
     if !removed.is_empty() {
-        session.store.forget_files(&removed)?;
+        session.store.attachments_mut().forget_files(&removed)?;
     }
     for chore in chores {
         if let Err(error) = chore.run() {
@@ -91,7 +91,7 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
         tracing::warn!(%error, "an old copy could not be removed; it is tried again tomorrow");
         0
     });
-    session.store.upkeep_ok(UpkeepKind::Retention)?;
+    session.store.maintenance_mut().upkeep_ok(UpkeepKind::Retention)?;
     tracing::info!(rows, files = n_files, copies = n_copies, "forgot what is old");
     Ok(rows > 0 || n_files > 0 || n_copies > 0)
 }

@@ -56,7 +56,7 @@ impl Urgency {
 
 /// Delivers written messages. Returns `true` if there were any.
 pub(crate) async fn upkeep(session: &mut Session<'_>) -> Result<bool, WakeError> {
-    let has_deliverable = session.context.channel.is_some() && session.store.has_deliverable(session.now())?;
+    let has_deliverable = session.context.channel.is_some() && session.store.outbox().has_deliverable(session.now())?;
     if !has_deliverable && !observe::is_owner_to_be_sent(&session.store, session.context)? {
         return Ok(false);
     }
@@ -104,7 +104,7 @@ pub(crate) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bo
 
 /// Returns `false` for a remote that failed last time while a person waits. Wakes without a waiting person ask it again.
 fn may_ask_remote(session: &Session<'_>) -> Result<bool, WakeError> {
-    let failures = |kind| Ok::<_, WakeError>(session.store.upkeep(kind)?.failures);
+    let failures = |kind| Ok::<_, WakeError>(session.store.maintenance().upkeep(kind)?.failures);
     let is_awaited = matches!(session.context.terminal, Terminal::AtEnd);
     Ok(!is_awaited || failures(UpkeepKind::Fetch)? + failures(UpkeepKind::Push)? == 0)
 }
@@ -139,13 +139,13 @@ pub(crate) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<
 /// Shows and sends messages as far as possible. The rest waits in the outbox.
 pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> {
     if let Terminal::AtOnce(screen) = session.context.terminal
-        && let Err(error) = screen.show(&mut session.store)
+        && let Err(error) = screen.show(session.store.unfenced())
     {
         // The text is shown again at the end, and a failure is reported there.
         tracing::warn!(%error, "not all could be shown yet");
     }
     if let Some(owner) = session.context.instead_of_terminal() {
-        session.store.send_to_owner(owner)?;
+        session.store.terminals_mut().send_to_owner(owner)?;
     }
     if let Some(channel) = session.context.channel {
         let (clock, redactor) = (session.context.clock, session.context.redactor);
@@ -167,17 +167,17 @@ pub(crate) fn is_waited_for(session: &Session<'_>, repo: &Repo) -> Result<bool, 
 /// Does housekeeping in the repository if due, as the last step of a wake that worked. An idle wake skips this, so that it writes nothing.
 pub(crate) fn maintain(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let now = session.now();
-    let upkeep = session.store.upkeep(UpkeepKind::Maintain)?;
+    let upkeep = session.store.maintenance().upkeep(UpkeepKind::Maintain)?;
     let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= MAINTAIN_EVERY);
     if !is_time || !upkeep.may_try(now) || !repo.stock().is_large() || is_waited_for(session, repo)? {
         return Ok(());
     }
     match repo.maintain(MAINTAIN_TIMEOUT) {
-        Ok(()) => Ok(session.store.upkeep_ok(UpkeepKind::Maintain)?),
+        Ok(()) => Ok(session.store.maintenance_mut().upkeep_ok(UpkeepKind::Maintain)?),
         Err(error) => {
             let why = session.context.redactor.redact(&error.to_string());
             tracing::warn!(%why, "housekeeping did not work");
-            session.store.upkeep_failed(UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY))?;
+            session.store.maintenance_mut().upkeep_failed(UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY))?;
             Ok(())
         }
     }
@@ -201,12 +201,12 @@ pub(crate) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) -> Result<
                 session.report.notes.push(format!("Brought in {branch}."));
                 session.report.notes.extend(conflicts.iter().map(both_changed));
             }
-            session.store.upkeep_recovered(UpkeepKind::Parked)?;
+            session.store.maintenance_mut().upkeep_recovered(UpkeepKind::Parked)?;
         }
         Err(error) => {
             let why = session.context.redactor.redact(&error.to_string());
             tracing::warn!(%why, "parked work could not be brought in");
-            let failed = session.store.upkeep_failed(UpkeepKind::Parked, &why, None)?;
+            let failed = session.store.maintenance_mut().upkeep_failed(UpkeepKind::Parked, &why, None)?;
             let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_AFTER);
             if let Some((branch, _)) = first {
                 let text = format!(
@@ -223,7 +223,7 @@ pub(crate) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) -> Result<
 /// Takes in the remote's commits once per wake before the memory is read, if the remote worked last time. An answer may wait for this, so a
 /// failing remote is asked later. A person's uncommitted edits are taken in anyway, and first.
 pub(crate) fn pull(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
-    let last = session.store.upkeep(UpkeepKind::Fetch)?;
+    let last = session.store.maintenance().upkeep(UpkeepKind::Fetch)?;
     let is_well = last.last_ok_at.is_some() && last.failures == 0;
     let may_fetch = repo.has_remote() && !session.sync.has_fetched && is_well;
     if may_fetch && fetch(session, repo, account, Urgency::BeforeAnswer)? {
@@ -287,7 +287,7 @@ fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urge
         Err(error) if error.is_the_machines() => return Err(error.into()),
         Err(error) => return leave_out(session, repo, account, &error),
     }
-    Ok(session.store.upkeep_ok(UpkeepKind::Fetch)?)
+    Ok(session.store.maintenance_mut().upkeep_ok(UpkeepKind::Fetch)?)
 }
 
 /// Leaves the remote's commits fetched but not merged while something is in the way. No answer waits for that.
@@ -300,7 +300,7 @@ fn leave_out(
     let why = session.context.redactor.redact(&error.to_string());
     tracing::warn!(%why, "the remote's commits are not taken in");
     account.notes.push(left_out(&why));
-    let failures = session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?.failures;
+    let failures = session.store.maintenance_mut().upkeep_failed(UpkeepKind::Fetch, &why, None)?.failures;
     let key = match error {
         RepoError::Unrelated => return alarms::alarm_of_unrelated(session, repo),
         RepoError::Blocked { path, .. } => session.context.redactor.redact(path),
@@ -332,7 +332,7 @@ fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     match pushed {
         Ok(_) => {
             session.report.pushed = true;
-            Ok(session.store.upkeep_ok(UpkeepKind::Push)?)
+            Ok(session.store.maintenance_mut().upkeep_ok(UpkeepKind::Push)?)
         }
         Err(error) => remote_trouble(session, repo, UpkeepKind::Push, &error),
     }
@@ -362,7 +362,7 @@ fn remote_trouble(
     error: &RemoteError,
 ) -> Result<(), WakeError> {
     // Local work interrupted the request, which says little about the remote: a fetch waits briefly once, and failures don't add up.
-    let is_known = || Ok::<_, WakeError>(session.store.upkeep(kind)?.failures > 0);
+    let is_known = || Ok::<_, WakeError>(session.store.maintenance().upkeep(kind)?.failures > 0);
     // The next wake with the lease pushes.
     if matches!(error, RemoteError::LeaseLost) {
         session.report.notes.push(error.to_string());
@@ -376,10 +376,10 @@ fn remote_trouble(
     tracing::warn!(%why, "{name} did not work");
     session.report.notes.push(format!("{name}: {why}"));
     let now = session.now();
-    let upkeep = session.store.upkeep_failed(kind, &why, None)?;
+    let upkeep = session.store.maintenance_mut().upkeep_failed(kind, &why, None)?;
     // A fetch before an answer would fail too.
     if kind == UpkeepKind::Push && matches!(error, RemoteError::Unreachable { .. } | RemoteError::TimedOut) {
-        session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
+        session.store.maintenance_mut().upkeep_failed(UpkeepKind::Fetch, &why, None)?;
     }
     if let RemoteError::Rewound { rescue_ref } = error {
         return alarms::alarm_of_rewound(session, repo, rescue_ref);

@@ -15,7 +15,7 @@ const TELL_AFTER: u32 = 3;
 pub(crate) async fn note_trouble(session: &mut Session<'_>, error: Option<&WakeError>) {
     let noted = match error {
         Some(error) => note_error(session, error).await,
-        None => session.store.upkeep_recovered(UpkeepKind::Repository).map_err(WakeError::Store),
+        None => session.store.maintenance_mut().upkeep_recovered(UpkeepKind::Repository).map_err(WakeError::Store),
     };
     if let Err(error) = noted {
         tracing::debug!(%error, "how the wake went was not noted");
@@ -25,7 +25,7 @@ pub(crate) async fn note_trouble(session: &mut Session<'_>, error: Option<&WakeE
 async fn note_error(session: &mut Session<'_>, error: &WakeError) -> Result<(), WakeError> {
     let why = session.context.redactor.redact(&error.to_string());
     if let Some(cycle_id) = &session.report.cycle_id {
-        session.store.note_trouble(cycle_id, &why)?;
+        session.store.cycles_mut().note_trouble(cycle_id, &why)?;
     }
     if is_persons(error) {
         count_trouble(session, &why)?;
@@ -36,7 +36,7 @@ async fn note_error(session: &mut Session<'_>, error: &WakeError) -> Result<(), 
 
 fn count_trouble(session: &mut Session<'_>, why: &str) -> Result<(), WakeError> {
     let now = session.now();
-    if session.store.upkeep_failed(UpkeepKind::Repository, why, None)?.failures < TELL_AFTER {
+    if session.store.maintenance_mut().upkeep_failed(UpkeepKind::Repository, why, None)?.failures < TELL_AFTER {
         return Ok(());
     }
     let text = format!(
@@ -52,7 +52,7 @@ pub(crate) fn lags_behind(session: &mut Session<'_>, error: &RepoError) -> Resul
     let (why, now) = (session.context.redactor.redact(&error.to_string()), session.now());
     tracing::warn!(%why, "a commit could not be finished");
     session.report.notes.push(why.clone());
-    session.store.upkeep_failed(UpkeepKind::Finish, &why, None)?;
+    session.store.maintenance_mut().upkeep_failed(UpkeepKind::Finish, &why, None)?;
     let text = format!(
         "I can't write a file of my memory: {why}. Nothing is lost, and I can still answer. What I write is kept apart, and \
          I'll bring it in once the file can be written."

@@ -228,8 +228,8 @@ pub(crate) fn is_go_on_decided(
     live: &mut Live,
     request: &ToolRequest,
 ) -> Result<bool, WakeError> {
-    session.store.expire_approvals()?;
-    let state = session.store.approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
+    session.store.approvals_mut().expire_approvals()?;
+    let state = session.store.approvals().approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
     let decided =
         |is_approved, why: &str| Entry::Decided { call: request.id.clone(), is_approved, why: why.to_owned() };
     let why = match state {
@@ -238,7 +238,7 @@ pub(crate) fn is_go_on_decided(
             let yes = decided(true, "");
             let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
             let entries = std::slice::from_ref(&yes);
-            if session.store.begin_approved(&live.cycle.id, action, entries)? {
+            if session.store.approvals_mut().begin_approved(&live.cycle.id, action, entries)? {
                 live.state.apply(&yes);
                 return Ok(true);
             }
@@ -311,7 +311,7 @@ fn put(
         nudge: None,
     }
     };
-    session.store.ask_approval(&live.cycle.id, std::slice::from_ref(&judged), &approval, message)?;
+    session.store.approvals_mut().ask_approval(&live.cycle.id, std::slice::from_ref(&judged), &approval, message)?;
     live.state.apply(&judged);
     Ok(())
 }
@@ -322,8 +322,8 @@ pub(crate) fn decided(
     live: &Live,
     request: &ToolRequest,
 ) -> Result<Option<Entry>, WakeError> {
-    session.store.expire_approvals()?;
-    let approval = session.store.approval_of(&live.cycle.id, &request.id)?;
+    session.store.approvals_mut().expire_approvals()?;
+    let approval = session.store.approvals().approval_of(&live.cycle.id, &request.id)?;
     Ok(verdict_of(approval.as_ref()).map(|(is_approved, why)| Entry::Decided {
         call: request.id.clone(),
         is_approved,
@@ -341,7 +341,7 @@ pub(crate) async fn call_approved(
     if let Some((judged, why)) = forbidden(session, live, registry, request) {
         return Ok(refuse(session, live, request, vec![judged], why)?);
     }
-    let approval = session.store.approval_of(&live.cycle.id, &request.id)?;
+    let approval = session.store.approvals().approval_of(&live.cycle.id, &request.id)?;
     let (reasons, named) = approval.map(|approval| (approval.reasons, approval.named)).unwrap_or_default();
     // From here no running program can replace a file after it was checked.
     live.exec.end_shell();
@@ -353,7 +353,7 @@ pub(crate) async fn call_approved(
     let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
     let entries = std::slice::from_ref(&entry);
     // fault: yes-couldnt-marked-used
-    if !session.store.begin_approved(&live.cycle.id, action, entries)? {
+    if !session.store.approvals_mut().begin_approved(&live.cycle.id, action, entries)? {
         let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
         return Ok(record::settle(session, live, request, Err(Refusal(why.to_owned())))?);
     }

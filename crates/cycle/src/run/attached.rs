@@ -102,7 +102,7 @@ pub(crate) fn files_of(
     };
     let model = session.context.model;
     let can_see = model.name() != OFFLINE_MODEL && !model.is_small();
-    let attachments = session.store.attachments_of(&ids)?;
+    let attachments = session.store.attachments().attachments_of(&ids)?;
     let files = attachments.into_iter().rev().map(|attachment| {
         let unseen = match (can_see, is_shown(attachment.message_id)) {
             (false, _) => Some("a picture, which this AI model can't see"),

@@ -72,11 +72,11 @@ pub(crate) async fn run(
         head: observation.head.clone().filter(|_| sees_commits),
     };
     let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| messages_of(reason, observation)).collect();
-    if !session.store.begin_by_rule(&cycle, &done, &deeds.changes, &seen)? {
+    if !session.store.cycles_mut().begin_by_rule(&cycle, &done, &deeds.changes, &seen)? {
         return session.leave_unbegun(&plan_file, reported);
     }
     let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
-    let staged = session.store.staged(&cycle.id)?;
+    let staged = session.store.journal().staged(&cycle.id)?;
     finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
 }
 

@@ -21,7 +21,7 @@ use crate::{
 
 /// Writes the entry, commits, and ends the cycle.
 pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
-    let repairs = session.store.unnoted_repairs()?;
+    let repairs = session.store.maintenance().unnoted_repairs()?;
     ending.account.notes.extend(repairs.iter().map(|(_, what)| repaired(what)));
     note_damaged(repo, &mut ending);
     let staged = with_entry(session, repo, &ending)?;
@@ -75,7 +75,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
         has_copies: session.has_copies(&ending.cycle.id),
         ..CycleEnd::new(CycleState::Done)
     };
-    session.store.end_cycle(&ending.cycle.id, &end)?;
+    session.store.cycles_mut().end_cycle(&ending.cycle.id, &end)?;
     session.note_clean(&ending.cycle.id)?;
     close(session, &commit, &ending.plan_file).await
 }
@@ -92,7 +92,7 @@ pub(crate) async fn conclude(
     let repairs = repairs_told(session, &repo.message(commit)?)?;
     let commit = &commit.to_string();
     let head_seen = seen_with(session, repo, state.head_shown.as_deref())?;
-    let recording = match session.store.cycle(cycle_id)? {
+    let recording = match session.store.cycles().cycle(cycle_id)? {
         Some(row) => recordings::of_cycle(session, &row.cycle, &state.messages)?,
         None => None,
     };
@@ -105,7 +105,7 @@ pub(crate) async fn conclude(
         has_copies: session.has_copies(cycle_id),
         ..CycleEnd::new(CycleState::Done)
     };
-    session.store.end_cycle(cycle_id, &end)?;
+    session.store.cycles_mut().end_cycle(cycle_id, &end)?;
     session.note_clean(cycle_id)?;
     close(session, commit, plan_file).await
 }
@@ -117,7 +117,7 @@ fn repairs_told(session: &Session<'_>, message: &str) -> Result<Vec<i64>, WakeEr
         let alone = session.context.redactor.redact(&alone.commit_message());
         alone.lines().last().is_some_and(|line| message.lines().any(|told| told == line))
     };
-    let repairs = session.store.unnoted_repairs()?;
+    let repairs = session.store.maintenance().unnoted_repairs()?;
     Ok(repairs.into_iter().filter(|(_, what)| is_told(what)).map(|(id, _)| id).collect())
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn seen_with(
 /// Marks all commits so far as seen, so that none is a reason any more.
 pub(crate) fn see_head(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     if let Some(head) = repo.head()? {
-        session.store.set_handled(HEAD_SEEN, &head.to_string())?;
+        session.store.maintenance_mut().set_handled(HEAD_SEEN, &head.to_string())?;
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
     let local = session.now().with_timezone(&session.context.config.timezone);
     let redactor = session.context.redactor;
     let foreign = view::foreign_chat(ending.cycle.chat, session.context.config.owner_chat);
-    let has_read_others = session.store.taints_of(&ending.cycle.id)?.is_some();
+    let has_read_others = session.store.outbox().taints_of(&ending.cycle.id)?.is_some();
     // Text from outside within an error is untrusted too.
     let (of_others, own): (Vec<_>, Vec<_>) = ending
         .account
@@ -198,8 +198,8 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
 }
 
 fn commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, WakeError> {
-    let spent = session.store.spent_by(&ending.cycle.id)?;
-    let row = session.store.cycle(&ending.cycle.id)?;
+    let spent = session.store.ledger().spent_by(&ending.cycle.id)?;
+    let row = session.store.cycles().cycle(&ending.cycle.id)?;
     let model = row.map_or_else(|| NO_MODEL.to_owned(), |row| row.cycle.model);
     let model = ending.models_before.iter().chain([&model]).cloned().collect::<Vec<_>>().join(", ");
     let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();

@@ -30,7 +30,7 @@ pub fn note_cut_off(
     cycle_id: &str,
     teller: Teller<'_>,
 ) -> Result<(), StoreError> {
-    let queued = store.queued()?;
+    let queued = store.inbox().queued()?;
     let about = queued.iter().filter(|message| left.messages.contains(&message.id));
     let dead: Vec<&str> = about.filter(|message| is_last(message)).map(|message| message.text.as_str()).collect();
     let notice = NewOutgoing {
@@ -43,7 +43,7 @@ pub fn note_cut_off(
             teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead, None)),
         )
     };
-    store.note_cut_off(cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice))
+    store.cycles_mut().note_cut_off(cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice))
 }
 
 /// Returns `true` if one more failure puts the message on hold.
@@ -60,7 +60,7 @@ pub(crate) fn given_up(
     giving_up: &GivingUp,
     parked: Option<&str>,
 ) -> Result<NewOutgoing, WakeError> {
-    let queued = session.store.queued()?;
+    let queued = session.store.inbox().queued()?;
     let is_dead = |message: &&Incoming| state.open.contains(&message.id) && is_last(message);
     let dead: Vec<&str> = queued.iter().filter(is_dead).map(|message| message.text.as_str()).collect();
     let is_open = |message: &&Incoming| state.open.contains(&message.id);

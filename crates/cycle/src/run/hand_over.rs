@@ -52,7 +52,7 @@ pub(crate) fn say_unusable(
     if let Some(((chat, thread_id), message)) = asking.zip(message) {
         let text = Interrupt::unusable(why.to_owned()).notice();
         let key = Some(format!("waits/{message}"));
-        session.store.tell(&NewOutgoing { key, thread_id, ..NewOutgoing::notice(chat, text) })?;
+        session.store.outbox_mut().tell(&NewOutgoing { key, thread_id, ..NewOutgoing::notice(chat, text) })?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ pub(crate) fn notice(
 fn why_not(session: &Session<'_>, lineup: &ModelState, chat: ChatRef) -> Result<Option<(String, String)>, WakeError> {
     let now = session.now();
     let preferred = lineup.name();
-    if let Some(breaker) = session.store.breaker(preferred)?.filter(|breaker| !breaker.may_try(now)) {
+    if let Some(breaker) = session.store.maintenance().breaker(preferred)?.filter(|breaker| !breaker.may_try(now)) {
         let since = breaker.since.map(|at| at.to_rfc3339()).unwrap_or_default();
         let ends = if breaker.fault.needs_person() { "" } else { "; I try it again by myself" };
         let why = format!("I can't reach it right now ({}){ends}", breaker.error.trim_end_matches('.'));

@@ -63,7 +63,7 @@ fn element(candidate: &InitiativeCandidate) -> String {
 
 /// Returns `true` if the allowance is used up.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
-    let spent = session.store.spent_by(&live.cycle.id)?;
+    let spent = session.store.ledger().spent_by(&live.cycle.id)?;
     Ok(live.state.meter.taken.rounds >= ROUNDS_MAX || spent.cost_usd >= BUDGET_USD)
 }
 
@@ -84,7 +84,10 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(),
         let documents = Documents::new(&config.repo_dir(), Vec::new());
         let weighed = initiative::weighed(&session.store, config, &documents, now)?;
         let value = initiative::question(&weighed, config, now);
-        session.store.change(&live.cycle.id, &[Change::Handled { key: initiative::ASKED.to_owned(), value }])?;
+        session
+            .store
+            .journal_mut()
+            .change(&live.cycle.id, &[Change::Handled { key: initiative::ASKED.to_owned(), value }])?;
     }
     Ok(())
 }

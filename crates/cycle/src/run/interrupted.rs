@@ -34,7 +34,7 @@ pub(crate) async fn interrupted(
     if interrupt == Interrupt::Halted {
         tracing::info!(cycle = %cycle.id, %why, "the cycle was interrupted");
         session.report.outcome = WakeOutcome::Parked;
-        session.store.pause_cycle(&cycle.id, now, &why)?;
+        session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
         return Ok(Next::Others);
     }
     tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
@@ -43,22 +43,22 @@ pub(crate) async fn interrupted(
     session.report.error = Some(why.clone());
     match &interrupt {
         Interrupt::Stopped | Interrupt::LeaseLost => {
-            session.store.pause_cycle(&cycle.id, now, &why)?;
+            session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
             return Ok(Next::Nobody);
         }
         // A timed-out cycle stays marked as running, so that the next wake counts a try. Background work with progress is paused instead,
         // since it may take any number of wakes.
         Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
-            session.store.pause_cycle(&cycle.id, now, &why)?;
+            session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
             return Ok(Next::Nobody);
         }
         Interrupt::OutOfTime => {
-            session.store.note_cut_off(&cycle.id, &[], None)?;
+            session.store.cycles_mut().note_cut_off(&cycle.id, &[], None)?;
             return Ok(Next::Nobody);
         }
         Interrupt::Rejected(_) => {
             // The server has answered, even though it rejected this request.
-            session.store.model_answered(&cycle.model)?;
+            session.store.maintenance_mut().model_answered(&cycle.model)?;
             return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Failed(why))
                 .await
                 .map(|()| Next::Nobody);
@@ -70,7 +70,7 @@ pub(crate) async fn interrupted(
         }
         Interrupt::Unavailable { retry_after, fault, is_model_gone, .. } => {
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
-            session.store.model_failed(&cycle.model, *fault, &why, at_least)?;
+            session.store.maintenance_mut().model_failed(&cycle.model, *fault, &why, at_least)?;
             let is_missing = *is_model_gone && state.turns > 0;
             if is_missing && taken_over(session, live)? == TakenOver::Not {
                 let when = "as soon as MODEL names one that exists";
@@ -85,7 +85,7 @@ pub(crate) async fn interrupted(
         Interrupt::OverBudget { cap, most_usd } => {
             let mark = Budget::look(&session.store, session.context.config, now)?.mark_of(*cap, *most_usd);
             let no_room = Change::Handled { key: budget::no_room_key(cycle.chat), value: mark };
-            session.store.change(&cycle.id, &[no_room])?;
+            session.store.journal_mut().change(&cycle.id, &[no_room])?;
         }
         Interrupt::KeptLocal | Interrupt::Halted => {}
     }
@@ -99,11 +99,11 @@ pub(crate) async fn interrupted(
         TakenOver::Not | TakenOver::InPart => say_once_that_it_waits(session, live, &interrupt)?,
     }
     if state.turns > 0 || orient::is_begun_by_rule(cycle) {
-        session.store.pause_cycle(&cycle.id, now, &why)?;
+        session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
     } else {
         let has_copies = session.has_copies(&cycle.id);
         let end = CycleEnd { error: Some(&why), has_copies, ..CycleEnd::new(CycleState::Failed) };
-        session.store.end_cycle(&cycle.id, &end)?;
+        session.store.cycles_mut().end_cycle(&cycle.id, &end)?;
         session.remove_plan_file(plan_file);
     }
     session.lay_down();
@@ -139,7 +139,7 @@ fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError
     if turn::is_all_understood(session, live, &lineup)? {
         return Ok(TakenOver::Whole);
     }
-    let queued = session.store.queued()?;
+    let queued = session.store.inbox().queued()?;
     let is_understood = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
     Ok(if state.open.iter().any(is_understood) { TakenOver::InPart } else { TakenOver::Not })
 }
@@ -152,7 +152,7 @@ fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(),
     if preferred.name() == model && live.cycle.chat == Some(session.context.config.owner_chat) {
         return Ok(());
     }
-    let since = session.store.breaker(model)?.and_then(|breaker| breaker.since).map(|at| at.to_rfc3339());
+    let since = session.store.maintenance().breaker(model)?.and_then(|breaker| breaker.since).map(|at| at.to_rfc3339());
     let key = format!("missing-model/{model}/{}", since.unwrap_or_default());
     let text = format!(
         "My AI model `{model}` can't be found: {why}. Another one goes on meanwhile. Please check the model settings."
@@ -171,7 +171,7 @@ fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &In
             let budget = Budget::look(&session.store, session.context.config, session.now())?;
             match open {
                 Some(_) => {
-                    let queued = session.store.queued()?;
+                    let queued = session.store.inbox().queued()?;
                     let open = queued.iter().filter(|message| state.open.contains(&message.id));
                     let (now, tz) = (session.now(), session.context.config.timezone);
                     let key = orient::budget_key(chat, open, *cap, now, tz);
@@ -191,7 +191,7 @@ fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &In
         thread_id: cycle.thread_id,
         ..NewOutgoing::notice(chat, text)
     }));
-    Ok(session.store.change(&cycle.id, &changes)?)
+    Ok(session.store.journal_mut().change(&cycle.id, &changes)?)
 }
 
 /// Ends a cycle that can't be resumed: its messages return to the queue, its unpublished work goes to a separate branch, and its person is
@@ -205,7 +205,7 @@ pub(crate) async fn give_up(
     giving_up: GivingUp,
 ) -> Result<(), WakeError> {
     let now = session.now();
-    let staged = session.store.staged(cycle_id)?;
+    let staged = session.store.journal().staged(cycle_id)?;
     let mut parked = None;
     if !staged.is_empty() {
         let branch = format!("recovered/{cycle_id}");
@@ -223,7 +223,8 @@ pub(crate) async fn give_up(
         session.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
         parked = Some(branch);
     }
-    let row = session.store.cycle(cycle_id)?.filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
+    let row =
+        session.store.cycles().cycle(cycle_id)?.filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
     let notice =
         row.map(|row| given_up::given_up(session, &row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
     let (counts, is_hopeless) = (giving_up.counts(), matches!(giving_up, GivingUp::TooLong(_)));
@@ -240,7 +241,7 @@ pub(crate) async fn give_up(
         has_copies: session.has_copies(cycle_id),
         ..CycleEnd::new(if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned })
     };
-    session.store.end_cycle(cycle_id, &end)?;
+    session.store.cycles_mut().end_cycle(cycle_id, &end)?;
     session.remove_plan_file(plan_file);
     session.lay_down();
     sync::deliver(session).await

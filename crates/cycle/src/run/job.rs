@@ -38,7 +38,7 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo, name: &str, run: i64) ->
     let documents = Documents::new(repo.root(), Vec::new());
     let job = read(&documents, name);
     crate::context::check_readable(&documents)?;
-    let (Some(job), Some(row)) = (job, session.store.job_run(run)?) else { return Ok(Begun::default()) };
+    let (Some(job), Some(row)) = (job, session.store.jobs().job_run(run)?) else { return Ok(Begun::default()) };
     let due = row.slot.map(|slot| format!(" due=\"{}\"", day_and_time(slot))).unwrap_or_default();
     let orders = job.body.unwrap_or_default();
     let mut block = format!("<job name=\"{name}\"{due}>\n{ASKED}\n<orders>\n{}\n</orders>", escape(&orders));
@@ -55,12 +55,12 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo, name: &str, run: i64) ->
 
 /// Returns the result of the previous run, if it is untainted.
 fn before(session: &Session<'_>, name: &str, run: i64) -> Result<Option<String>, WakeError> {
-    let last = session.store.job_runs(Some(name), 20)?;
+    let last = session.store.jobs().job_runs(Some(name), 20)?;
     let Some(last) = last.into_iter().find(|row| row.id < run && row.state == JobState::Worked) else {
         return Ok(None);
     };
     let is_own = match &last.cycle_id {
-        Some(cycle) => session.store.taints_of(cycle)?.is_none() && last.found.is_none(),
+        Some(cycle) => session.store.outbox().taints_of(cycle)?.is_none() && last.found.is_none(),
         None => false,
     };
     Ok(last.output.filter(|_| is_own))
@@ -86,13 +86,13 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live, name: &str) -> Result<
 /// Returns the spending and the budget, once the budget is spent.
 fn out_of_money(session: &Session<'_>, live: &Live, name: &str) -> Result<Option<(f64, f64)>, WakeError> {
     let budget = read(&live.world.documents, name).map_or(0.0, |job| job.budget_usd);
-    let spent = session.store.spent_by(&live.cycle.id)?.cost_usd;
+    let spent = session.store.ledger().spent_by(&live.cycle.id)?.cost_usd;
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
 }
 
 /// Records the result, and reports it as the job's file says.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, name: &str, run: i64) -> Result<(), WakeError> {
-    let Some(row) = session.store.job_run(run)?.filter(|row| row.state == JobState::Open) else { return Ok(()) };
+    let Some(row) = session.store.jobs().job_run(run)?.filter(|row| row.state == JobState::Open) else { return Ok(()) };
     let notify = read(&live.world.documents, name).map(|job| job.notify).unwrap_or_default();
     let said = session.context.redactor.redact(live.state.last_text());
     // A run that ended by itself is complete, even if its last turn exceeded the budget.
@@ -111,7 +111,7 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, name: &str, r
     };
     let output = shortened(&output, OUTPUT_CHARS_MAX);
     let is_silent = output.is_empty() || output.trim_matches(['`', '.', '"']).eq_ignore_ascii_case(SILENT);
-    let before = session.store.last_job_output(name, run)?;
+    let before = session.store.jobs().last_job_output(name, run)?;
     // A person who started a run gets its result, whatever the file says.
     let is_asked = row.slot.is_none();
     let is_told = is_asked || !is_silent && watched::is_told(notify, &output, before.as_deref());

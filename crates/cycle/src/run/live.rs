@@ -18,7 +18,7 @@ use crate::{
 /// Parks a cycle that waits for a person: the question is in the outbox, and the wake after the answer resumes it.
 async fn parked(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     session.report.outcome = WakeOutcome::Parked;
-    session.store.park_cycle(&live.cycle.id)?;
+    session.store.approvals_mut().park_cycle(&live.cycle.id)?;
     session.lay_down();
     sync::deliver(session).await
 }
@@ -26,7 +26,7 @@ async fn parked(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError>
 /// Pauses a background job until messages are answered. The job hasn't failed, and resumes in this wake if there is time.
 fn gave_way(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     let now = session.now();
-    session.store.pause_cycle(&live.cycle.id, now, "something else goes first")?;
+    session.store.cycles_mut().pause_cycle(&live.cycle.id, now, "something else goes first")?;
     session.lay_down();
     Ok(())
 }

@@ -32,9 +32,11 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
     let noted = match &ended {
         // These errors don't affect the next attempt.
         Err(WakeError::Store(StoreError::Busy | StoreError::LeaseLost { .. })) => Ok(()),
-        Err(error) => store.trouble(UpkeepKind::Wake, &context.redactor.redact(&error.to_string()), now),
+        Err(error) => {
+            store.maintenance_mut().trouble(UpkeepKind::Wake, &context.redactor.redact(&error.to_string()), now)
+        }
         Ok(report) if report.outcome == WakeOutcome::Locked => Ok(()),
-        Ok(_) => store.trouble_over(UpkeepKind::Wake, now),
+        Ok(_) => store.maintenance_mut().trouble_over(UpkeepKind::Wake, now),
     };
     if let Err(error) = noted {
         tracing::debug!(%error, "how the wake went was not noted");
@@ -66,7 +68,7 @@ fn make_room(context: Context<'_>) {
 }
 
 async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
-    store.forget_dead_sessions()?;
+    store.terminals_mut().forget_dead_sessions()?;
     let means = Means::of(context.config);
     let mut report = Report::default();
     for look in 0..if context.is_turn { 1 } else { MAX_LOOKS } {
@@ -77,8 +79,8 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             // Deliveries that became doubtful in this wake are repeated by the next one.
             let settles_doubts = look == 0
                 && context.channel.is_some()
-                && store.stopped()?.is_none()
-                && store.has_doubtful(context.clock.now())?;
+                && store.chats().stopped()?.is_none()
+                && store.outbox().has_doubtful(context.clock.now())?;
             let is_due = match observe::is_anything_due(store, context) {
                 // The lock's holder finds the same error and reports it.
                 Err(WakeError::Repo(_)) => true,
@@ -132,7 +134,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             break;
         }
     }
-    if let Some(stopped) = store.stopped()? {
+    if let Some(stopped) = store.chats().stopped()? {
         report.notes.push(stop::notice(stopped, context.config.timezone));
     }
     Ok(report)

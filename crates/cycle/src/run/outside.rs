@@ -209,7 +209,7 @@ fn queue_verdict(world: &World) -> Verdict {
 
 /// Lists the waiting messages, one per line.
 fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
-    let queued = store.queued()?;
+    let queued = store.inbox().queued()?;
     let line = |message: &Incoming| {
         let at = message
             .received_at
@@ -237,10 +237,10 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
     let shelter = Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config)));
     Ok(World {
         model: OUTSIDE.to_owned(),
-        other_local_chats: store.local_chats()?.into_iter().collect(),
+        other_local_chats: store.chats().local_chats()?.into_iter().collect(),
         taint: Some(TAINT.to_owned()),
         tell_per_day: 0,
-        reminders: store.reminders()?,
+        reminders: store.reminders().reminders()?,
         unwoken: Waker::look(config, now).warning(config),
         meaning: Meaning::new(config, context.redactor, Budget::look(store, config, now)?.caps()),
         attachments: Attachments { dir: config.media_dir.clone(), ..Attachments::default() },
@@ -250,7 +250,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
 
 /// Runs a changing call as a cycle, under the lock.
 async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
-    if let Some(stopped) = store.stopped()? {
+    if let Some(stopped) = store.chats().stopped()? {
         return Ok(Told::failed(format!(
             "{} Nothing was done.",
             crate::stop::notice(stopped, context.config.timezone)
@@ -310,8 +310,8 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
         (REPLY, Err(told)) => return Ok(told),
         _ => (None, input.to_owned()),
     };
-    let queued = session.store.queued()?;
-    let open = session.store.open_cycles()?;
+    let queued = session.store.inbox().queued()?;
+    let open = session.store.cycles().open_cycles()?;
     let is_free = |message: &&Incoming| {
         let taken = message.cycle_id.as_ref().is_some_and(|id| open.iter().any(|row| row.cycle.id == *id));
         Some(message.id) == answered && !taken && !message.awaits_files
@@ -353,7 +353,7 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
         head: None,
         taint: Some(TAINT.to_owned()),
     };
-    if !session.store.begin_cycle_on(&cycle, &opening, &seen)? {
+    if !session.store.cycles_mut().begin_cycle_on(&cycle, &opening, &seen)? {
         session.remove_plan_file(&plan_file);
         return Ok(Told::failed("The message was changed this very moment. Nothing was done; look at it again."));
     }
@@ -378,7 +378,7 @@ fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
     let repo = ready::open_repo(session)?;
     repo.remove_stale_locks();
     ready::finish_interrupted(session, &repo)?;
-    if session.store.handled(HEAD_SEEN)?.is_none() {
+    if session.store.maintenance().handled(HEAD_SEEN)?.is_none() {
         finish::see_head(session, &repo)?;
     }
     ready::clear_plan_files(session)?;
@@ -387,11 +387,11 @@ fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
 
 /// Reads the call's result from the journal.
 fn what_became_of(session: &Session<'_>, cycle_id: &str) -> Result<Told, WakeError> {
-    let outcome = session.store.journal(cycle_id)?.into_iter().find_map(|entry| match entry {
+    let outcome = session.store.journal().journal(cycle_id)?.into_iter().find_map(|entry| match entry {
         Entry::Outcome { content, is_error, .. } => Some(Told { text: content, is_error }),
         _ => None,
     });
-    let asked = session.store.approval_of(cycle_id, CALL)?;
+    let asked = session.store.approvals().approval_of(cycle_id, CALL)?;
     Ok(match (outcome, asked) {
         (Some(told), _) => told,
         (None, Some(question)) => Told::failed(format!(

@@ -49,16 +49,16 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, number: u32)
 /// Lists the lasting effects of earlier runs of the step that weren't undone.
 fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<String>, WakeError> {
     let mut done = Vec::new();
-    for row in session.store.ended_work(&format!("{}{number}/", OwnWork::of_plan(plan)))? {
-        if session.store.undone(&row.cycle.id)? == Some(true) {
+    for row in session.store.cycles().ended_work(&format!("{}{number}/", OwnWork::of_plan(plan)))? {
+        if session.store.undos().undone(&row.cycle.id)? == Some(true) {
             continue;
         }
-        let journal = match session.store.journal(&row.cycle.id) {
+        let journal = match session.store.journal().journal(&row.cycle.id) {
             Err(StoreError::Damaged(_)) => continue,
             journal => journal?,
         };
         // A receipt of a tainted run may contain untrusted text, so only the run is named.
-        if session.store.taints_of(&row.cycle.id)?.is_none() {
+        if session.store.outbox().taints_of(&row.cycle.id)?.is_none() {
             done.extend(lasting(&journal, &session.tooling().registry).into_iter().map(str::to_owned));
         } else {
             done.push(format!(
@@ -169,7 +169,7 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<
 fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
     let text = steps_path(plan).map(|path| live.world.documents.text(&path)).unwrap_or_default();
     let budget = TaskSteps::parse(&text).0.budget_usd().unwrap_or(BUDGET_USD);
-    let spent = session.store.spent_on(&OwnWork::of_plan(plan))?.cost_usd;
+    let spent = session.store.ledger().spent_on(&OwnWork::of_plan(plan))?.cost_usd;
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
 }
 

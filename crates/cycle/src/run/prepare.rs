@@ -50,7 +50,7 @@ pub(crate) fn world(
 ) -> Result<World, WakeError> {
     let config = session.context.config;
     let now = session.now();
-    let mut documents = Documents::new(repo.root(), session.store.staged(&cycle.id)?);
+    let mut documents = Documents::new(repo.root(), session.store.journal().staged(&cycle.id)?);
     if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
         && !view::is_shared(&documents.text(memory::CLAUDE))
     {
@@ -65,10 +65,10 @@ pub(crate) fn world(
     account.notes.extend(loaded.rules.refusal().map(str::to_owned));
     let tooling = session.tooling();
     account.notes.extend(tooling.servers.problems.iter().cloned());
-    let mut told_keys = session.store.told_keys()?;
-    told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
+    let mut told_keys = session.store.outbox().told_keys()?;
+    told_keys.extend(session.store.maintenance().handled_keys(memory::reflect::CONTRADICTION)?);
     // Uses the current setting, which may have changed during the pull.
-    let lineup = lineup.clone().with_local_chats(session.store.local_chats()?, config.owner_chat);
+    let lineup = lineup.clone().with_local_chats(session.store.chats().local_chats()?, config.owner_chat);
     // Background jobs are the owner's but belong to no chat, so they see nothing of local chats.
     let is_local = lineup.is_local(cycle.chat);
     let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);
@@ -86,8 +86,8 @@ pub(crate) fn world(
         chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
         open_messages: open.to_vec(),
         told_keys,
-        told_today: u32::try_from(session.store.tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
-        reminders: session.store.reminders()?,
+        told_today: u32::try_from(session.store.outbox().tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
+        reminders: session.store.reminders().reminders()?,
         unwoken: unwoken(session, cycle),
         documents,
         index: session.index.clone(),
@@ -95,13 +95,13 @@ pub(crate) fn world(
         skills,
         attachments: attachments(session, cycle)?,
         exchanges: match cycle.chat {
-            Some(chat) => session.store.exchanges(chat, MAX_EXCHANGES)?,
+            Some(chat) => session.store.inbox().exchanges(chat, MAX_EXCHANGES)?,
             None => Vec::new(),
         },
         undoable: all_undoable(session, cycle)?,
         last_undoable: last_undoable(session, repo, cycle)?,
         shown_tasks: match cycle.chat {
-            Some(chat) => session.store.shown_tasks(chat)?,
+            Some(chat) => session.store.outbox().shown_tasks(chat)?,
             None => Vec::new(),
         },
         ..World::new(config, session.context.version, now, rules, shelter)
@@ -130,8 +130,8 @@ fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter)
 fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
     let foreign = view::foreign_chat(cycle.chat, session.context.config.owner_chat);
     let chats: Vec<ChatRef> = foreign.into_iter().collect();
-    let known = session.store.all_undoable(&chats, MAX_UNDOABLE)?;
-    let own = session.store.persons_commits(&chats, MAX_UNDOABLE)?;
+    let known = session.store.undos().all_undoable(&chats, MAX_UNDOABLE)?;
+    let own = session.store.undos().persons_commits(&chats, MAX_UNDOABLE)?;
     Ok(known.into_iter().chain(own).map(|(wake, commit)| Undoable { wake, commit: Some(commit), what: None }).collect())
 }
 
@@ -157,7 +157,8 @@ fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result
 
 /// Lists the files sent by the asking chat.
 pub(crate) fn attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Attachments, StoreError> {
-    let files = cycle.chat.map(|chat| session.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
+    let files =
+        cycle.chat.map(|chat| session.store.attachments().attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
     let dir = session.context.config.media_dir.clone();
     Ok(Attachments { dir, files: files.unwrap_or_default(), ..Attachments::default() })
 }
@@ -247,7 +248,7 @@ pub(crate) fn fixed_parts_again(
     world: &World,
     state: &Cycle,
 ) -> Result<(String, String), StoreError> {
-    let queued = session.store.queued()?;
+    let queued = session.store.inbox().queued()?;
     let said = queued.iter().filter(|message| state.messages.contains(&message.id));
     let planned = state.plan.iter().flat_map(|plan| plan.steps.iter().map(|step| step.what.as_str()));
     let words = cycle.reasons.iter().map(String::as_str).chain(said.map(|message| message.text.as_str()));
@@ -264,9 +265,9 @@ fn since_fresh_start<'e>(
     exchanges: &'e [Exchange],
 ) -> Result<Cow<'e, [Exchange]>, StoreError> {
     let Some(chat) = cycle.chat else { return Ok(exchanges.into()) };
-    let Some(start) = session.store.fresh_start(chat, cycle.thread_id)? else { return Ok(exchanges.into()) };
+    let Some(start) = session.store.inbox().fresh_start(chat, cycle.thread_id)? else { return Ok(exchanges.into()) };
     let old = exchanges.iter().rposition(|exchange| start.is_after(exchange)).map_or(0, |last| last + 1);
-    let late = session.store.answers_to_the_past(start, chat)?;
+    let late = session.store.inbox().answers_to_the_past(start, chat)?;
     let since = exchanges.iter().skip(old).filter(|said| said.from.is_some() || !late.contains(&said.row));
     Ok(since.cloned().collect())
 }
@@ -276,9 +277,9 @@ fn since_fresh_start<'e>(
 /// see.
 fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
     let (mut done, mut after) = (Vec::new(), BTreeSet::new());
-    for row in session.store.given_up_with(messages)? {
+    for row in session.store.cycles().given_up_with(messages)? {
         let id = &row.cycle.id;
-        let journal = match session.store.journal(id) {
+        let journal = match session.store.journal().journal(id) {
             Err(StoreError::Damaged(_)) => {
                 done.push(format!(
                     "Nobody knows what (the record of the wake {id}, which was given up, can't be read)"

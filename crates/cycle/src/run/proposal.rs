@@ -45,7 +45,7 @@ pub(crate) fn proposed(
         Err(refusal) => return Ok(Some(Err(refusal.0))),
     };
     let now = session.now();
-    if session.store.is_proposed(now)? {
+    if session.store.proposals().is_proposed(now)? {
         return Ok(Some(Err(
             "Another proposal waits for your person's word: one at a time. Nothing was done.".to_owned()
         )));
@@ -59,8 +59,8 @@ pub(crate) fn proposed(
         _ => None,
     };
     // The proposing cycle isn't over, so it counts on neither side.
-    let began = session.store.cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
-    let before = session.store.measured(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
+    let began = session.store.cycles().cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
+    let before = session.store.history().measured(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
     let redactor = session.context.redactor;
     let publish = Publish {
         changes: &finish::changes(&files),
@@ -120,7 +120,7 @@ pub(crate) fn as_agreed(
         return Ok(Ok(done));
     }
     let void = |why: &str| Ok(Err(Refusal(format!("{why} Nothing was done; propose it anew if it still holds."))));
-    match session.store.proposal_of(cycle_id, &request.id)? {
+    match session.store.proposals().proposal_of(cycle_id, &request.id)? {
         Some(proposal) if proposal.new.files == files_of(&done.changes) => {
             done.changes.push(Change::Agree { proposal: proposal.id });
             Ok(Ok(done))
@@ -140,7 +140,8 @@ pub(crate) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) ->
         return Ok(Deeds { changes: vec![is_over], ..Deeds::noted(noted) });
     }
     let since = agreed_at.unwrap_or(now - COMPARED_OVER);
-    let after = session.store.measured(effect.figure, job.as_deref(), since, (since + COMPARED_OVER).min(now))?;
+    let after =
+        session.store.history().measured(effect.figure, job.as_deref(), since, (since + COMPARED_OVER).min(now))?;
     let stands = |figure| measured(effect.figure, job.as_deref(), figure);
     let how = format!("`wake undo {}` takes it back.", Proposal::undone_as(*id));
     let day = since.with_timezone(&config.timezone).format("%a %-d %b");
@@ -169,11 +170,11 @@ pub(crate) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) ->
 
 /// Deletes the branches of proposals whose cycle is over. A branch with a person's further commits stays.
 pub(crate) fn tidy(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
-    for proposal in session.store.proposals_with_branch()? {
+    for proposal in session.store.proposals().proposals_with_branch()? {
         if let Err(error) = repo.drop_proposed(&proposal.new.branch, &proposal.new.commit) {
             tracing::warn!(%error, branch = proposal.new.branch, "a proposal's branch could not be deleted");
         }
-        session.store.branch_is_gone(proposal.id)?;
+        session.store.proposals_mut().branch_is_gone(proposal.id)?;
     }
     Ok(())
 }

@@ -52,11 +52,11 @@ fn leave_out_the_past(
     recalled: &mut Vec<Recollection>,
 ) -> Result<(), StoreError> {
     let Some(chat) = cycle.chat else { return Ok(()) };
-    let Some(start) = session.store.fresh_start(chat, cycle.thread_id)? else { return Ok(()) };
+    let Some(start) = session.store.inbox().fresh_start(chat, cycle.thread_id)? else { return Ok(()) };
     for (folder, is_ours) in [("messages/", false), ("answers/", true)] {
         let row = |path: &str| path.strip_prefix(folder)?.parse::<i64>().ok();
         let rows: Vec<i64> = recalled.iter().filter_map(|one| row(&one.path)).collect();
-        let old = session.store.said_before(start, chat, is_ours, &rows)?;
+        let old = session.store.inbox().said_before(start, chat, is_ours, &rows)?;
         recalled.retain(|one| row(&one.path).is_none_or(|row| !old.contains(&row)));
     }
     Ok(())

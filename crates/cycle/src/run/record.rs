@@ -31,7 +31,7 @@ pub(crate) async fn carry_out(
     world.replies = state.replies;
     world.taint = taint::origin(&state.taints);
     if world.taint.is_some() {
-        let said = session.store.said_by_people(SpokenRows::These(&state.messages))?;
+        let said = session.store.inbox().said_by_people(SpokenRows::These(&state.messages))?;
         world.own_words = said.into_iter().filter(|said| said.taint.is_none()).map(|said| said.text).collect();
     }
     exec.see_untrusted(world.taint.is_some());
@@ -71,7 +71,7 @@ fn note_tainted_write(
     let noted =
         |folder: PathBuf| Change::Handled { key: format!("{TAINTED_WRITE}{}", folder.display()), value: at.clone() };
     let changes: Vec<Change> = folders.into_iter().map(noted).collect();
-    Ok(session.store.change(&live.cycle.id, &changes)?)
+    Ok(session.store.journal_mut().change(&live.cycle.id, &changes)?)
 }
 
 /// Refuses to write a secret into the memory, even as a document's name, because the file could never be committed again.
@@ -160,7 +160,7 @@ pub(crate) fn record_all(
     changes: &[Change],
 ) -> Result<(), WakeError> {
     // fault: couldnt-journalled-taken-done
-    session.store.record_all(&live.cycle.id, entries, changes)?;
+    session.store.journal_mut().record_all(&live.cycle.id, entries, changes)?;
     entries.iter().for_each(|entry| live.state.apply(entry));
     for change in changes {
         match change {
@@ -173,7 +173,7 @@ pub(crate) fn record_all(
             Change::AddReminder(_) | Change::EndReminder { .. } => {
                 // Reflection adds a reminder only to ask a question after quiet hours.
                 live.world.told_today += u32::from(live.world.reflecting().is_some());
-                live.world.reminders = session.store.reminders()?;
+                live.world.reminders = session.store.reminders().reminders()?;
             }
             Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),
             Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),

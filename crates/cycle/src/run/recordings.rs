@@ -23,12 +23,13 @@ pub(crate) fn of_cycle(
     if cycle.is_by_rule() {
         return Ok(None);
     }
-    let journal = match session.store.journal(&cycle.id) {
+    let journal = match session.store.journal().journal(&cycle.id) {
         Err(StoreError::Damaged(_)) => return Ok(None),
         journal => journal?,
     };
     // Untrusted text is no request, because later untainted cycles will see the recording.
-    let own = session.store.messages(messages)?.into_iter().filter(|message| message.words_of_others().is_none());
+    let own =
+        session.store.inbox().messages(messages)?.into_iter().filter(|message| message.words_of_others().is_none());
     let request: Vec<String> = own.map(|message| message.text).collect();
     // The tools are read only if something might be kept.
     let acts = |name: &str| session.tooling().registry.get(name).is_none_or(|tool| tool.effect != Effect::Read);
@@ -46,18 +47,18 @@ pub(crate) fn similar_work(
     let config = session.context.config;
     let encoder = meant.map(Meant::model);
     let recorded = match view::foreign_chat(cycle.chat, config.owner_chat) {
-        Some(guest) => session.store.recorded_requests(&[guest], false, encoder)?,
-        None => session.store.recorded_requests(&[config.owner_chat, ChatRef::TERMINAL], true, encoder)?,
+        Some(guest) => session.store.recordings().recorded_requests(&[guest], false, encoder)?,
+        None => session.store.recordings().recorded_requests(&[config.owner_chat, ChatRef::TERMINAL], true, encoder)?,
     };
     if recorded.is_empty() {
         return Ok(String::new());
     }
-    let said: Vec<String> = session.store.messages(messages)?.into_iter().map(|message| message.text).collect();
+    let said: Vec<String> = session.store.inbox().messages(messages)?.into_iter().map(|message| message.text).collect();
     let request = if said.is_empty() { cycle.reasons.join("; ") } else { said.join("\n\n") };
     let chosen = similar::choose(&words_of(&request), meant.map(Meant::vectors).unwrap_or_default(), &recorded);
     let mut found: Vec<(Likeness, Recording)> = Vec::new();
     let start = match cycle.chat {
-        Some(chat) => session.store.fresh_start(chat, cycle.thread_id)?,
+        Some(chat) => session.store.inbox().fresh_start(chat, cycle.thread_id)?,
         None => None,
     };
     // Work from before the chat's fresh start belongs to the hidden past.
@@ -66,7 +67,7 @@ pub(crate) fn similar_work(
         start.is_some_and(|start| recording.at.is_none_or(|at| at <= start))
     };
     for likeness in chosen {
-        let recording = session.store.recording(likeness.id)?.filter(|recording| !is_left_out(recording));
+        let recording = session.store.recordings().recording(likeness.id)?.filter(|recording| !is_left_out(recording));
         found.extend(recording.map(|recording| (likeness, recording)));
     }
     Ok(similar::block(&found, config.timezone))

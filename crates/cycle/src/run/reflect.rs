@@ -85,12 +85,15 @@ pub(crate) fn by_rule(
     let (config, now) = (session.context.config, session.now());
     let documents = Documents::new(repo.root(), Vec::new());
     let holds_nudges = Preferences::of(&documents.text(memory::CONTEXT)).holds_nudges();
-    let told = session.store.tells_since(config.owner_chat, crate::decide::budget::day_begin(now, config.timezone))?;
+    let told = session
+        .store
+        .outbox()
+        .tells_since(config.owner_chat, crate::decide::budget::day_begin(now, config.timezone))?;
     let has_room = told < i64::from(config.tell_per_day) && !holds_nudges;
     let archive = archived(&documents, days);
     let asked = asked(session)?;
-    let mut noted = session.store.handled_keys(CONTRADICTION)?;
-    noted.extend(session.store.handled_keys(HABIT)?);
+    let mut noted = session.store.maintenance().handled_keys(CONTRADICTION)?;
+    noted.extend(session.store.maintenance().handled_keys(HABIT)?);
     let found = reflect::look_back(&LookBack {
         wake: &cycle.id,
         days: days.clone(),
@@ -125,8 +128,8 @@ fn archived(documents: &Documents, days: &Range<NaiveDate>) -> Vec<String> {
 
 fn asked(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeError> {
     let (config, redactor) = (session.context.config, session.context.redactor);
-    let said = session.store.own_words_since(session.now() - HABITS, SAID_MAX)?;
-    let kept = session.store.local_chats()?;
+    let said = session.store.maintenance().own_words_since(session.now() - HABITS, SAID_MAX)?;
+    let kept = session.store.chats().local_chats()?;
     Ok(said
         .into_iter()
         .filter(|(_, chat, ..)| !kept.contains(chat))
@@ -167,10 +170,10 @@ pub(crate) fn shown(
     text.push_str("\n</log>\n<exchanges>");
     let mut said = String::new();
     let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.owner_chat].into();
-    let (tz, kept) = (session.context.config.timezone, session.store.local_chats()?);
+    let (tz, kept) = (session.context.config.timezone, session.store.chats().local_chats()?);
     // Local chats are left out, because the results go to the memory, which all models see.
     for chat in chats.into_iter().filter(|chat| !kept.contains(chat)) {
-        for one in session.store.exchanges(chat, EXCHANGES_MAX)? {
+        for one in session.store.inbox().exchanges(chat, EXCHANGES_MAX)? {
             let Some(at) = one.at.filter(|at| days.contains(&at.with_timezone(&tz).date_naive())) else { continue };
             if one.taint.is_none() {
                 let who = attribute(one.from.as_deref().unwrap_or("you"));

@@ -37,7 +37,7 @@ pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Sit
     };
     let mut due = Vec::new();
     for reminder in observation.reminders.iter().filter(is_due) {
-        let history = session.store.reminder_history(reminder.id, reminder.what.slot)?;
+        let history = session.store.reminders().reminder_history(reminder.id, reminder.what.slot)?;
         due.push(Due { reminder, turn: reminder.series(tz).turn(&history, now), tz });
     }
     let later = |chat| {
@@ -59,11 +59,11 @@ pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Sit
 /// Computes the next slots again after the clock was set back, since slots skipped under the wrong time are still to come.
 pub(crate) fn rewind_reminders(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
-    for reminder in session.store.reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
-        let history = session.store.reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
+    for reminder in session.store.reminders().reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
+        let history = session.store.reminders().reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
         let created = reminder.created_at.unwrap_or(reminder.what.next_at);
         let next = reminder.series(tz).rewound(&history, created, now).unwrap_or(reminder.next());
-        session.store.set_next_slot(reminder.id, next)?;
+        session.store.reminders_mut().set_next_slot(reminder.id, next)?;
     }
     Ok(())
 }
@@ -72,11 +72,11 @@ pub(crate) fn rewind_reminders(session: &mut Session<'_>) -> Result<(), WakeErro
 pub(crate) fn tell_of_zone(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (config, now) = (session.context.config, session.now());
     let zone = config.timezone;
-    let notice = match session.store.handled(ZONE)? {
+    let notice = match session.store.maintenance().handled(ZONE)? {
         Some(noted) if noted == zone.name() => return Ok(()),
         Some(_) if !is_zone_new(&session.store, config, now)? => return Ok(()),
         Some(noted) => {
-            let text = zone_told(&noted, zone, &session.store.reminders()?);
+            let text = zone_told(&noted, zone, &session.store.reminders().reminders()?);
             let day = now.with_timezone(&zone).date_naive();
             let key = Some(format!("zone/{noted}/{zone}/{day}"));
             Some(NewOutgoing { key, ..NewOutgoing::notice(config.owner_chat, session.context.redactor.redact(&text)) })
@@ -84,9 +84,9 @@ pub(crate) fn tell_of_zone(session: &mut Session<'_>) -> Result<(), WakeError> {
         None => None,
     };
     if let Some(notice) = notice {
-        session.store.tell(&notice)?;
+        session.store.outbox_mut().tell(&notice)?;
     }
-    Ok(session.store.set_handled(ZONE, zone.name())?)
+    Ok(session.store.maintenance_mut().set_handled(ZONE, zone.name())?)
 }
 
 /// Describes the effects of a move to another time zone.

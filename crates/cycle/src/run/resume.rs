@@ -28,7 +28,7 @@ pub(crate) async fn run(
     cycle_id: &str,
     has_crashed: bool,
 ) -> Result<Next, WakeError> {
-    let Some(row) = session.store.cycle(cycle_id)? else {
+    let Some(row) = session.store.cycles().cycle(cycle_id)? else {
         return Ok(Next::Others);
     };
     // Named in the lock first, so that any crash from here on is attributed to this cycle.
@@ -37,7 +37,7 @@ pub(crate) async fn run(
     let work = wake_lock::LockedWork { cycle_id: Some(cycle_id), chat, thread_id, messages: &[] };
     session.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
     if has_crashed {
-        session.store.count_try(cycle_id)?;
+        session.store.cycles_mut().count_try(cycle_id)?;
     }
     let plan_file = PlanFile::reopen(&session.context.config.workspace_dir, cycle_id);
     if session.report.outcome == WakeOutcome::Parked && session.report.cycle_id.as_deref() == Some(cycle_id) {
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     session.report.cycle_id = Some(cycle_id.to_owned());
     session.report.reasons.push(format!("resume {cycle_id}"));
     let cuts = row.tries + u32::from(has_crashed);
-    let journal = match session.store.journal(cycle_id) {
+    let journal = match session.store.journal().journal(cycle_id) {
         // An earlier attempt to give the cycle up was interrupted too, perhaps by the cycle's content. Or a cycle by rule, which only lacks
         // its commit, has killed this many wakes.
         _ if cuts > MAX_TRIES => {
@@ -78,7 +78,7 @@ pub(crate) async fn run(
         finish::tell_parked(session, repo, &branch, row.cycle.chat, &why_parked(repo)?)?;
         return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
     }
-    let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.are_dropped(&state.open)?;
+    let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.inbox().are_dropped(&state.open)?;
     // Earlier answers stay valid, so the changes they mention must be committed.
     // fault: message-taken-out-queue
     let has_answered = state.messages.iter().any(|id| !state.open.contains(id));
@@ -104,24 +104,24 @@ pub(crate) async fn run(
     };
     if let Some(why) = unusable.filter(|_| !is_done && !is_dropped) {
         let now = session.now();
-        session.store.pause_cycle(cycle_id, now, &why)?;
+        session.store.cycles_mut().pause_cycle(cycle_id, now, &why)?;
         let asking = row.cycle.chat.map(|chat| (chat, row.cycle.thread_id));
         hand_over::say_unusable(session, asking, state.open.first().copied(), &why)?;
         session.lay_down();
         return sync::deliver(session).await.map(|()| Next::Others);
     }
     // fault: going-takes-longer-anybody
-    session.store.resume_cycle(cycle_id)?;
+    session.store.cycles_mut().resume_cycle(cycle_id)?;
     let mut account = Account::default();
     account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
     sync::take_in_person_edits(session, repo, &mut account)?;
     if is_done {
-        let staged = session.store.staged(cycle_id)?;
+        let staged = session.store.journal().staged(cycle_id)?;
         return finish::run(session, repo, Ending { staged, ..Ending::new(row.cycle, state, plan_file, account) })
             .await
             .map(|()| Next::Others);
     }
-    let messages = session.store.queued()?;
+    let messages = session.store.inbox().queued()?;
     let mut world = prepare::world(session, repo, &row.cycle, &lineup, (&messages, &state.open), &mut account)?;
     world.replies = state.replies;
     world.told_keys.extend(state.handles.iter().cloned());
@@ -145,12 +145,13 @@ fn who_goes_on<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
 /// Reconstructs a cycle without its journal, from the queue and the reasons given to it.
 fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeError> {
     let mut state = Cycle::new(String::new(), String::new());
-    let told = session.store.told_to(cycle_id)?;
+    let told = session.store.cycles().told_to(cycle_id)?;
     state.handles = told.handles.into_iter().collect();
     state.head_shown = told.heads.into_iter().next_back();
     // fault: cycle-given-up-twice
     let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
-    state.open = session.store.queued()?.iter().filter(|message| taken(message)).map(|message| message.id).collect();
+    state.open =
+        session.store.inbox().queued()?.iter().filter(|message| taken(message)).map(|message| message.id).collect();
     Ok(state)
 }
 

@@ -158,11 +158,11 @@ fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
         return Ok(false);
     }
     let now = session.now();
-    if session.store.reminders()?.iter().any(|reminder| reminder.what.next_at <= now) {
+    if session.store.reminders().reminders()?.iter().any(|reminder| reminder.what.next_at <= now) {
         return Ok(true);
     }
     let model = observe::model_state_of(&session.store, session.context)?;
-    let (queued, open_cycles) = (session.store.queued()?, session.store.open_cycles()?);
+    let (queued, open_cycles) = (session.store.inbox().queued()?, session.store.cycles().open_cycles()?);
     Ok(orient::is_any_due(&queued, &open_cycles, &model, now))
 }
 
@@ -231,14 +231,14 @@ fn say_with_news(
     say: impl Fn(&[&Incoming], &[File], DateTime<Utc>, Tz) -> Option<String>,
 ) -> Result<bool, WakeError> {
     let model = observe::model_state_of(&session.store, session.context)?;
-    let (queued, open_cycles) = (session.store.queued()?, session.store.open_cycles()?);
+    let (queued, open_cycles) = (session.store.inbox().queued()?, session.store.cycles().open_cycles()?);
     let now = session.now();
-    let terminal = session.store.session_of(&live.cycle.id)?;
+    let terminal = session.store.terminals().session_of(&live.cycle.id)?;
     let (terminal, knows) = (terminal.as_deref(), &live.state.messages);
     let mut new = orient::joining(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
     // A message after `/new` gets a cycle of its own, because this conversation belongs to the time before.
     if let Some(chat) = live.cycle.chat.filter(|_| !new.is_empty())
-        && let Some(start) = session.store.fresh_start(chat, live.cycle.thread_id)?
+        && let Some(start) = session.store.inbox().fresh_start(chat, live.cycle.thread_id)?
         && live.state.messages.iter().any(|id| *id <= start.incoming_id)
     {
         new.retain(|message| message.id <= start.incoming_id);
@@ -257,7 +257,7 @@ fn say_with_news(
     let taint = taint::of(&new, &files);
     let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
     // A message edited just now joins with the next turn, or gets a cycle of its own.
-    if !session.store.join(&live.cycle.id, &said, &new)? {
+    if !session.store.cycles_mut().join(&live.cycle.id, &said, &new)? {
         return Ok(false);
     }
     live.state.apply(&said);

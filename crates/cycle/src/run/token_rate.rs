@@ -14,7 +14,7 @@ fn key(model: &str) -> String {
 
 /// Returns the current model's rate, or a safe default before any measurement.
 pub(crate) fn known(session: &Session<'_>) -> Result<TokenRate, StoreError> {
-    let kept = session.store.handled(&key(session.context.model.name()))?;
+    let kept = session.store.maintenance().handled(&key(session.context.model.name()))?;
     Ok(kept.map_or_else(TokenRate::default, |kept| TokenRate::read(&kept)))
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn keep(session: &mut Session<'_>, live: &Live) -> Result<(), WakeErr
     let measured = live.state.folding.rate();
     let has_window = session.context.model.context_window().is_some();
     if has_window && measured != TokenRate::default() && measured.is_news_to(&known(session)?) {
-        session.store.set_handled(&key(session.context.model.name()), &measured.kept())?;
+        session.store.maintenance_mut().set_handled(&key(session.context.model.name()), &measured.kept())?;
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ pub(crate) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<As
 }
 
 async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
-    let is_probe = session.store.breaker(&live.cycle.model)?.is_some();
+    let is_probe = session.store.maintenance().breaker(&live.cycle.model)?.is_some();
     for attempt in 1.. {
         // A new reservation per try, because a broken-off one costs something too.
         let set_aside = reserve(session, live)?;
@@ -82,7 +82,7 @@ async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Resul
         let progress = Progress::default();
         let error = match turn(session, &live.state, set_aside, &progress).await {
             Ok(Ok(turn)) => {
-                session.store.model_answered(&live.cycle.model)?;
+                session.store.maintenance_mut().model_answered(&live.cycle.model)?;
                 let Turn { content, stop, usage, cost_usd, .. } = turn;
                 tracing::info!(model = %live.cycle.model, attempt, ?usage, "the model answered");
                 let mut entries = vec![Entry::Turn { content, stop, usage }];
@@ -114,7 +114,7 @@ async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Resul
             pay(session, live, (reservation, Spent::default(), true), &[])?;
         }
         if let ModelError::Rejected { status: TOO_LONG, .. } = &error {
-            session.store.model_answered(&live.cycle.model)?;
+            session.store.maintenance_mut().model_answered(&live.cycle.model)?;
             return Ok(AskEnd::TooLong(why));
         }
         let is_unsent = progress.known() == Known::Unsent;
@@ -143,7 +143,7 @@ fn is_waited_for(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: 
 
 /// Returns `true` if the fallback grammar surely understands all unanswered messages.
 pub(crate) fn is_all_understood(session: &Session<'_>, live: &Live, lineup: &ModelState) -> Result<bool, WakeError> {
-    let queued = session.store.queued()?;
+    let queued = session.store.inbox().queued()?;
     let open = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
     Ok(!live.state.open.is_empty() && live.state.open.iter().all(open))
 }
@@ -156,7 +156,7 @@ fn reserve(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt>
     // A free request needs no room in the budget.
     let caps = if most_usd > 0.0 { Budget::look(&session.store, config, now)?.caps() } else { Vec::new() };
     let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
-    let reserved = session.store.reserve(for_whom, most_usd, &caps)?;
+    let reserved = session.store.ledger_mut().reserve(for_whom, most_usd, &caps)?;
     let reservation = reserved.map_err(|cap| Interrupt::OverBudget { cap, most_usd })?;
     live.state.apply(&Entry::Asked);
     Ok(SetAside { reservation, most_usd })
@@ -169,7 +169,7 @@ fn pay(
     (reservation, spent, is_discarded): (Reservation, Spent, bool),
     entries: &[Entry],
 ) -> Result<(), WakeError> {
-    session.store.settle(&live.cycle.id, (reservation, &spent, is_discarded), entries)?;
+    session.store.ledger_mut().settle(&live.cycle.id, (reservation, &spent, is_discarded), entries)?;
     session.report.tokens += spent.tokens;
     session.report.cost_usd += spent.cost_usd;
     entries.iter().for_each(|entry| live.state.apply(entry));
@@ -235,12 +235,12 @@ async fn turn(
         allowed = Some(output);
         let most = set_aside.at_most(priced(session, Usage { output, ..usage }, None));
         // The update can be repeated: one cut off by a server's restart is written again. A stopping server may cut off the next one too.
-        let mut brought = session.store.bring_along(set_aside.reservation, &most);
+        let mut brought = session.store.ledger_mut().bring_along(set_aside.reservation, &most);
         for _ in 0..BROUGHT_AGAIN {
             if !matches!(brought, Err(StoreError::Server(_))) {
                 break;
             }
-            brought = session.store.bring_along(set_aside.reservation, &most);
+            brought = session.store.ledger_mut().bring_along(set_aside.reservation, &most);
         }
         brought?;
     }

@@ -49,14 +49,14 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
     let plan_file = session.open_plan_file(&cycle, &[])?;
     let mut account = Account::default();
     sync::take_in_person_edits(session, repo, &mut account)?;
-    session.store.begin_cycle(&cycle, &[], &[])?;
+    session.store.cycles_mut().begin_cycle(&cycle, &[], &[])?;
     // Repeated after a kill, this gives the same result.
     let proposal = match Proposal::named_by(&undo.wake) {
-        Some(id) => session.store.proposal(id)?,
+        Some(id) => session.store.proposals().proposal(id)?,
         None => None,
     };
     let own = match PersonsStep::named_by(&undo.wake) {
-        Some(id) => session.store.persons_step(id)?.map(|(step, _)| step),
+        Some(id) => session.store.undos().persons_step(id)?.map(|(step, _)| step),
         None => None,
     };
     let (restored, given) = match (&proposal, &own) {
@@ -69,7 +69,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
         }
     };
     let (now, tz, redactor) = (session.now(), session.context.config.timezone, session.context.redactor);
-    let row = session.store.cycle(&undo.wake)?;
+    let row = session.store.cycles().cycle(&undo.wake)?;
     let what = match (&proposal, &own) {
         (Some(proposal), _) => which_change(proposal),
         (None, Some(step)) => what_they_did(step, now, tz),
@@ -78,7 +78,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
     let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat).unwrap_or(undo.chat);
     let chats = (undo.chat, put_aside_in);
     let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
-    let taken = session.store.take_back(undo, &cycle.id, words)?;
+    let taken = session.store.undos_mut().take_back(undo, &cycle.id, words)?;
     session
         .report
         .replies

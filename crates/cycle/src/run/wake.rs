@@ -60,11 +60,11 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         tracing::warn!(?removed, "locks of dead git programs are removed");
     }
     ready::finish_interrupted(session, &repo)?;
-    if session.store.handled(HEAD_SEEN)?.is_none() {
+    if session.store.maintenance().handled(HEAD_SEEN)?.is_none() {
         finish::see_head(session, &repo)?;
     }
     if settles_doubts {
-        session.store.recover_outbox()?;
+        session.store.outbox_mut().recover_outbox()?;
     }
     ready::clear_plan_files(session)?;
     let mut has_brought_in = false;
@@ -203,7 +203,10 @@ async fn think(
     crate::context::check_readable(&world.documents)?;
     let mut entries = vec![opening];
     if cycle.work.is_none() {
-        if !entries.first().map_or(Ok(false), |opening| session.store.begin_cycle_on(&cycle, opening, &seen))? {
+        if !entries
+            .first()
+            .map_or(Ok(false), |opening| session.store.cycles_mut().begin_cycle_on(&cycle, opening, &seen))?
+        {
             return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
         }
     } else {
@@ -212,12 +215,12 @@ async fn think(
         if !receipts.is_empty() || !rule.changes.is_empty() || !rule.handles.is_empty() {
             entries.insert(0, Entry::ByRule { receipts, handles: rule.handles, head: None });
         }
-        session.store.begin_cycle(&cycle, &entries, &rule.changes)?;
+        session.store.cycles_mut().begin_cycle(&cycle, &entries, &rule.changes)?;
     }
     if let Some(chat) = cycle.chat
         && let Some(notice) = hand_over::notice(session, &observation.model, (chat, cycle.thread_id), &model)?
     {
-        session.store.change(&cycle.id, &[notice])?;
+        session.store.journal_mut().change(&cycle.id, &[notice])?;
     }
     let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
     entries.iter().for_each(|entry| state.apply(entry));

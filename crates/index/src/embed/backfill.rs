@@ -45,7 +45,7 @@ pub async fn backfill(
     while goes_on(&done) {
         // Content of local chats must stay on this machine.
         let left_out = match (embedder.leaves_for(), desk.store.as_deref()) {
-            (Some(_), Some(store)) => store.local_chats().map_err(EmbedError::from)?,
+            (Some(_), Some(store)) => store.chats().local_chats().map_err(EmbedError::from)?,
             _ => BTreeSet::new(),
         };
         let batch = index.without_vector_but(embedder.id(), BATCH, &left_out)?;

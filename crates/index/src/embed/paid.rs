@@ -44,7 +44,7 @@ pub async fn embed(
             let Some(store) = desk.store.as_deref_mut() else {
                 return Err(EmbedError::NotAllowed { to: to.to_owned() });
             };
-            if store.allowed_embedder()?.as_deref() != Some(embedder.id()) {
+            if store.maintenance().allowed_embedder()?.as_deref() != Some(embedder.id()) {
                 return Err(EmbedError::NotAllowed { to: to.to_owned() });
             }
             paid(embedder, (store, desk.caps, desk.now), &clean, role).await
@@ -63,7 +63,7 @@ async fn paid(
 ) -> Result<Embedded, EmbedError> {
     let rate = embedder.usd_per_million();
     let most = price::most_tokens(texts);
-    let reserved = store.reserve_apart(embedder.id(), price::usd(most, rate), caps, now)?;
+    let reserved = store.ledger_mut().reserve_apart(embedder.id(), price::usd(most, rate), caps, now)?;
     let reservation = reserved.map_err(EmbedError::NoRoom)?;
     let came = embedder.embed(texts, role).await;
     let tokens = match &came {
@@ -73,7 +73,7 @@ async fn paid(
         Err(_) => 0,
     };
     let spent = Spent { tokens: Usage { input: tokens, ..Usage::default() }, cost_usd: price::usd(tokens, rate) };
-    store.settle_apart(reservation, &spent)?;
+    store.ledger_mut().settle_apart(reservation, &spent)?;
     came
 }
 

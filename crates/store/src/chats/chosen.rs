@@ -5,7 +5,8 @@ use chrono::{DateTime, Utc};
 use reveille_base::clock::rfc3339;
 
 use crate::{
-    Result, Store,
+    Result,
+    areas::{Chats, ReadStore},
     sql::{OptionalExtension as _, Transaction},
 };
 
@@ -20,11 +21,11 @@ pub struct ChosenSetting {
     pub instead_of: String,
 }
 
-impl Store {
+impl<S: ReadStore> Chats<S> {
     /// The choice in force for a setting whose configured value is now `said`.
     pub fn chosen(&self, name: &str, said: &str) -> Result<Option<String>> {
         let sql = "SELECT value FROM chosen_settings WHERE name = ?1 AND instead_of = ?2";
-        Ok(self.conn.prepare(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
+        Ok(self.0.conn().prepare(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
     }
 }
 

@@ -7,21 +7,22 @@ use chrono::{DateTime, Utc};
 use reveille_base::{clock::rfc3339, types::ChatRef};
 
 use crate::{
-    Result, Store,
+    Result,
+    areas::{Chats, ReadStore},
     sql::{self, Transaction},
 };
 
-impl Store {
+impl<S: ReadStore> Chats<S> {
     /// The chats kept on this machine.
     pub fn local_chats(&self) -> Result<BTreeSet<ChatRef>> {
-        let mut chats = self.conn.prepare("SELECT chat_id FROM local_chats")?;
+        let mut chats = self.0.conn().prepare("SELECT chat_id FROM local_chats")?;
         Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Returns whether a chat is kept on this machine. Cheap: a wake asks before each request, and ten times a second while waiting.
     pub fn is_local_chat(&self, chat: ChatRef) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
-        Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)
+        Ok(self.0.conn().prepare(sql)?.query_row([chat], |row| row.get(0))?)
     }
 }
 

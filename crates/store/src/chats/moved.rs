@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use reveille_base::{clock::rfc3339, types::ChatRef};
 
 use crate::{
-    Result, Store,
+    Result,
+    areas::WriteStore,
     outcome::{OPEN, PUT_ASIDE},
     sql::{self, Transaction},
 };
@@ -29,18 +30,16 @@ pub(crate) const MAY_BE_SPOKEN_TO: &str =
     // fault: groups-new-id-written
     "o.chat_id NOT IN (SELECT to_id FROM moved_chats WHERE is_listed = 0)";
 
-impl Store {
-    /// Marks those of `listed` that are new ids of groups as listed. Writes nothing if there are none.
-    pub(crate) fn follow_listed(&mut self, listed: &[ChatRef]) -> Result<()> {
-        for chat in listed {
-            let sql = "SELECT EXISTS (SELECT 1 FROM moved_chats WHERE to_id = ?1 AND is_listed = 0)";
-            if self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))? {
-                let sql = "UPDATE moved_chats SET is_listed = 1 WHERE to_id = ?1";
-                self.write(|tx| Ok(tx.execute(sql, [chat]).map(drop)?))?;
-            }
+/// Marks those of `listed` that are new ids of groups as listed. Writes nothing if there are none.
+pub(crate) fn follow_listed(store: &mut impl WriteStore, listed: &[ChatRef]) -> Result<()> {
+    for chat in listed {
+        let sql = "SELECT EXISTS (SELECT 1 FROM moved_chats WHERE to_id = ?1 AND is_listed = 0)";
+        if store.conn().prepare(sql)?.query_row([chat], |row| row.get(0))? {
+            let sql = "UPDATE moved_chats SET is_listed = 1 WHERE to_id = ?1";
+            store.write(|tx| Ok(tx.execute(sql, [chat]).map(drop)?))?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Moves everything open in a group to the new id.

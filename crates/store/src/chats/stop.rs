@@ -11,7 +11,8 @@ use reveille_base::{
 };
 
 use crate::{
-    Result, Store,
+    Result,
+    areas::{Chats, ReadStore},
     sql::{self, OptionalExtension as _, Transaction},
 };
 
@@ -25,11 +26,12 @@ pub struct Stopped {
     pub chat: ChatRef,
 }
 
-impl Store {
+impl<S: ReadStore> Chats<S> {
     /// The owner's stop order. Cheap: a wake asks before each step, and ten times a second while waiting.
     pub fn stopped(&self) -> Result<Option<Stopped>> {
         let row = self
-            .conn
+            .0
+            .conn()
             .prepare("SELECT at, chat_id FROM stopped")?
             .query_row([], |row| Ok(Stopped { at: parse_time(&row.get::<_, String>(0)?), chat: row.get(1)? }));
         Ok(row.optional()?)
@@ -37,7 +39,7 @@ impl Store {
 
     /// The other chats that have ordered a stop for themselves, with the time; `None` if the stored time is unreadable.
     pub fn stopped_chats(&self) -> Result<BTreeMap<ChatRef, Option<DateTime<Utc>>>> {
-        let mut chats = self.conn.prepare("SELECT chat_id, at FROM stopped_chats")?;
+        let mut chats = self.0.conn().prepare("SELECT chat_id, at FROM stopped_chats")?;
         let chats = chats.query_map([], |row| Ok((row.get(0)?, parse_time(&row.get::<_, String>(1)?))))?;
         Ok(chats.collect::<sql::QueryResult<_>>()?)
     }
@@ -45,7 +47,7 @@ impl Store {
     /// Returns whether work for a chat is stopped, by the owner's order or by the chat's own.
     pub fn is_stopped_for(&self, chat: Option<ChatRef>) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped) OR EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)";
-        Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)
+        Ok(self.0.conn().prepare(sql)?.query_row([chat], |row| row.get(0))?)
     }
 }
 

@@ -18,7 +18,9 @@ use super::{
     rules::RuleState,
 };
 use crate::{
-    Entry, FencedStore, NewOutgoing, Result, Store, json,
+    Entry, FencedStore, NewOutgoing, Result,
+    areas::{Approvals, ReadStore, WriteStore},
+    json,
     outbox::{attempts, planned},
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
@@ -202,23 +204,23 @@ pub struct Unshown {
     pub text: String,
 }
 
-impl Store {
+impl<S: ReadStore> Approvals<S> {
     /// The question asked by a call of a cycle.
     pub fn approval_of(&self, cycle_id: &str, call: &str) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 AND call = ?2", Approval::COLUMNS);
-        Ok(self.conn.query_row(&sql, (cycle_id, call), Approval::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, (cycle_id, call), Approval::read).optional()?)
     }
 
     /// A question by its number.
     pub fn approval(&self, id: i64) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE id = ?1", Approval::COLUMNS);
-        Ok(self.conn.query_row(&sql, [id], Approval::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, [id], Approval::read).optional()?)
     }
 
     /// The question a button belongs to.
     pub fn approval_by_nonce(&self, nonce: &str) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE nonce = ?1", Approval::COLUMNS);
-        Ok(self.conn.query_row(&sql, [nonce], Approval::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, [nonce], Approval::read).optional()?)
     }
 
     /// Questions that can still be decided, oldest first.
@@ -227,7 +229,7 @@ impl Store {
             "SELECT {} FROM approvals WHERE state = 'pending' AND expires_at > ?1 ORDER BY id",
             Approval::COLUMNS
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -235,13 +237,13 @@ impl Store {
     pub fn open_question_messages(&self, now: DateTime<Utc>) -> Result<Vec<i64>> {
         let sql = "SELECT outgoing_id FROM approvals
              WHERE chat_id = 0 AND state = 'pending' AND expires_at > ?1 AND outgoing_id IS NOT NULL";
-        let mut statement = self.conn.prepare(sql)?;
+        let mut statement = self.0.conn().prepare(sql)?;
         Ok(statement.query_map([rfc3339(now)], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The times of the questions asked since `since`.
     pub fn asked_since(&self, since: DateTime<Utc>) -> Result<Vec<DateTime<Utc>>> {
-        let mut statement = self.conn.prepare("SELECT asked_at FROM approvals WHERE asked_at >= ?1")?;
+        let mut statement = self.0.conn().prepare("SELECT asked_at FROM approvals WHERE asked_at >= ?1")?;
         let rows = statement.query_map([rfc3339(since)], |row| row.get::<_, String>(0))?;
         Ok(rows.collect::<sql::QueryResult<Vec<_>>>()?.iter().filter_map(|at| parse_time(at)).collect())
     }
@@ -249,18 +251,13 @@ impl Store {
     /// The latest questions, newest first.
     pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([limit as i64], Approval::read)?.collect::<sql::QueryResult<_>>()?)
-    }
-
-    /// Decides a question at this machine's terminal. `false` if the question could no longer be decided.
-    pub fn decide(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
-        self.write(|tx| decide_here(tx, id, is_approval, now))
     }
 
     /// The questions whose message in the chat shows an outdated state.
     pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
-        let mut statement = self.conn.prepare(&format!(
+        let mut statement = self.0.conn().prepare(&format!(
             "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1),
                     (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1)
              FROM approvals a WHERE shown != state ORDER BY id LIMIT 50",
@@ -276,17 +273,24 @@ impl Store {
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
+}
+
+impl<S: WriteStore> Approvals<S> {
+    /// Decides a question at this machine's terminal. `false` if the question could no longer be decided.
+    pub fn decide(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
+        self.0.write(|tx| decide_here(tx, id, is_approval, now))
+    }
 
     /// Records that a question's message shows this state, or never will.
     pub fn approval_is_shown(&mut self, id: i64, state: ApprovalState) -> Result<()> {
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute("UPDATE approvals SET shown = ?2 WHERE id = ?1", (id, state.as_str()))?;
             Ok(())
         })
     }
 }
 
-impl FencedStore<'_> {
+impl Approvals<&mut FencedStore<'_>> {
     /// Parks a cycle on a question: writes the journal entries, the question and the message that asks it in one transaction. A question
     /// is asked only once.
     pub fn ask_approval(
@@ -296,8 +300,8 @@ impl FencedStore<'_> {
         approval: &NewApproval,
         message: impl FnOnce(i64) -> NewOutgoing,
     ) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             for entry in entries {
                 journal::append(tx, cycle_id, entry, now)?;
             }
@@ -344,13 +348,13 @@ impl FencedStore<'_> {
 
     /// Parks a cycle until a person answers.
     pub fn park_cycle(&mut self, cycle_id: &str) -> Result<()> {
-        self.fenced(|tx| park(tx, cycle_id))
+        self.0.write(|tx| park(tx, cycle_id))
     }
 
     /// Denies the questions that are undecided at their deadline.
     pub fn expire_approvals(&mut self) -> Result<usize> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             Ok(tx.execute(
                 "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1",
                 [rfc3339(now)],
@@ -366,9 +370,9 @@ impl FencedStore<'_> {
         (call, tool, action): (&str, &str, &str),
         entries: &[Entry],
     ) -> Result<bool> {
-        let now = self.now();
+        let now = self.0.now();
         // fault: allowed-call-begun-yes
-        self.fenced(|tx| {
+        self.0.write(|tx| {
             let n = tx.execute(
                 // fault: yes-counts-other-bytes
                 "UPDATE approvals SET used_at = ?5

@@ -8,16 +8,17 @@ use chrono::{DateTime, Utc};
 use super::journal;
 use crate::{
     Change, Entry, Fence, FencedStore, Incoming, NewCycle, Result,
+    areas::{Cycles, WriteStore},
     cycles::rows,
     sql::{OptionalExtension as _, Transaction},
 };
 
-impl FencedStore<'_> {
+impl Cycles<&mut FencedStore<'_>> {
     /// Starts a cycle with its first journal entries, and applies the changes they report.
     pub fn begin_cycle(&mut self, cycle: &NewCycle, entries: &[Entry], changes: &[Change]) -> Result<()> {
-        let now = self.now();
-        let fence = self.fence();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        let fence = self.0.fence();
+        self.0.write(|tx| {
             rows::begin(tx, fence, cycle, entries, now)?;
             changes.iter().try_for_each(|change| journal::carry_out(tx, &cycle.id, change, now))
         })
@@ -25,11 +26,11 @@ impl FencedStore<'_> {
 
     /// Starts a cycle whose opening was made of messages as they were `seen`. `false`, and nothing happens, if one of them has changed.
     pub fn begin_cycle_on(&mut self, cycle: &NewCycle, opening: &Entry, seen: &[&Incoming]) -> Result<bool> {
-        let now = self.now();
-        let fence = self.fence();
+        let now = self.0.now();
+        let fence = self.0.fence();
         // A power cut that loses this leaves the messages queued as before. Before anything leaves this machine, either the request's
         // reservation or the recorded reply is synced.
-        self.fenced_relaxed(|tx| begin_on(tx, (cycle, fence), (opening, &[]), seen, now))
+        self.0.write_relaxed(|tx| begin_on(tx, (cycle, fence), (opening, &[]), seen, now))
     }
 
     /// Starts a cycle by rule, with the entry and changes of all its work, for messages as they were `seen`. `false`, and nothing
@@ -41,15 +42,15 @@ impl FencedStore<'_> {
         changes: &[Change],
         seen: &[&Incoming],
     ) -> Result<bool> {
-        let now = self.now();
-        let fence = self.fence();
-        self.fenced(|tx| begin_on(tx, (cycle, fence), (done, changes), seen, now))
+        let now = self.0.now();
+        let fence = self.0.fence();
+        self.0.write(|tx| begin_on(tx, (cycle, fence), (done, changes), seen, now))
     }
 
     /// Appends an entry made of messages as they were `seen`. `false`, and nothing happens, if one of them has changed.
     pub fn join(&mut self, cycle_id: &str, said: &Entry, seen: &[&Incoming]) -> Result<bool> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             let is_as_seen = is_as_seen(tx, seen)?;
             if is_as_seen {
                 journal::append(tx, cycle_id, said, now)?;

@@ -7,7 +7,9 @@ use reveille_base::{clock::rfc3339, types::Usage};
 
 use super::rows::CycleState;
 use crate::{
-    Result, Spent, Store, json,
+    Result, Spent,
+    areas::{History, ReadStore},
+    json,
     sql::{self, Row},
 };
 
@@ -59,7 +61,7 @@ pub(super) fn id_from(at: DateTime<Utc>) -> String {
 
 const DAYS: &str = "WITH days AS (SELECT key AS day, json_extract(value, '$[0]') AS begins, json_extract(value, '$[1]') AS ends FROM json_each(?1))";
 
-impl Store {
+impl<S: ReadStore> History<S> {
     /// The cost per day and model. `bounds` holds each day's start, then the end of the last day.
     pub fn spent_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<ModelDay>> {
         let sql = format!(
@@ -67,7 +69,7 @@ impl Store {
              FROM days CROSS JOIN ledger WHERE at >= begins AND at < ends GROUP BY day, model ORDER BY day, model"
         );
         let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|n| u64::try_from(n).unwrap_or(0));
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows = statement.query_map([pairs(bounds, rfc3339)], |row| {
             let usage = Usage {
                 input: tokens(row, 2)?,
@@ -104,7 +106,7 @@ impl Store {
                     max(ms) FILTER (WHERE place = (turns * 95 + 99) / 100)
              FROM placed GROUP BY day, turns ORDER BY day"
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {
             Ok(TurnTimes { day: row.get(0)?, turns: row.get(1)?, median_ms: row.get(2)?, p95_ms: row.get(3)? })
         })?;
@@ -117,7 +119,7 @@ impl Store {
             "{DAYS} SELECT day, state, count(*) FROM days CROSS JOIN cycles WHERE id >= begins AND id < ends
              GROUP BY day, state ORDER BY day, state"
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {
             Ok(StateDay { day: row.get(0)?, state: CycleState::parse(&row.get::<_, String>(1)?), cycles: row.get(2)? })
         })?;

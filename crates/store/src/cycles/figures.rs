@@ -8,13 +8,17 @@ use reveille_base::{
 };
 
 use super::days::id_from;
-use crate::{Entry, Result, Store, sql::Row};
+use crate::{
+    Entry, Result,
+    areas::{History, ReadStore},
+    sql::Row,
+};
 
 /// SQL condition for the cycles that count: a job's runs (?3 is the prefix of their work), or answers in chats.
 const IN_SCOPE: &str = "CASE WHEN CAST(?3 AS TEXT) IS NULL THEN c.work IS NULL AND c.chat_id IS NOT NULL
     ELSE c.work IS NOT NULL AND substr(c.work, 1, length(?3)) = ?3 END";
 
-impl Store {
+impl<S: ReadStore> History<S> {
     /// A figure over the cycles started from `since` until `until`: the runs of `job`, or the answers in chats. Finished tasks count from
     /// every cycle, as far back as journals are kept.
     pub fn measured(
@@ -45,7 +49,7 @@ impl Store {
             ),
         };
         let work = job.map(OwnWork::of_job);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let read = |row: &Row<'_>| Ok(Measured { total: row.get(0)?, pieces: row.get(1)? });
         let mut measured = statement.query_row((rfc3339(since), rfc3339(until), work), read)?;
         if figure == Figure::TasksDone {
@@ -58,7 +62,7 @@ impl Store {
     fn tasks_finished(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<u32> {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id >= ?1 AND cycle_id < ?2 AND kind = 'outcome'
             AND body LIKE '%\"task_done\"%'";
-        let mut statement = self.conn.prepare(sql)?;
+        let mut statement = self.0.conn().prepare(sql)?;
         let mut finished = 0;
         for body in statement.query_map((id_from(since), id_from(until)), |row| row.get::<_, String>(0))? {
             let entry = serde_json::from_str::<Entry>(&body?);

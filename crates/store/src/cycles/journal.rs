@@ -15,7 +15,8 @@ use reveille_policy::Verdict;
 
 use super::{proposals, undo};
 use crate::{
-    FencedStore, JobEnd, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
+    FencedStore, JobEnd, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask,
+    areas::{Journal, ReadStore, WriteStore},
     cycles::claims,
     jobs::runs,
     messages::queue,
@@ -300,10 +301,10 @@ pub struct StagedFile {
     pub content: String,
 }
 
-impl Store {
+impl<S: ReadStore> Journal<S> {
     /// The journal of a cycle, in order.
     pub fn journal(&self, cycle_id: &str) -> Result<Vec<Entry>> {
-        let mut statement = self.conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
+        let mut statement = self.0.conn().prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
         let bodies =
             statement.query_map([cycle_id], |row| row.get::<_, String>(0))?.collect::<sql::QueryResult<Vec<_>>>()?;
         bodies
@@ -318,7 +319,7 @@ impl Store {
     /// The files a cycle has staged.
     pub fn staged(&self, cycle_id: &str) -> Result<Vec<StagedFile>> {
         let mut statement =
-            self.conn.prepare("SELECT path, base, content FROM cycle_files WHERE cycle_id = ?1 ORDER BY path")?;
+            self.0.conn().prepare("SELECT path, base, content FROM cycle_files WHERE cycle_id = ?1 ORDER BY path")?;
         let rows = statement.query_map([cycle_id], |row| {
             Ok(StagedFile { path: row.get(0)?, base: row.get(1)?, content: row.get(2)? })
         })?;
@@ -326,16 +327,16 @@ impl Store {
     }
 }
 
-impl FencedStore<'_> {
+impl Journal<&mut FencedStore<'_>> {
     /// Appends an entry and applies its changes, in one transaction.
     pub fn record(&mut self, cycle_id: &str, entry: &Entry, changes: &[Change]) -> Result<()> {
         self.record_all(cycle_id, std::slice::from_ref(entry), changes)
     }
 
-    /// As [`FencedStore::record`], for entries that must be written together.
+    /// As [`Journal::record`], for entries that must be written together.
     pub fn record_all(&mut self, cycle_id: &str, entries: &[Entry], changes: &[Change]) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             entries.iter().try_for_each(|entry| append(tx, cycle_id, entry, now))?;
             changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now))
         })
@@ -343,8 +344,8 @@ impl FencedStore<'_> {
 
     /// Applies changes that need no entry.
     pub fn change(&mut self, cycle_id: &str, changes: &[Change]) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
+        let now = self.0.now();
+        self.0.write(|tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
     }
 }
 

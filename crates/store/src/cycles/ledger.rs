@@ -11,7 +11,8 @@ use reveille_base::{
 
 use super::journal;
 use crate::{
-    Entry, FencedStore, Result, Store,
+    Entry, FencedStore, Result,
+    areas::{Ledger, ReadStore, WriteStore},
     sql::{self, Row, SqlConnection, Transaction},
 };
 
@@ -82,41 +83,41 @@ pub struct SpendCap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation(pub(crate) i64);
 
-impl Store {
+impl<S: ReadStore> Ledger<S> {
     /// The reserved part of the spending since `since`, in US dollars: the maximum of each request under way, and of each request cut off
     /// at an unknown cost.
     pub fn reserved_since(&self, since: DateTime<Utc>) -> Result<f64> {
         let sql = "SELECT COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE reserved = 1 AND at >= ?1";
-        Ok(self.conn.query_row(sql, [rfc3339(since)], |row| row.get(0))?)
+        Ok(self.0.conn().query_row(sql, [rfc3339(since)], |row| row.get(0))?)
     }
 
     /// The spending since a moment, such as the local day's start.
     pub fn spent_since(&self, since: DateTime<Utc>) -> Result<Spent> {
-        Ok(spent(&self.conn, "at >= ?1", &rfc3339(since))?)
+        Ok(spent(self.0.conn(), "at >= ?1", &rfc3339(since))?)
     }
 
     /// The time of the request for a model's last answer.
     pub fn last_answer(&self, model: &str) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT max(at) FROM ledger WHERE model = ?1 AND reserved = 0 AND discarded = 0";
-        let at: Option<String> = self.conn.query_row(sql, [model], |row| row.get(0))?;
+        let at: Option<String> = self.0.conn().query_row(sql, [model], |row| row.get(0))?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
     /// The cost of a cycle.
     pub fn spent_by(&self, cycle_id: &str) -> Result<Spent> {
-        Ok(spent(&self.conn, "cycle_id = ?1", cycle_id)?)
+        Ok(spent(self.0.conn(), "cycle_id = ?1", cycle_id)?)
     }
 
     /// The cost so far of the background jobs whose name has this prefix.
     pub fn spent_on(&self, work: &str) -> Result<Spent> {
         let condition =
             "cycle_id IN (SELECT id FROM cycles WHERE work IS NOT NULL AND substr(work, 1, length(?1)) = ?1)";
-        Ok(spent(&self.conn, condition, work)?)
+        Ok(spent(self.0.conn(), condition, work)?)
     }
 
     /// The cost of each model since a moment, the most expensive first.
     pub fn spent_by_model(&self, since: DateTime<Utc>) -> Result<Vec<(String, Spent)>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd), model
              FROM ledger WHERE at >= ?1 GROUP BY model ORDER BY sum(cost_usd) DESC, model",
         )?;
@@ -125,7 +126,7 @@ impl Store {
     }
 }
 
-impl Store {
+impl<S: WriteStore> Ledger<S> {
     /// Reserves the maximum cost of a request outside any cycle, such as an embedding. Returns the cap that has no room for it, and then
     /// writes nothing.
     pub fn reserve_apart(
@@ -135,16 +136,16 @@ impl Store {
         caps: &[SpendCap],
         now: DateTime<Utc>,
     ) -> Result<std::result::Result<Reservation, Cap>> {
-        self.write(|tx| set_aside(tx, ("", model), most_usd, caps, now))
+        self.0.write(|tx| set_aside(tx, ("", model), most_usd, caps, now))
     }
 
     /// Replaces such a reservation by the actual cost. A request without cost leaves no row.
     pub fn settle_apart(&mut self, reservation: Reservation, spent: &Spent) -> Result<()> {
-        self.write_relaxed(|tx| bring_to_book(tx, reservation, spent, false))
+        self.0.write_relaxed(|tx| bring_to_book(tx, reservation, spent, false))
     }
 }
 
-impl FencedStore<'_> {
+impl Ledger<&mut FencedStore<'_>> {
     /// Journals that a request is about to be sent, and reserves its maximum cost, in one transaction. Returns the cap that has no room
     /// for it, and then writes nothing. Two concurrent requests can't pass a cap together.
     pub fn reserve(
@@ -153,8 +154,8 @@ impl FencedStore<'_> {
         most_usd: f64,
         caps: &[SpendCap],
     ) -> Result<std::result::Result<Reservation, Cap>> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             let reserved = set_aside(tx, (cycle_id, model), most_usd, caps, now)?;
             if reserved.is_ok() {
                 journal::append(tx, cycle_id, &Entry::Asked, now)?;
@@ -166,7 +167,7 @@ impl FencedStore<'_> {
     /// Replaces the reservation of a request under way by the most it may have cost so far. The caller repeats this as the answer grows.
     pub fn bring_along(&mut self, reservation: Reservation, most: &Spent) -> Result<()> {
         // A power cut that loses this leaves a larger reservation, or the previous step's.
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.prepare(
                 "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6 WHERE id = ?1 AND reserved = 1",
             )?
@@ -190,17 +191,17 @@ impl FencedStore<'_> {
         (reservation, spent, discarded): (Reservation, &Spent, bool),
         entries: &[Entry],
     ) -> Result<()> {
-        let now = self.now();
+        let now = self.0.now();
         let book = |tx: &Transaction<'_>| {
             bring_to_book(tx, reservation, spent, discarded)?;
             entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))
         };
         if discarded {
-            return self.fenced(book);
+            return self.0.write(book);
         }
         // The next step journals the turn again, synced, before acting on it. A power cut before that is as if the answer had been lost a
         // moment earlier in transit; its maximum cost stays counted.
-        self.fenced_relaxed(book)
+        self.0.write_relaxed(book)
     }
 }
 

@@ -7,7 +7,12 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::clock::parse_time;
 
-use crate::{Approval, Result, Store, outcome::OPEN, sql};
+use crate::{
+    Approval, Result,
+    areas::{Cycles, ReadStore},
+    outcome::OPEN,
+    sql,
+};
 
 /// A cycle that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +36,7 @@ pub struct ToldOf {
     pub heads: Vec<String>,
 }
 
-impl Store {
+impl<S: ReadStore> Cycles<S> {
     /// The reasons and commits reported to the waiting cycles: those that wait for a person or a model.
     pub fn told_to_waiting(&self) -> Result<ToldOf> {
         self.told_of(&waiting(), [])
@@ -43,7 +48,7 @@ impl Store {
     }
 
     fn told_of(&self, which: &str, values: impl sql::Params) -> Result<ToldOf> {
-        let mut statement = self.conn.prepare(&told_of(which))?;
+        let mut statement = self.0.conn().prepare(&told_of(which))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
         let mut told = ToldOf::default();
         for row in rows {
@@ -56,7 +61,7 @@ impl Store {
 
     /// The cycles that wait for a person, oldest first.
     pub fn parked_cycles(&self) -> Result<Vec<ParkedCycle>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT c.id, c.started_at, a.id, o.sent_at IS NOT NULL FROM cycles c
              LEFT JOIN approvals a ON a.id = (SELECT max(id) FROM approvals WHERE cycle_id = c.id)
              LEFT JOIN outgoing_messages o ON o.id = a.outgoing_id
@@ -73,7 +78,7 @@ impl Store {
                 Ok(ParkedCycle {
                     cycle_id,
                     started_at: started_at.as_deref().and_then(parse_time),
-                    question: question.map_or(Ok(None), |id| self.approval(id))?,
+                    question: question.map_or(Ok(None), |id| self.0.store().approvals().approval(id))?,
                     is_delivered,
                 })
             })

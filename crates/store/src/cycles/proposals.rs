@@ -9,7 +9,9 @@ use reveille_base::{
 };
 
 use crate::{
-    FencedStore, Result, StagedFile, Store, StoreError, json,
+    FencedStore, Result, StagedFile, StoreError,
+    areas::{Proposals, ReadStore, WriteStore},
+    json,
     sql::{self, Params, Row, SqlConnection, Transaction, params},
 };
 
@@ -101,15 +103,15 @@ impl Proposal {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Proposals<S> {
     /// The proposal of a call of a cycle.
     pub fn proposal_of(&self, cycle_id: &str, call: &str) -> Result<Option<Proposal>> {
-        Ok(Proposal::all(&self.conn, "cycle_id = ?1 AND call = ?2", params![cycle_id, call])?.pop())
+        Ok(Proposal::all(self.0.conn(), "cycle_id = ?1 AND call = ?2", params![cycle_id, call])?.pop())
     }
 
     /// A proposal by its number.
     pub fn proposal(&self, id: i64) -> Result<Option<Proposal>> {
-        Ok(Proposal::all(&self.conn, "id = ?1", params![id])?.pop())
+        Ok(Proposal::all(self.0.conn(), "id = ?1", params![id])?.pop())
     }
 
     /// Returns whether a question about a proposal is open.
@@ -117,7 +119,7 @@ impl Store {
         let sql =
             "SELECT EXISTS (SELECT 1 FROM proposals p JOIN approvals a ON a.cycle_id = p.cycle_id AND a.call = p.call
                    WHERE a.state = 'pending' AND a.expires_at > ?1)";
-        Ok(self.conn.query_row(sql, [rfc3339(now)], |row| row.get(0))?)
+        Ok(self.0.conn().query_row(sql, [rfc3339(now)], |row| row.get(0))?)
     }
 
     /// The proposals approved a week ago whose effect is still to be reported. Leaves out those whose wake left no commit and those that
@@ -125,20 +127,20 @@ impl Store {
     pub fn proposals_to_tell(&self, now: DateTime<Utc>) -> Result<Vec<Proposal>> {
         // Each idle wake asks: usually the answer is empty, and a short statement is cheap to prepare.
         let sql = "SELECT EXISTS (SELECT 1 FROM proposals WHERE tell_at <= ?1)";
-        if !self.conn.query_row(sql, [rfc3339(now)], |row| row.get::<_, bool>(0))? {
+        if !self.0.conn().query_row(sql, [rfc3339(now)], |row| row.get::<_, bool>(0))? {
             return Ok(Vec::new());
         }
         let condition = "tell_at IS NOT NULL AND tell_at <= ?1
             AND EXISTS (SELECT 1 FROM cycles c WHERE c.id = p.cycle_id AND c.commit_id IS NOT NULL)
             AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake IN (p.cycle_id, 'proposal/' || p.id))";
-        Proposal::all(&self.conn, condition, params![rfc3339(now)])
+        Proposal::all(self.0.conn(), condition, params![rfc3339(now)])
     }
 
     /// The approved proposals, newest first.
     pub fn agreed_proposals(&self, limit: u32) -> Result<Vec<Proposal>> {
         let newest = "id IN (SELECT p.id FROM proposals p JOIN cycles c ON c.id = p.cycle_id
             WHERE p.agreed_at IS NOT NULL AND c.state NOT IN ('failed', 'abandoned') ORDER BY p.id DESC LIMIT ?1)";
-        let mut agreed = Proposal::all(&self.conn, newest, params![limit])?;
+        let mut agreed = Proposal::all(self.0.conn(), newest, params![limit])?;
         agreed.reverse();
         Ok(agreed)
     }
@@ -147,14 +149,14 @@ impl Store {
     pub fn proposals_with_branch(&self) -> Result<Vec<Proposal>> {
         let condition = "branch IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cycles c
             WHERE c.id = p.cycle_id AND c.state IN ('running', 'waiting', 'parked'))";
-        Proposal::all(&self.conn, condition, [])
+        Proposal::all(self.0.conn(), condition, [])
     }
 }
 
-impl FencedStore<'_> {
+impl Proposals<&mut FencedStore<'_>> {
     /// Records that a proposal's branch is gone.
     pub fn branch_is_gone(&mut self, id: i64) -> Result<()> {
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute("UPDATE proposals SET branch = NULL WHERE id = ?1", [id])?;
             Ok(())
         })

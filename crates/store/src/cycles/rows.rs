@@ -9,7 +9,8 @@ use reveille_base::{
 
 use super::{approvals, journal::append, undo, undo_line};
 use crate::{
-    Entry, Fence, FencedStore, NewOutgoing, Result, Store,
+    Entry, Fence, FencedStore, NewOutgoing, Result,
+    areas::{Cycles, ReadStore, WriteStore},
     messages::queue,
     outbox::planned,
     outcome::OPEN,
@@ -158,25 +159,25 @@ impl CycleRow {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Cycles<S> {
     /// The cycles to resume, oldest first: running ones belong to a holder that is gone, waiting ones wait for the model, parked ones for
     /// a person.
     pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The latest cycle.
     pub fn last_cycle(&self) -> Result<Option<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1", CycleRow::COLUMNS);
-        Ok(self.conn.query_row(&sql, [], CycleRow::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, [], CycleRow::read).optional()?)
     }
 
     /// One cycle by its id.
     pub fn cycle(&self, id: &str) -> Result<Option<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE id = ?1", CycleRow::COLUMNS);
-        Ok(self.conn.query_row(&sql, [id], CycleRow::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, [id], CycleRow::read).optional()?)
     }
 
     /// The ended cycles of background jobs whose name has this prefix, oldest first.
@@ -186,7 +187,7 @@ impl Store {
              ORDER BY started_at, id",
             CycleRow::COLUMNS
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -198,16 +199,16 @@ impl Store {
              ORDER BY started_at, id",
             CycleRow::COLUMNS
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([crate::json(&messages)], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 
-impl FencedStore<'_> {
+impl Cycles<&mut FencedStore<'_>> {
     /// Resumes a cycle.
     pub fn resume_cycle(&mut self, id: &str) -> Result<()> {
-        let fence = self.fence();
-        self.fenced(|tx| {
+        let fence = self.0.fence();
+        self.0.write(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = 'running', fence = ?2, was_cut_off = 0, not_before = NULL, error = NULL WHERE id = ?1",
                 (id, fence.0),
@@ -220,8 +221,8 @@ impl FencedStore<'_> {
     /// started, only its `messages` are known. The cut then counts as a failure of these messages, without a wait, since the likely cause
     /// is a kill by a person. `notice` reports those that are dead letters now.
     pub fn note_cut_off(&mut self, id: &str, messages: &[i64], notice: Option<&NewOutgoing>) -> Result<()> {
-        let now = self.now();
-        self.fenced_relaxed(|tx| {
+        let now = self.0.now();
+        self.0.write_relaxed(|tx| {
             let is_begun: bool =
                 tx.query_row("SELECT EXISTS (SELECT 1 FROM cycles WHERE id = ?1)", [id], |row| row.get(0))?;
             if is_begun {
@@ -239,7 +240,7 @@ impl FencedStore<'_> {
     /// Counts the recorded cut as one of the cycle's few tries, before the wake reads anything of the cycle: if that ends the wake too,
     /// the next try is counted.
     pub fn count_try(&mut self, id: &str) -> Result<()> {
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute("UPDATE cycles SET tries = tries + 1, was_cut_off = 0 WHERE id = ?1 AND was_cut_off = 1", [id])?;
             Ok(())
         })
@@ -247,7 +248,7 @@ impl FencedStore<'_> {
 
     /// Records the error that ended the wake in the middle of a cycle, for people. The cycle resumes all the same.
     pub fn note_trouble(&mut self, id: &str, why: &str) -> Result<()> {
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute("UPDATE cycles SET error = ?2 WHERE id = ?1 AND state = 'running'", (id, why))?;
             Ok(())
         })
@@ -255,7 +256,7 @@ impl FencedStore<'_> {
 
     /// Makes a cycle wait until `not_before`.
     pub fn pause_cycle(&mut self, id: &str, not_before: DateTime<Utc>, why: &str) -> Result<()> {
-        self.fenced(|tx| {
+        self.0.write(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = 'waiting', not_before = ?2, error = ?3 WHERE id = ?1",
                 (id, rfc3339(not_before), why),
@@ -268,10 +269,10 @@ impl FencedStore<'_> {
     /// failed returns its unanswered messages to the queue with one more attempt counted; the third attempt puts them on hold as dead
     /// letters.
     pub fn end_cycle(&mut self, id: &str, end: &CycleEnd<'_>) -> Result<()> {
-        let now = self.now();
+        let now = self.0.now();
         // After a power cut that loses this, the cycle is still open: the next wake finds its synced commit and ends it again, or tries
         // it again. Its texts wait in the outbox, and leave only after a synced write.
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
                      has_changed = CASE WHEN EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS DISTINCT FROM f.base)

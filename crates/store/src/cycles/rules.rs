@@ -9,7 +9,8 @@ use reveille_base::{clock::rfc3339, types::ChatRef};
 
 use super::approvals::{Approval, Tap, Unshown};
 use crate::{
-    NewOutgoing, OutgoingKind, Result, Store,
+    NewOutgoing, OutgoingKind, Result,
+    areas::{ReadStore, Rules, WriteStore},
     outbox::{attempts, planned},
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
@@ -81,7 +82,7 @@ impl RuleRemoval {
 const DECIDABLE: &str =
     "nonce = ?1 AND state = 'pending' AND expires_at > ?2 AND chat_id = ?3 AND (approver IS NULL OR approver = ?4)";
 
-impl Store {
+impl<S: ReadStore> Rules<S> {
     /// The rules ordered but not written yet, oldest first. Leaves out rules whose question was denied since or has lapsed.
     pub fn ordered_rules(&self) -> Result<Vec<Approval>> {
         let sql = format!(
@@ -90,13 +91,44 @@ impl Store {
                AND state IN ('pending', 'approved') ORDER BY id",
             Approval::COLUMNS
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
+    /// The messages with a rule that show an outdated state, each with its row.
+    pub fn unshown_rules(&self) -> Result<Vec<(Unshown, i64)>> {
+        let mut statement = self.0.conn().prepare(&format!(
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1), rule_outgoing_id
+             FROM approvals a WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0
+               AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending'
+                    OR rule = 'ordered' AND state NOT IN ('pending', 'approved')) ORDER BY id LIMIT 50",
+            Approval::COLUMNS
+        ))?;
+        let rows = statement.query_map([], |row| {
+            let text: Option<String> = row.get(Approval::WIDTH + 1)?;
+            let (approval, message_id) = (Approval::read(row)?, row.get(Approval::WIDTH)?);
+            Ok((Unshown { approval, message_id, text: text.unwrap_or_default() }, row.get(Approval::WIDTH + 2)?))
+        })?;
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The rules to remove, in the order of the requests.
+    pub fn rule_removals(&self) -> Result<Vec<RuleRemoval>> {
+        let mut statement =
+            self.0.conn().prepare("SELECT id, rule, chat_id, thread_id, reply_to FROM rule_removals ORDER BY id")?;
+        let read = |row: &Row<'_>| {
+            let (id, rule, chat) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(RuleRemoval { id, rule, chat, thread_id: row.get(3)?, reply_to: row.get(4)? })
+        };
+        Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl<S: WriteStore> Rules<S> {
     /// Marks a rule as written. Its question is approved too, if it was still open when the rule was ordered.
     pub fn rule_is_added(&mut self, id: i64) -> Result<()> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             tx.execute("UPDATE approvals SET rule = 'added' WHERE id = ?1 AND rule = 'ordered'", [id])?;
             tx.execute(
                 "UPDATE approvals SET state = 'approved', decided_at = rule_at, decided_by = COALESCE(CAST(approver AS TEXT), 'console')
@@ -109,7 +141,7 @@ impl Store {
 
     /// Reports to the person that a rule can't be written; the person can order it again. Returns the message's row.
     pub fn rule_is_refused(&mut self, id: i64, text: String, now: DateTime<Utc>) -> Result<Option<i64>> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             let chat = tx
                 .query_row(
                     "UPDATE approvals SET rule = 'shown' WHERE id = ?1 AND rule = 'ordered' RETURNING chat_id",
@@ -126,7 +158,7 @@ impl Store {
     /// Decides a question at this machine's terminal by a rule that `policy.toml` contains. `false` if the question could no longer be
     /// decided.
     pub fn decide_for_good(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             let n = tx.execute(
                 "UPDATE approvals SET state = 'approved', decided_at = ?2, decided_by = 'console', rule = 'added', rule_at = ?2
                  WHERE id = ?1 AND state = 'pending' AND expires_at > ?2",
@@ -136,48 +168,19 @@ impl Store {
         })
     }
 
-    /// The messages with a rule that show an outdated state, each with its row.
-    pub fn unshown_rules(&self) -> Result<Vec<(Unshown, i64)>> {
-        let mut statement = self.conn.prepare(&format!(
-            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1),
-                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1), rule_outgoing_id
-             FROM approvals a WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0
-               AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending'
-                    OR rule = 'ordered' AND state NOT IN ('pending', 'approved')) ORDER BY id LIMIT 50",
-            Approval::COLUMNS
-        ))?;
-        let rows = statement.query_map([], |row| {
-            let text: Option<String> = row.get(Approval::WIDTH + 1)?;
-            let (approval, message_id) = (Approval::read(row)?, row.get(Approval::WIDTH)?);
-            Ok((Unshown { approval, message_id, text: text.unwrap_or_default() }, row.get(Approval::WIDTH + 2)?))
-        })?;
-        Ok(rows.collect::<sql::QueryResult<_>>()?)
-    }
-
     /// Records that a rule's message, by its row, shows the present state or never will. The rule may have been shown again in another
     /// message by now.
     pub fn rule_is_shown(&mut self, id: i64, outgoing_id: i64) -> Result<()> {
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             let sql = "UPDATE approvals SET rule_is_shown = 1 WHERE id = ?1 AND rule_outgoing_id = ?2";
             tx.execute(sql, (id, outgoing_id))?;
             Ok(())
         })
     }
 
-    /// The rules to remove, in the order of the requests.
-    pub fn rule_removals(&self) -> Result<Vec<RuleRemoval>> {
-        let mut statement =
-            self.conn.prepare("SELECT id, rule, chat_id, thread_id, reply_to FROM rule_removals ORDER BY id")?;
-        let read = |row: &Row<'_>| {
-            let (id, rule, chat) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(RuleRemoval { id, rule, chat, thread_id: row.get(3)?, reply_to: row.get(4)? })
-        };
-        Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
-    }
-
     /// Ends a rule's removal, done or impossible, and answers the person. Returns the message's row.
     pub fn rule_removal_is_done(&mut self, id: i64, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             tx.execute("DELETE FROM rule_removals WHERE id = ?1", [id])?;
             planned::insert(tx, answer, now)
         })

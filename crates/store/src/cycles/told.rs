@@ -10,7 +10,9 @@ use reveille_base::{
 };
 
 use crate::{
-    Approval, Entry, Incoming, Recording, Result, Spent, Store, json,
+    Approval, Entry, Incoming, Recording, Result, Spent,
+    areas::{History, ReadStore},
+    json,
     odd_rows::READABLE,
     sql::{self, OptionalExtension as _, Row},
 };
@@ -84,10 +86,11 @@ impl PaidRequest {
     }
 }
 
-impl Store {
+impl<S: ReadStore> History<S> {
     /// A cycle's journal with its times, in order. An unreadable line keeps its place.
     pub fn dated_journal(&self, cycle_id: &str) -> Result<Vec<JournalLine>> {
-        let mut statement = self.conn.prepare("SELECT at, body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
+        let mut statement =
+            self.0.conn().prepare("SELECT at, body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
         let lines = statement.query_map([cycle_id], |row| {
             let body: String = row.get(1)?;
             Ok(JournalLine { at: time(row, 0)?, entry: serde_json::from_str(&body).ok() })
@@ -98,7 +101,7 @@ impl Store {
     /// A cycle's turns, in order. Unreadable ones are left out.
     pub fn turns_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind = 'turn' ORDER BY seq";
-        let mut statement = self.conn.prepare(sql)?;
+        let mut statement = self.0.conn().prepare(sql)?;
         let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
         let bodies = bodies.collect::<sql::QueryResult<Vec<_>>>()?;
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
@@ -107,13 +110,13 @@ impl Store {
     /// Returns whether a cycle's journal still exists. Journals are deleted some time after the cycle's end.
     pub fn has_journal(&self, cycle_id: &str) -> Result<bool> {
         let sql = "SELECT has_journal FROM cycles WHERE id = ?1";
-        Ok(self.conn.query_row(sql, [cycle_id], |row| row.get(0)).optional()?.unwrap_or(false))
+        Ok(self.0.conn().query_row(sql, [cycle_id], |row| row.get(0)).optional()?.unwrap_or(false))
     }
 
     /// A cycle's requests, oldest first.
     pub fn requests_of(&self, cycle_id: &str) -> Result<Vec<PaidRequest>> {
         let sql = format!("SELECT {} FROM ledger l WHERE l.cycle_id = ?1 ORDER BY l.id", PaidRequest::COLUMNS);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -125,20 +128,21 @@ impl Store {
              ORDER BY l.id",
             PaidRequest::COLUMNS
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The time of the very first request.
     pub fn first_request_at(&self) -> Result<Option<DateTime<Utc>>> {
-        let at: Option<String> = self.conn.query_row("SELECT min(at) FROM ledger", [], |row| row.get(0))?;
+        let at: Option<String> = self.0.conn().query_row("SELECT min(at) FROM ledger", [], |row| row.get(0))?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
     /// The reasons of each of these cycles.
     pub fn reasons_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
         let mut statement = self
-            .conn
+            .0
+            .conn()
             .prepare("SELECT id, reasons FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))")?;
         let reasons = statement.query_map([json(cycles)], |row| {
             Ok((row.get(0)?, serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default()))
@@ -153,7 +157,7 @@ impl Store {
         let unknown: Vec<&String> = cycles.iter().filter(|cycle| !ids.contains_key(*cycle)).collect();
         if !unknown.is_empty() {
             // No index covers this scan of all messages; it runs only if journals are gone.
-            let mut statement = self.conn.prepare(
+            let mut statement = self.0.conn().prepare(
                 "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) ORDER BY id",
             )?;
             for found in statement.query_map([json(&unknown)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
@@ -163,13 +167,13 @@ impl Store {
         }
         let all: Vec<i64> = ids.values().flatten().copied().collect();
         let rows: BTreeMap<i64, Incoming> =
-            self.messages(&all)?.into_iter().map(|message| (message.id, message)).collect();
+            self.0.store().inbox().messages(&all)?.into_iter().map(|message| (message.id, message)).collect();
         let of = |ids: Vec<i64>| ids.iter().filter_map(|id| rows.get(id).cloned()).collect();
         Ok(ids.into_iter().map(|(cycle, ids)| (cycle, of(ids))).collect())
     }
 
     fn noted_messages(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<i64>>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT cycle_id, message_id FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))
              ORDER BY cycle_id, message_id",
         )?;
@@ -184,12 +188,12 @@ impl Store {
     /// The last cycle that claimed a message: outer `None` if there is no such message, inner `None` if unclaimed.
     pub fn cycle_of_message(&self, id: i64) -> Result<Option<Option<String>>> {
         let sql = format!("SELECT cycle_id FROM incoming_messages WHERE id = ?1 AND {READABLE}");
-        Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
+        Ok(self.0.conn().query_row(&sql, [id], |row| row.get(0)).optional()?)
     }
 
     /// The texts a cycle wrote to chats, in order.
     pub fn written_by(&self, cycle_id: &str) -> Result<Vec<WrittenText>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT id, chat_id, message_text, kind, created_at, sent_at, taken_back_at IS NOT NULL, taint
              FROM outgoing_messages WHERE cycle_id = ?1 AND CAST(chat_id AS BIGINT) = chat_id ORDER BY id",
         )?;
@@ -211,20 +215,20 @@ impl Store {
     /// The questions a cycle asked, in order.
     pub fn approvals_of(&self, cycle_id: &str) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 ORDER BY id", Approval::COLUMNS);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([cycle_id], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A cycle's recording.
     pub fn recording_of(&self, cycle_id: &str) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE cycle_id = ?1", Recording::COLUMNS);
-        Ok(self.conn.prepare(&sql)?.query_row([cycle_id], Recording::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([cycle_id], Recording::read).optional()?)
     }
 
     /// The cost of each of these cycles. Cycles without cost are left out.
     pub fn spent_by_each(&self, cycles: &[String]) -> Result<BTreeMap<String, Spent>> {
         // No cycle pays before it starts, so the index of times limits the scan.
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT cycle_id, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd) FROM ledger
              WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)))
                  AND cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) GROUP BY cycle_id",
@@ -252,7 +256,7 @@ impl Store {
              ORDER BY id DESC LIMIT ?3",
             super::rows::CycleRow::BRIEF_COLUMNS
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows = statement.query_map((chat, since.map(rfc3339), limit as i64), super::rows::CycleRow::read)?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }

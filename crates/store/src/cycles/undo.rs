@@ -12,7 +12,9 @@ use reveille_base::{
 
 use super::undo_line;
 use crate::{
-    CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json,
+    CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result,
+    areas::{ReadStore, Undos, WriteStore},
+    json,
     outbox::planned,
     recordings::rows,
     sql::{self, OptionalExtension as _, Row, Transaction},
@@ -57,7 +59,7 @@ pub struct TakenBack {
     pub settings: Vec<String>,
 }
 
-impl Store {
+impl<S: ReadStore> Undos<S> {
     /// The undoable wakes with their commits, newest first: of these chats, or of all if `chats` is empty.
     pub fn all_undoable(&self, chats: &[ChatRef], limit: u32) -> Result<Vec<(String, String)>> {
         let sql = format!(
@@ -65,7 +67,7 @@ impl Store {
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)))
              ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT ?2"
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
@@ -82,7 +84,7 @@ impl Store {
              ORDER BY id = ?1 DESC, started_at DESC, id DESC LIMIT 2",
             CycleRow::COLUMNS
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let mut rows: Vec<CycleRow> =
             statement.query_map((prefix, json(chats)), CycleRow::read)?.collect::<sql::QueryResult<_>>()?;
         if rows.first().is_some_and(|row| row.cycle.id == prefix) {
@@ -94,19 +96,19 @@ impl Store {
     /// Returns whether an ended cycle left copies of the files it changed in a person's folders.
     pub fn has_copies(&self, wake: &str) -> Result<bool> {
         let sql = "SELECT has_copies FROM cycles WHERE id = ?1";
-        Ok(self.conn.query_row(sql, [wake], |row| row.get(0)).optional()?.unwrap_or(false))
+        Ok(self.0.conn().query_row(sql, [wake], |row| row.get(0)).optional()?.unwrap_or(false))
     }
 
     /// Returns whether an undo of a cycle is done; `None` if none was ordered.
     pub fn undone(&self, wake: &str) -> Result<Option<bool>> {
         let sql = "SELECT done_at IS NOT NULL FROM undos WHERE wake = ?1";
-        Ok(self.conn.query_row(sql, [wake], |row| row.get(0)).optional()?)
+        Ok(self.0.conn().query_row(sql, [wake], |row| row.get(0)).optional()?)
     }
 
     /// The open undos, in the order of the requests.
     pub fn open_undos(&self) -> Result<Vec<Undo>> {
         let mut statement =
-            self.conn.prepare("SELECT id, wake, chat_id, asked_at FROM undos WHERE done_at IS NULL ORDER BY id")?;
+            self.0.conn().prepare("SELECT id, wake, chat_id, asked_at FROM undos WHERE done_at IS NULL ORDER BY id")?;
         let read = |row: &Row<'_>| {
             let asked_at = parse_time(&row.get::<_, String>(3)?);
             Ok(Undo { id: row.get(0)?, wake: row.get(1)?, chat: row.get(2)?, asked_at })
@@ -116,7 +118,7 @@ impl Store {
 
     /// The messages put on hold by the last undo in a chat and not retried since, oldest first.
     pub fn undone_messages(&self, chat: ChatRef) -> Result<Vec<i64>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
                  AND m.cycle_id = (SELECT l.cycle_id FROM incoming_messages l JOIN undos u ON u.wake = l.cycle_id
                                    WHERE l.chat_id = ?1 AND l.processed = 1 AND l.outcome = 'undone'
@@ -127,12 +129,12 @@ impl Store {
     }
 }
 
-impl FencedStore<'_> {
+impl Undos<&mut FencedStore<'_>> {
     /// Undoes the effects in the database, once, and keeps the answer's text until the cycle `by` has ended. A second call returns the
     /// first call's result.
     pub fn take_back(&mut self, undo: &Undo, by: &str, words: impl FnOnce(&TakenBack) -> String) -> Result<TakenBack> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             let kept: Option<String> =
                 tx.query_row("SELECT taken_back FROM undos WHERE id = ?1", [undo.id], |row| row.get(0))?;
             // fault: undo-begun-again-forgets

@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 use reveille_base::{clock::rfc3339, types::ChatRef};
 
 use crate::{
-    CycleRow, PersonsStep, Result, Store,
+    CycleRow, PersonsStep, Result,
+    areas::{ReadStore, Undos},
     chats::{chosen, local},
     json,
     messages::{fresh, queue},
@@ -29,7 +30,7 @@ pub enum UndoStep {
     Person(PersonsStep),
 }
 
-impl Store {
+impl<S: ReadStore> Undos<S> {
     /// The newest step without an undo order: of these chats, or of all if `chats` is empty. Wakes without a chat belong to the terminal,
     /// 0. Leaves out the steps in `not`.
     pub fn last_step(&self, chats: &[ChatRef], not: &[String]) -> Result<Option<UndoStep>> {
@@ -41,10 +42,10 @@ impl Store {
              ORDER BY id DESC LIMIT 1"
         );
         let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?));
-        let found = self.conn.prepare(&sql)?.query_row((json(chats), json(not)), read).optional()?;
+        let found = self.0.conn().prepare(&sql)?.query_row((json(chats), json(not)), read).optional()?;
         Ok(match found {
             None => None,
-            Some((_, Some(cycle))) => self.cycle(&cycle)?.map(|row| UndoStep::Wake(Box::new(row))),
+            Some((_, Some(cycle))) => self.0.store().cycles().cycle(&cycle)?.map(|row| UndoStep::Wake(Box::new(row))),
             Some((id, None)) => self.persons_step(id)?.map(|(step, _)| UndoStep::Person(step)),
         })
     }
@@ -53,7 +54,7 @@ impl Store {
     pub fn persons_step(&self, id: i64) -> Result<Option<(PersonsStep, ChatRef)>> {
         let sql = format!("SELECT {}, chat_id FROM undo_line WHERE id = ?1 AND cycle_id IS NULL", PersonsStep::COLUMNS);
         let read = |row: &Row<'_>| Ok((PersonsStep::read(row)?, row.get(4)?));
-        Ok(self.conn.prepare(&sql)?.query_row([id], read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([id], read).optional()?)
     }
 
     /// The names and commits of people's own steps without an undo order, newest first: of these chats, or of all if `chats` is empty.
@@ -64,7 +65,7 @@ impl Store {
                  AND (?1 = '[]' OR chat_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)))
              ORDER BY id DESC LIMIT ?2"
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
@@ -123,12 +124,12 @@ mod tests {
 
     /// Takes the newest step back; says what it was and what of settings came back.
     fn undo(world: &mut World) -> Option<(String, Vec<String>)> {
-        let step = world.store.last_step(&[], &[]).unwrap()?;
+        let step = world.store.undos().last_step(&[], &[]).unwrap()?;
         let UndoStep::Person(step) = step else { panic!("{step:?}") };
         let wake = PersonsStep::undone_as(step.id);
-        world.store.order(&Order::Undo { wake: wake.clone() }, at(9)).unwrap();
-        let undo: Undo = world.store.open_undos().unwrap().pop().unwrap();
-        let taken = world.held_by(world.fence, at(9)).take_back(&undo, "c9", |_| String::new()).unwrap();
+        world.store.inbox_mut().order(&Order::Undo { wake: wake.clone() }, at(9)).unwrap();
+        let undo: Undo = world.store.undos().open_undos().unwrap().pop().unwrap();
+        let taken = world.held_by(world.fence, at(9)).undos_mut().take_back(&undo, "c9", |_| String::new()).unwrap();
         Some((step.did, taken.settings))
     }
 
@@ -139,7 +140,7 @@ mod tests {
             Order::Choose(ChosenSetting { name: "MODEL", value: value.to_owned(), instead_of: "a".to_owned() })
         };
         for order in [choose("b"), choose("c"), Order::KeepLocal { is_kept: true }] {
-            world.store.order(&order, at(1)).unwrap();
+            world.store.inbox_mut().order(&order, at(1)).unwrap();
         }
         let told =
             std::iter::from_fn(|| undo(&mut world)).map(|(did, settings)| format!("{did}: {}", settings.concat()));
@@ -148,25 +149,33 @@ mod tests {
         chose MODEL = c: MODEL is b again.
         chose MODEL = b: MODEL is what the settings say again.
         ");
-        assert_eq!(world.store.chosen("MODEL", "a").unwrap(), None);
+        assert_eq!(world.store.chats().chosen("MODEL", "a").unwrap(), None);
         let terminal = ChatRef::TERMINAL;
-        world.store.order(&Order::BeginAfresh, at(2)).unwrap();
-        let first = world.store.fresh_start(terminal, None).unwrap();
+        world.store.inbox_mut().order(&Order::BeginAfresh, at(2)).unwrap();
+        let first = world.store.inbox().fresh_start(terminal, None).unwrap();
         world.by_hand("INSERT INTO incoming_messages (chat_id, message_text, received_at) VALUES (0, 'later', '2026-11-21T12:00:00.000Z')");
         let message = world.value("SELECT max(id) FROM incoming_messages");
-        world.store.order(&Order::BeginAfresh, at(3)).unwrap();
-        assert!(world.store.discard(message, at(4)).unwrap() && world.store.queued().unwrap().is_empty());
+        world.store.inbox_mut().order(&Order::BeginAfresh, at(3)).unwrap();
+        assert!(
+            world.store.inbox_mut().discard(message, at(4)).unwrap()
+                && world.store.inbox().queued().unwrap().is_empty()
+        );
         assert_eq!(undo(&mut world).unwrap().0, format!("took message {message} out of the queue"));
-        assert_eq!(world.store.queued().unwrap().len(), 1);
+        assert_eq!(world.store.inbox().queued().unwrap().len(), 1);
         // What was given up is that again, and not tried by itself.
         world.by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
-        assert!(world.store.discard(message, at(5)).unwrap() && world.store.dead_letters().unwrap().is_empty());
+        assert!(
+            world.store.inbox_mut().discard(message, at(5)).unwrap()
+                && world.store.inbox().dead_letters().unwrap().is_empty()
+        );
         undo(&mut world);
-        assert!(world.store.queued().unwrap().is_empty() && world.store.dead_letters().unwrap().len() == 1);
+        assert!(
+            world.store.inbox().queued().unwrap().is_empty() && world.store.inbox().dead_letters().unwrap().len() == 1
+        );
         assert_eq!(undo(&mut world).unwrap().0, "started this chat afresh");
-        assert_eq!(world.store.fresh_start(terminal, None).unwrap(), first);
+        assert_eq!(world.store.inbox().fresh_start(terminal, None).unwrap(), first);
         undo(&mut world);
-        assert_eq!(world.store.fresh_start(terminal, None).unwrap(), None);
-        assert!(world.store.local_chats().unwrap().is_empty());
+        assert_eq!(world.store.inbox().fresh_start(terminal, None).unwrap(), None);
+        assert!(world.store.chats().local_chats().unwrap().is_empty());
     }
 }

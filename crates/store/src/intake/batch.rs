@@ -14,7 +14,8 @@ use super::{
     typed,
 };
 use crate::{
-    Moved, NewIncoming, NewOutgoing, NewPaired, Proposal, Result, Store, Tap,
+    Moved, NewIncoming, NewOutgoing, NewPaired, Proposal, Result, Tap,
+    areas::{Inbox, ReadStore, WriteStore},
     chats::moved,
     cycles::{approvals, rules, undo},
     messages::{
@@ -89,12 +90,26 @@ impl Accepted {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Inbox<S> {
+    /// The offset for the next poll: the last batch's last id + 1; `None` before this bot's first batch.
+    pub fn next_offset(&self, bot_id: i64) -> Result<Option<i64>> {
+        let offset = self
+            .0
+            .store()
+            .conn
+            .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
+            .optional()?;
+        // Polls without updates leave a 0.
+        Ok(offset.filter(|offset| *offset != 0))
+    }
+}
+
+impl<S: WriteStore> Inbox<S> {
     /// Stores a batch of updates, with the bot's own answers and the next offset, in one transaction. Confirm the updates to the channel
     /// only after this returns.
     pub fn accept(&mut self, batch: &Batch, now: DateTime<Utc>) -> Result<Accepted> {
         // fault: batch-confirmed-synced
-        self.write(|tx| {
+        self.0.write(|tx| {
             let mut accepted = Accepted::default();
         // fault end: batch-confirmed-synced
             for message in &batch.messages {
@@ -175,16 +190,6 @@ impl Store {
             )?;
             Ok(accepted)
         })
-    }
-
-    /// The offset for the next poll: the last batch's last id + 1; `None` before this bot's first batch.
-    pub fn next_offset(&self, bot_id: i64) -> Result<Option<i64>> {
-        let offset = self
-            .conn
-            .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
-            .optional()?;
-        // Polls without updates leave a 0.
-        Ok(offset.filter(|offset| *offset != 0))
     }
 }
 

@@ -7,7 +7,8 @@ use reveille_base::types::ChatRef;
 
 use super::restarts;
 use crate::{
-    ChosenSetting, NewOutgoing, NewReminder, NewStep, Result, ShownTask, Store, UpkeepKind,
+    ChosenSetting, NewOutgoing, NewReminder, NewStep, Result, ShownTask, UpkeepKind,
+    areas::{Inbox, WriteStore},
     chats::{chosen, local, stop},
     cycles::{rules, undo},
     messages::{fresh, queue},
@@ -107,11 +108,11 @@ pub struct Ordered {
     pub update_id: Option<i64>,
 }
 
-impl Store {
+impl<S: WriteStore> Inbox<S> {
     /// Carries out an order by this machine's person, without an answer.
     pub fn order(&mut self, order: &Order, now: DateTime<Utc>) -> Result<()> {
         let here = NewOutgoing { chat: ChatRef::TERMINAL, ..NewOutgoing::default() };
-        self.write(|tx| carry_out(tx, order, &here, now))
+        self.0.write(|tx| carry_out(tx, order, &here, now))
     }
 }
 

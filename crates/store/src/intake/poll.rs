@@ -10,7 +10,8 @@ use reveille_base::{
 };
 
 use crate::{
-    NewOutgoing, Result, Store,
+    NewOutgoing, Result,
+    areas::{Inbox, ReadStore, WriteStore},
     messages::overheard,
     outbox::planned,
     sql::{self, OptionalExtension as _, Transaction},
@@ -19,12 +20,14 @@ use crate::{
 /// The time Telegram keeps an unfetched message.
 pub const KEPT_BY_CHANNEL: TimeDelta = TimeDelta::hours(24);
 
-impl Store {
+impl<S: ReadStore> Inbox<S> {
     /// The time of this bot's last completed poll, with or without updates.
     pub fn last_heard(&self, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
-        last_heard(&self.conn, bot_id)
+        last_heard(self.0.conn(), bot_id)
     }
+}
 
+impl<S: WriteStore> Inbox<S> {
     /// Records a completed poll. If the last poll is longer ago than the channel keeps messages, `notices` gets that time and the chats
     /// ever heard from; its texts are planned in the same transaction. Returns their rows.
     ///
@@ -51,16 +54,16 @@ impl Store {
             }
             Ok(rows)
         };
-        if last_heard(&self.conn, bot_id)?.is_some_and(|before| is_gap(before, now)) {
-            self.write(work)
+        if last_heard(self.0.conn(), bot_id)?.is_some_and(|before| is_gap(before, now)) {
+            self.0.write(work)
         } else {
-            self.write_relaxed(work)
+            self.0.write_relaxed(work)
         }
     }
 
     /// Records that another machine polled the channel until `at`, in its turn before this machine's, so that this is no gap.
     pub fn heard_elsewhere(&mut self, bot_id: i64, at: DateTime<Utc>) -> Result<()> {
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, 0, ?2)
                  ON CONFLICT (bot_id) DO UPDATE

@@ -3,7 +3,12 @@
 
 use reveille_base::process::Identity;
 
-use crate::{Result, Store, json, sql::OptionalExtension as _};
+use crate::{
+    Result,
+    areas::{Maintenance, ReadStore, WriteStore},
+    json,
+    sql::OptionalExtension as _,
+};
 
 /// A bot's report on itself, written once it works on the database.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -16,23 +21,27 @@ pub struct BotReport {
     pub has_reached: bool,
 }
 
-impl Store {
+impl<S: ReadStore> Maintenance<S> {
     /// The report of the latest bot with this token.
     pub fn reported(&self, bot_id: i64) -> Result<Option<BotReport>> {
         let text: Option<Option<String>> = self
+            .0
+            .store()
             .conn
             .prepare("SELECT reported FROM poll_state WHERE bot_id = ?1")?
             .query_row([bot_id], |row| row.get(0))
             .optional()?;
         Ok(text.flatten().and_then(|text| serde_json::from_str(&text).ok()))
     }
+}
 
+impl<S: WriteStore> Maintenance<S> {
     /// Writes a bot's report, if it has changed. A power cut may lose it, but the process is gone then too.
     pub fn report_in(&mut self, bot_id: i64, report: &BotReport) -> Result<()> {
         if self.reported(bot_id)?.as_ref() == Some(report) {
             return Ok(());
         }
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, reported) VALUES (?1, 0, ?2)
                  ON CONFLICT (bot_id) DO UPDATE SET reported = excluded.reported",

@@ -5,24 +5,27 @@ use chrono::{DateTime, Utc};
 use reveille_base::{clock::rfc3339, types::ChatRef};
 
 use crate::{
-    NewOutgoing, OutgoingKind, Result, Store,
+    NewOutgoing, OutgoingKind, Result,
+    areas::{Maintenance, WriteStore},
     outbox::planned,
     sql::{self, Transaction},
 };
 
-impl Store {
+impl<S: WriteStore> Maintenance<S> {
     /// Ends the open restarts and sends `text` to their chats. Returns the messages to send. Writes nothing if there are none.
     pub fn end_restarts(&mut self, text: &str, now: DateTime<Utc>) -> Result<Vec<i64>> {
         let open: Vec<(i64, ChatRef, Option<i64>)> = {
-            let mut statement =
-                self.conn.prepare("SELECT id, chat_id, thread_id FROM restarts WHERE told_at IS NULL ORDER BY id")?;
+            let mut statement = self
+                .0
+                .conn()
+                .prepare("SELECT id, chat_id, thread_id FROM restarts WHERE told_at IS NULL ORDER BY id")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             rows.collect::<sql::QueryResult<_>>()?
         };
         if open.is_empty() {
             return Ok(Vec::new());
         }
-        self.write(|tx| {
+        self.0.write(|tx| {
             let mut told = Vec::new();
             for (id, chat, thread_id) in open {
                 tx.execute("UPDATE restarts SET told_at = ?2 WHERE id = ?1", (id, rfc3339(now)))?;

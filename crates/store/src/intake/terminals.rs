@@ -14,7 +14,8 @@ use reveille_base::{
 
 use super::orders;
 use crate::{
-    Exchange, FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store,
+    Exchange, FencedStore, NewIncoming, Ordered, OutgoingKind, Result,
+    areas::{ReadStore, Terminals, WriteStore},
     chats::channel::TERMINAL,
     json,
     messages::{
@@ -63,77 +64,18 @@ pub enum Awaited {
     Settled,
 }
 
-impl Store {
-    /// Registers a terminal that waits for its answers, until [`Store::close_session`] or the end of its process.
-    pub fn open_session(&mut self, session: &TerminalSession, me: &Identity, now: DateTime<Utc>) -> Result<()> {
-        self.write_relaxed(|tx| {
-            tx.execute(
-                "INSERT INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (id) DO UPDATE SET channel = excluded.channel, holder = excluded.holder,
-                     opened_at = excluded.opened_at",
-                (session.id(), TERMINAL, json(me), rfc3339(now)),
-            )?;
-            Ok(())
-        })
-    }
-
-    /// Removes a waiting terminal. Later texts for it may be shown by any terminal.
-    pub fn close_session(&mut self, session: &TerminalSession) -> Result<()> {
-        self.write_relaxed(|tx| Ok(tx.execute("DELETE FROM sessions WHERE id = ?1", [session.id()]).map(drop)?))
-    }
-
-    /// Removes the sessions of dead processes. Writes nothing if there are none.
-    pub fn forget_dead_sessions(&mut self) -> Result<()> {
-        let rows = {
-            let mut statement = self.conn.prepare("SELECT id, holder FROM sessions")?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect::<sql::QueryResult<Vec<(String, String)>>>()?
-        };
-        let is_alive =
-            |holder: &str| serde_json::from_str::<Identity>(holder).is_ok_and(|holder| self.may_live(&holder));
-        let dead: Vec<String> = rows.into_iter().filter(|(_, holder)| !is_alive(holder)).map(|(id, _)| id).collect();
-        for id in dead {
-            self.close_session(&TerminalSession(id))?;
-        }
-        Ok(())
-    }
-
+impl<S: ReadStore> Terminals<S> {
     /// The terminal that waits for a cycle's answers, if any.
     pub fn session_of(&self, cycle_id: &str) -> Result<Option<String>> {
         let sql = "SELECT s.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id JOIN sessions s ON s.id = m.session
                    WHERE t.cycle_id = ?1 LIMIT 1";
-        Ok(self.conn.prepare(sql)?.query_row([cycle_id], |row| row.get(0)).optional()?)
-    }
-
-    /// Queues a message from a terminal, with its files; returns its row.
-    pub fn say_at_terminal(
-        &mut self,
-        text: &str,
-        files: &[LandedFile],
-        session: &TerminalSession,
-        now: DateTime<Utc>,
-    ) -> Result<i64> {
-        let message = NewIncoming {
-            chat: ChatRef::TERMINAL,
-            text: text.to_owned(),
-            kind: "text".to_owned(),
-            ..NewIncoming::default()
-        };
-        self.write(|tx| {
-            let id = queue::insert(tx, None, &message, now)?.unwrap_or_default();
-            tx.execute(
-                "UPDATE incoming_messages SET channel = ?2, session = ?3 WHERE id = ?1",
-                (id, TERMINAL, session.id()),
-            )?;
-            attachments::insert_landed(tx, id, files)?;
-            Ok(id)
-        })
+        Ok(self.0.conn().prepare(sql)?.query_row([cycle_id], |row| row.get(0)).optional()?)
     }
 
     /// The latest cycle that claimed a message.
     pub fn cycle_with(&self, message: i64) -> Result<Option<String>> {
         let sql = "SELECT cycle_id FROM taken_up WHERE message_id = ?1 ORDER BY cycle_id DESC LIMIT 1";
-        Ok(self.conn.prepare(sql)?.query_row([message], |row| row.get(0)).optional()?)
+        Ok(self.0.conn().prepare(sql)?.query_row([message], |row| row.get(0)).optional()?)
     }
 
     /// Returns whether a stop of the terminal's chat holds back waiting work.
@@ -141,36 +83,22 @@ impl Store {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = 0)
              AND (EXISTS (SELECT 1 FROM cycles WHERE chat_id = 0 AND state IN ('running', 'waiting'))
                  OR EXISTS (SELECT 1 FROM incoming_messages WHERE chat_id = 0 AND processed = 0 AND held_for IS NULL))";
-        Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
+        Ok(self.0.conn().prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 
     /// Returns whether a text asks for an approval.
     pub fn is_question(&self, outgoing: i64) -> Result<bool> {
         let sql = "SELECT kind = ?2 FROM outgoing_messages WHERE id = ?1";
         let kind = OutgoingKind::Approval.as_str();
-        let is_question = self.conn.prepare(sql)?.query_row((outgoing, kind), |row| row.get(0)).optional()?;
+        let is_question = self.0.conn().prepare(sql)?.query_row((outgoing, kind), |row| row.get(0)).optional()?;
         Ok(is_question.unwrap_or(false))
-    }
-
-    /// Carries out a command from a terminal, and plans its answer.
-    pub fn order_at_terminal(
-        &mut self,
-        ordered: &Ordered,
-        session: &TerminalSession,
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.write(|tx| {
-            if let Some(orders::AnswerState::Planned(id)) = orders::accept(tx, ordered, now)? {
-                tx.execute("UPDATE outgoing_messages SET session = ?2 WHERE id = ?1", (id, session.id()))?;
-            }
-            Ok(())
-        })
     }
 
     /// The state of a message.
     pub fn awaited(&self, id: i64) -> Result<Awaited> {
         let is_settled = self
-            .conn
+            .0
+            .conn()
             .query_row(
                 "SELECT (m.processed = 1 OR m.held_for IS NOT NULL)
                      AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id AND c.state = 'running')
@@ -189,7 +117,7 @@ impl Store {
              WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} AND ({IS_ANYBODYS} OR o.session = ?1)
              ORDER BY o.id"
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows =
             statement.query_map([session.map(TerminalSession::id)], |row| Ok((row.get(0)?, text_of(row, 1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
@@ -197,25 +125,18 @@ impl Store {
 
     /// The conversation at the terminals, both ways, oldest first. Leaves out a cycle's texts before its commit.
     pub fn at_terminals(&self, limit: usize) -> Result<Vec<Exchange>> {
-        self.exchanges_where(ChatRef::TERMINAL, "TRUE", &format!("(o.sent_at IS NOT NULL OR {DELIVERABLE})"), limit)
+        self.0.store().inbox().exchanges_where(
+            ChatRef::TERMINAL,
+            "TRUE",
+            &format!("(o.sent_at IS NOT NULL OR {DELIVERABLE})"),
+            limit,
+        )
     }
 
-    /// Marks a text for the terminal as shown.
-    pub fn mark_shown(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
-        self.write_relaxed(|tx| {
-            tx.execute(
-                "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL",
-                (id, rfc3339(now)),
-            )?;
-            tx.execute("UPDATE outgoing_parts SET state = 'sent' WHERE outgoing_id = ?1", [id])?;
-            Ok(())
-        })
-    }
-
-    /// Returns whether [`crate::FencedStore::send_to_owner`] would find something.
+    /// Returns whether [`crate::Terminals::send_to_owner`] would find something.
     pub fn has_for_owner(&self) -> Result<bool> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM outgoing_messages o WHERE {})", for_owner());
-        Ok(self.has_unsent()? && self.conn.prepare(&sql)?.query_row([], |row| row.get(0))?)
+        Ok(self.0.store().outbox().has_unsent()? && self.0.conn().prepare(&sql)?.query_row([], |row| row.get(0))?)
     }
 
     /// The texts for a desktop notification, oldest first, as (row, text): unshown texts for the terminal (of those moved to the owner's
@@ -234,22 +155,111 @@ impl Store {
                AND o.notified_at IS NULL AND {DELIVERABLE} AND +o.chat_id = ?2 AND o.chat_id != 0
              ORDER BY 1"
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows = statement
             .query_map((rfc3339(now - NEW), owner_chat, rfc3339(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
+}
+
+impl<S: WriteStore> Terminals<S> {
+    /// Registers a terminal that waits for its answers, until [`Terminals::close_session`] or the end of its process.
+    pub fn open_session(&mut self, session: &TerminalSession, me: &Identity, now: DateTime<Utc>) -> Result<()> {
+        self.0.write_relaxed(|tx| {
+            tx.execute(
+                "INSERT INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (id) DO UPDATE SET channel = excluded.channel, holder = excluded.holder,
+                     opened_at = excluded.opened_at",
+                (session.id(), TERMINAL, json(me), rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Removes a waiting terminal. Later texts for it may be shown by any terminal.
+    pub fn close_session(&mut self, session: &TerminalSession) -> Result<()> {
+        self.0.write_relaxed(|tx| Ok(tx.execute("DELETE FROM sessions WHERE id = ?1", [session.id()]).map(drop)?))
+    }
+
+    /// Removes the sessions of dead processes. Writes nothing if there are none.
+    pub fn forget_dead_sessions(&mut self) -> Result<()> {
+        let rows = {
+            let mut statement = self.0.conn().prepare("SELECT id, holder FROM sessions")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<sql::QueryResult<Vec<(String, String)>>>()?
+        };
+        let is_alive = |holder: &str| {
+            serde_json::from_str::<Identity>(holder).is_ok_and(|holder| self.0.store().may_live(&holder))
+        };
+        let dead: Vec<String> = rows.into_iter().filter(|(_, holder)| !is_alive(holder)).map(|(id, _)| id).collect();
+        for id in dead {
+            self.close_session(&TerminalSession(id))?;
+        }
+        Ok(())
+    }
+
+    /// Queues a message from a terminal, with its files; returns its row.
+    pub fn say_at_terminal(
+        &mut self,
+        text: &str,
+        files: &[LandedFile],
+        session: &TerminalSession,
+        now: DateTime<Utc>,
+    ) -> Result<i64> {
+        let message = NewIncoming {
+            chat: ChatRef::TERMINAL,
+            text: text.to_owned(),
+            kind: "text".to_owned(),
+            ..NewIncoming::default()
+        };
+        self.0.write(|tx| {
+            let id = queue::insert(tx, None, &message, now)?.unwrap_or_default();
+            tx.execute(
+                "UPDATE incoming_messages SET channel = ?2, session = ?3 WHERE id = ?1",
+                (id, TERMINAL, session.id()),
+            )?;
+            attachments::insert_landed(tx, id, files)?;
+            Ok(id)
+        })
+    }
+
+    /// Carries out a command from a terminal, and plans its answer.
+    pub fn order_at_terminal(
+        &mut self,
+        ordered: &Ordered,
+        session: &TerminalSession,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.0.write(|tx| {
+            if let Some(orders::AnswerState::Planned(id)) = orders::accept(tx, ordered, now)? {
+                tx.execute("UPDATE outgoing_messages SET session = ?2 WHERE id = ?1", (id, session.id()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Marks a text for the terminal as shown.
+    pub fn mark_shown(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
+        self.0.write_relaxed(|tx| {
+            tx.execute(
+                "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL",
+                (id, rfc3339(now)),
+            )?;
+            tx.execute("UPDATE outgoing_parts SET state = 'sent' WHERE outgoing_id = ?1", [id])?;
+            Ok(())
+        })
+    }
 
     /// Records that notifications showed these texts.
     pub fn mark_notified(&mut self, ids: &[i64], now: DateTime<Utc>) -> Result<()> {
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             let sql = "UPDATE outgoing_messages SET notified_at = ?2 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))";
             Ok(tx.execute(sql, (json(ids), rfc3339(now))).map(drop)?)
         })
     }
 }
 
-impl FencedStore<'_> {
+impl Terminals<&mut FencedStore<'_>> {
     /// Moves texts for the terminal that no session waits for to the owner's chat. Questions stay: a question is decided in the chat
     /// where it was asked.
     pub fn send_to_owner(&mut self, owner_chat: ChatRef) -> Result<()> {
@@ -258,7 +268,7 @@ impl FencedStore<'_> {
              WHERE {}",
             for_owner()
         );
-        self.fenced(|tx| Ok(tx.execute(&sql, [owner_chat]).map(drop)?))
+        self.0.write(|tx| Ok(tx.execute(&sql, [owner_chat]).map(drop)?))
     }
 }
 

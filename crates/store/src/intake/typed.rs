@@ -12,7 +12,8 @@ use reveille_base::{
 };
 
 use crate::{
-    NewIncoming, NewOutgoing, OutgoingKind, Result, Store, Tap,
+    NewIncoming, NewOutgoing, OutgoingKind, Result, Tap,
+    areas::{Terminals, WriteStore},
     cycles::approvals,
     outbox::planned,
     sql::{self, Transaction},
@@ -143,13 +144,13 @@ fn is_for_all(text: &str) -> bool {
     text.to_lowercase().contains("all")
 }
 
-impl Store {
+impl<S: WriteStore> Terminals<S> {
     /// Processes a yes or no typed on this machine, at a terminal or on the page. It answers the open question there ("to all": all open
     /// questions of one task), unless a later message of ours intervened. Returns the reply and whether a question was decided; `None` if
     /// the text is an ordinary message.
     pub fn answer_at_terminal(&mut self, text: &str, now: DateTime<Utc>) -> Result<Option<(&'static str, bool)>> {
         let Some(is_approval) = spelled(text) else { return Ok(None) };
-        self.write(|tx| {
+        self.0.write(|tx| {
             let open = open_at_terminal(tx, now)?;
             let (Some(first), Some(last)) = (open.first(), open.last()) else { return Ok(None) };
             // An earlier reply that decided nothing doesn't count as intervening.

@@ -12,7 +12,9 @@ use reveille_base::{
 };
 
 use crate::{
-    FencedStore, Result, Store, json,
+    FencedStore, Result,
+    areas::{Jobs, ReadStore, WriteStore},
+    json,
     odd_rows::words,
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
@@ -119,11 +121,11 @@ impl JobRow {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Jobs<S> {
     /// All planned jobs by name.
     pub fn jobs(&self) -> Result<Vec<JobRow>> {
         let sql = format!("{} ORDER BY name", JobRow::SELECT);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], JobRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -133,20 +135,23 @@ impl Store {
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1
                    OR next_at IS NOT NULL AND written_at > ?2
                    OR next_at IS NOT NULL AND seen IS NULL AND failures = 0 AND gate LIKE 'watch: %')";
-        Ok(self.conn.prepare(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
+        Ok(self.0.conn().prepare(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
     }
 
     /// The time at which the next job is due.
     pub fn next_job_at(&self) -> Result<Option<DateTime<Utc>>> {
-        let text =
-            self.conn.query_row("SELECT min(next_at) FROM jobs WHERE next_at IS NOT NULL", [], |row| words(row, 0))?;
+        let text = self
+            .0
+            .conn()
+            .query_row("SELECT min(next_at) FROM jobs WHERE next_at IS NOT NULL", [], |row| words(row, 0))?;
         Ok(text.as_deref().and_then(parse_time))
     }
 
     /// The history of a job's slots from one slot on: after the clock was set back they come again.
     pub fn job_history(&self, name: &str, from: NaiveDateTime) -> Result<SlotHistory> {
         let mut statement = self
-            .conn
+            .0
+            .conn()
             .prepare("SELECT slot, state FROM job_runs WHERE name = ?1 AND slot >= ?2 ORDER BY slot LIMIT ?3")?;
         let mut rows = statement.query((name, write_slot(from), MAX_HISTORY))?;
         let mut history = SlotHistory::default();
@@ -159,10 +164,12 @@ impl Store {
         }
         Ok(history)
     }
+}
 
+impl<S: WriteStore> Jobs<S> {
     /// Requests a run now, regardless of the plan. `false` if the job isn't planned yet.
     pub fn ask_for_job(&mut self, name: &str, now: DateTime<Utc>) -> Result<bool> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             let known = tx
                 .query_row("SELECT 1 FROM jobs WHERE name = ?1", [name], |_| Ok(()))
                 .optional()?
@@ -177,13 +184,13 @@ impl Store {
     }
 }
 
-impl FencedStore<'_> {
+impl Jobs<&mut FencedStore<'_>> {
     /// Plans the jobs as in their files, and deletes the plans of those whose file is gone. Stores under `key` the state of the folder.
     /// An unchanged plan stays as it is.
     pub fn plan_jobs(&mut self, plans: &[JobPlan], (key, sign): (&str, &str)) -> Result<()> {
-        let now = self.now();
+        let now = self.0.now();
         let old = self.jobs()?;
-        self.fenced(|tx| {
+        self.0.write(|tx| {
             for gone in old.iter().filter(|row| !plans.iter().any(|plan| plan.name == row.name)) {
                 tx.execute("DELETE FROM jobs WHERE name = ?1", [&gone.name])?;
                 tx.execute(
@@ -214,8 +221,8 @@ impl FencedStore<'_> {
 
     /// Rewrites a next slot, after the clock was set back.
     pub fn set_next_job_slot(&mut self, name: &str, next: Option<Slot>) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| set_next(tx, name, next, now))
+        let now = self.0.now();
+        self.0.write(|tx| set_next(tx, name, next, now))
     }
 }
 

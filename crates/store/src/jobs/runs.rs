@@ -10,7 +10,9 @@ use reveille_base::{
 
 use super::rows;
 use crate::{
-    FencedStore, NewOutgoing, Result, Store, json,
+    FencedStore, NewOutgoing, Result,
+    areas::{Jobs, ReadStore, WriteStore},
+    json,
     outbox::planned,
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
@@ -136,52 +138,52 @@ impl JobRun {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Jobs<S> {
     /// The latest runs, of one job or of all, newest first.
     pub fn job_runs(&self, name: Option<&str>, most: u32) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map((name, most), JobRun::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A run by its number.
     pub fn job_run(&self, id: i64) -> Result<Option<JobRun>> {
         let sql = format!("{} WHERE id = ?1", JobRun::SELECT);
-        Ok(self.conn.prepare(&sql)?.query_row([id], JobRun::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([id], JobRun::read).optional()?)
     }
 
     /// The runs that wait for the model and are unclaimed, oldest first.
     pub fn waiting_job_runs(&self) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE state = 'open' AND cycle_id IS NULL ORDER BY id", JobRun::SELECT);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], JobRun::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Returns whether a job has an unfinished run.
     pub fn has_open_job_run(&self, name: &str) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE state = 'open' AND name = ?1)";
-        Ok(self.conn.prepare(sql)?.query_row([name], |row| row.get(0))?)
+        Ok(self.0.conn().prepare(sql)?.query_row([name], |row| row.get(0))?)
     }
 
     /// The result of the job's last run before this one that had a result.
     pub fn last_job_output(&self, name: &str, before: i64) -> Result<Option<String>> {
         let sql = "SELECT output FROM job_runs WHERE name = ?1 AND id < ?2 AND state IN ('worked', 'told') ORDER BY id DESC LIMIT 1";
-        let output = self.conn.prepare(sql)?.query_row((name, before), |row| row.get(0)).optional()?;
+        let output = self.0.conn().prepare(sql)?.query_row((name, before), |row| row.get(0)).optional()?;
         Ok(output.flatten())
     }
 
     /// Returns whether a message waits for the end of the quiet hours.
     pub fn has_held_job_message(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE held IS NOT NULL)";
-        Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
+        Ok(self.0.conn().prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 }
 
-impl FencedStore<'_> {
+impl Jobs<&mut FencedStore<'_>> {
     /// Records a look, in one transaction. A slot runs only once: nothing is reported for a repeat.
     pub fn job_looked(&mut self, look: &JobLook) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             let mut last = None;
             for run in &look.runs {
                 last = insert(tx, &look.name, run, now)?;
@@ -208,8 +210,8 @@ impl FencedStore<'_> {
 
     /// Plans the messages that waited for the end of the quiet hours. `false` if there were none.
     pub fn say_held_job_messages(&mut self) -> Result<bool> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             let mut statement = tx.prepare("SELECT id, held FROM job_runs WHERE held IS NOT NULL ORDER BY id")?;
             let held: Vec<(i64, String)> =
                 statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?;
@@ -226,8 +228,8 @@ impl FencedStore<'_> {
 
     /// Gives up the runs whose cycle was given up, or ended without reporting on them. Returns the jobs and the run numbers.
     pub fn fail_lost_job_runs(&mut self) -> Result<Vec<(String, i64)>> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             let sql = "SELECT r.name, r.id FROM job_runs r JOIN cycles c ON c.id = r.cycle_id
                        WHERE r.state = 'open' AND c.state IN ('failed', 'abandoned', 'done')";
             let mut statement = tx.prepare(sql)?;

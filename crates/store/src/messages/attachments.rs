@@ -19,7 +19,8 @@ use reveille_media::{
 };
 
 use crate::{
-    Result, Store,
+    Result,
+    areas::{Attachments, ReadStore},
     outcome::PUT_ASIDE,
     sql::{self, Row, Transaction},
 };
@@ -179,7 +180,7 @@ impl Attachment {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Attachments<S> {
     /// The files of these messages, in order of arrival; a replacement by an edit takes the place of the replaced file.
     pub fn attachments_of(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
         let sql = format!(
@@ -187,7 +188,7 @@ impl Store {
              ORDER BY a.message_id, a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([crate::json(messages)], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -197,7 +198,7 @@ impl Store {
             "{} WHERE m.chat_id = ?1 AND a.path IS NOT NULL AND a.replaced_at IS NULL ORDER BY a.message_id DESC, a.id DESC LIMIT ?2",
             Attachment::SELECT
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 }

@@ -8,7 +8,8 @@ use reveille_base::{
 };
 
 use crate::{
-    Exchange, NewOutgoing, Result, SpokenRows, Store,
+    Exchange, NewOutgoing, Result, SpokenRows,
+    areas::{Inbox, ReadStore},
     sql::{self, OptionalExtension as _, Transaction},
     steps::SettingBefore,
 };
@@ -31,7 +32,7 @@ impl FreshStart {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Inbox<S> {
     /// The latest fresh start of a chat, or of this topic of it.
     pub fn fresh_start(&self, chat: ChatRef, thread_id: Option<i64>) -> Result<Option<FreshStart>> {
         let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
@@ -43,14 +44,14 @@ impl Store {
             })
         };
         let place = (chat, thread_id.unwrap_or(0));
-        Ok(self.conn.prepare(sql)?.query_row(place, read).optional()?)
+        Ok(self.0.conn().prepare(sql)?.query_row(place, read).optional()?)
     }
 
     /// Our texts since then from cycles that answer only older messages: those cycles were already at work.
     pub fn answers_to_the_past(&self, start: FreshStart, chat: ChatRef) -> Result<Vec<i64>> {
         let sql = "SELECT id FROM outgoing_messages o WHERE chat_id = ?1 AND id > ?2
              AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
-        let mut statement = self.conn.prepare(sql)?;
+        let mut statement = self.0.conn().prepare(sql)?;
         let read = statement.query_map((chat, start.outgoing_id, start.incoming_id), |row| row.get(0))?;
         Ok(read.collect::<sql::QueryResult<_>>()?)
     }

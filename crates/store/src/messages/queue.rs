@@ -10,7 +10,8 @@ use reveille_base::{
 
 use super::attachments::{self, AWAITED, AWAITS_FILES};
 use crate::{
-    MessageOutcome, NewAttachment, PartOf, Result, Store,
+    MessageOutcome, NewAttachment, PartOf, Result,
+    areas::{Inbox, ReadStore, WriteStore},
     chats::channel::TELEGRAM,
     messages::parts::HOLD,
     odd_rows::{READABLE, text_of, words},
@@ -179,20 +180,14 @@ impl Incoming {
     }
 }
 
-impl Store {
-    /// Queues a message from this machine; returns its row.
-    pub fn say(&mut self, chat: ChatRef, text: &str, now: DateTime<Utc>) -> Result<i64> {
-        let message = NewIncoming { chat, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
-        self.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
-    }
-
+impl<S: ReadStore> Inbox<S> {
     /// The queued messages: chats in turns, the chat answered longest ago first; within a chat the oldest first. If there are more than
     /// one read may take, each chat's first messages get in, and messages held for another model give way, so that they never hide an
     /// answerable message. Messages waiting for files are counted separately.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         // Usually the queue is empty, and planning the statement below would take longer than the rest of an idle wake.
         let is_any = "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE processed = 0)";
-        if !self.conn.prepare(is_any)?.query_row([], |row| row.get::<_, bool>(0))? {
+        if !self.0.conn().prepare(is_any)?.query_row([], |row| row.get::<_, bool>(0))? {
             return Ok(Vec::new());
         }
         // Each chat is found from the previous one, and its first messages by an index, so rows behind them are never scanned.
@@ -238,7 +233,7 @@ impl Store {
              ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = incoming_messages.chat_id), 0), id",
             columns = Incoming::columns()
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], Incoming::read)?.collect::<sql::QueryResult<Vec<_>>>()?)
     }
 
@@ -266,7 +261,7 @@ impl Store {
     pub fn are_dropped(&self, ids: &[i64]) -> Result<bool> {
         let sql = "SELECT count(*) FROM incoming_messages
                    WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";
-        let n: i64 = self.conn.query_row(sql, [crate::json(ids)], |row| row.get(0))?;
+        let n: i64 = self.0.conn().query_row(sql, [crate::json(ids)], |row| row.get(0))?;
         Ok(usize::try_from(n) == Ok(ids.len()))
     }
 
@@ -276,42 +271,17 @@ impl Store {
              WHERE processed = 1 AND outcome = ?1 AND {READABLE} ORDER BY id LIMIT {MAX_QUEUED_READ}",
             Incoming::columns()
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Makes a queued, given-up or undone message new again. `false` if there is no such message.
-    pub fn retry(&mut self, id: i64) -> Result<bool> {
-        self.write(|tx| retry(tx, id))
-    }
-
-    /// The chat of a message that [`Store::retry`] would put back.
+    /// The chat of a message that [`Inbox::retry`] would put back.
     pub fn retryable(&self, id: i64) -> Result<Option<ChatRef>> {
         let sql = format!(
             "SELECT CAST(chat_id AS BIGINT) FROM incoming_messages
              WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
         );
-        Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
-    }
-
-    /// Takes a queued, given-up or undone message out of the queue; its row stays. `false` if there is no such message.
-    pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
-        self.write(|tx| {
-            let sql = "SELECT outcome FROM incoming_messages WHERE id = ?1";
-            let was: Option<Option<String>> = tx.prepare(sql)?.query_row([id], |row| row.get(0)).optional()?;
-            let n = tx.execute(
-                "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
-                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone', 'stale'))",
-                (id, rfc3339(now)),
-            )?;
-            if n == 1 {
-                // The order comes from the terminal, for any chat's message.
-                let did = format!("took message {id} out of the queue");
-                let step = NewStep { chat: ChatRef::TERMINAL, did, commit: None };
-                steps::note(tx, &step, Some(&SettingBefore::Queued { message: id, was: was.flatten() }), now)?;
-            }
-            Ok(n == 1)
-        })
+        Ok(self.0.conn().query_row(&sql, [id], |row| row.get(0)).optional()?)
     }
 
     /// These messages in any state, oldest first. Unreadable ones are left out.
@@ -321,13 +291,13 @@ impl Store {
              WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND {READABLE} ORDER BY id",
             Incoming::columns()
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([crate::json(ids)], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The number of waiting messages, and the arrival time of the oldest.
     pub fn queue_depth(&self) -> Result<(i64, Option<DateTime<Utc>>)> {
-        let row = self.conn.query_row(
+        let row = self.0.conn().query_row(
             "SELECT count(*), min(received_at) FROM incoming_messages WHERE processed = 0",
             [],
             |row| Ok((row.get(0)?, words(row, 1)?)),
@@ -342,7 +312,7 @@ impl Store {
         self.exchanges_where(chat, asked, told, limit)
     }
 
-    /// As [`Store::exchanges`], with a condition on `m` for people's messages and one on `o` for the assistant's.
+    /// As [`Inbox::exchanges`], with a condition on `m` for people's messages and one on `o` for the assistant's.
     pub(crate) fn exchanges_where(
         &self,
         chat: ChatRef,
@@ -350,7 +320,7 @@ impl Store {
         told: &str,
         limit: usize,
     ) -> Result<Vec<Exchange>> {
-        let mut statement = self.conn.prepare(&format!(
+        let mut statement = self.0.conn().prepare(&format!(
             "SELECT at, who, text, id, kind, forwarded_from, taint FROM (
                  SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id, kind,
                      forwarded_from, NULL AS taint
@@ -378,6 +348,39 @@ impl Store {
             .collect::<sql::QueryResult<Vec<_>>>()?;
         exchanges.reverse();
         Ok(exchanges)
+    }
+}
+
+impl<S: WriteStore> Inbox<S> {
+    /// Queues a message from this machine; returns its row.
+    pub fn say(&mut self, chat: ChatRef, text: &str, now: DateTime<Utc>) -> Result<i64> {
+        let message = NewIncoming { chat, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
+        self.0.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
+    }
+
+    /// Makes a queued, given-up or undone message new again. `false` if there is no such message.
+    pub fn retry(&mut self, id: i64) -> Result<bool> {
+        self.0.write(|tx| retry(tx, id))
+    }
+
+    /// Takes a queued, given-up or undone message out of the queue; its row stays. `false` if there is no such message.
+    pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
+        self.0.write(|tx| {
+            let sql = "SELECT outcome FROM incoming_messages WHERE id = ?1";
+            let was: Option<Option<String>> = tx.prepare(sql)?.query_row([id], |row| row.get(0)).optional()?;
+            let n = tx.execute(
+                "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone', 'stale'))",
+                (id, rfc3339(now)),
+            )?;
+            if n == 1 {
+                // The order comes from the terminal, for any chat's message.
+                let did = format!("took message {id} out of the queue");
+                let step = NewStep { chat: ChatRef::TERMINAL, did, commit: None };
+                steps::note(tx, &step, Some(&SettingBefore::Queued { message: id, was: was.flatten() }), now)?;
+            }
+            Ok(n == 1)
+        })
     }
 }
 

@@ -5,7 +5,8 @@ use chrono::{DateTime, Utc};
 use reveille_base::{clock::parse_time, types::ChatRef};
 
 use crate::{
-    Result, Store,
+    Result,
+    areas::{Inbox, ReadStore, WriteStore},
     odd_rows::{text_of, words},
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
@@ -58,7 +59,7 @@ pub enum SpokenRows<'a> {
     These(&'a [i64]),
 }
 
-impl Store {
+impl<S: ReadStore> Inbox<S> {
     /// The messages of people, by row.
     pub fn said_by_people(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
         let columns = "SELECT id, CAST(chat_id AS BIGINT), message_text, received_at, sender_name, kind, forwarded_from, cycle_id,
@@ -113,7 +114,7 @@ impl Store {
         let sql = "SELECT j.body, u.asked_at FROM undos u JOIN cycle_journal j ON j.cycle_id = u.wake
              WHERE u.taken_back IS NOT NULL AND j.body LIKE ?1";
         let read = |row: &Row<'_>| Ok((text_of(row, 0)?, words(row, 1)?));
-        let mut statement = self.conn.prepare(sql)?;
+        let mut statement = self.0.conn().prepare(sql)?;
         let rows = statement.query_map([format!("%{REMEMBERED}%")], read)?.collect::<sql::QueryResult<Vec<_>>>()?;
         let fact = |body: &str| {
             let body: serde_json::Value = serde_json::from_str(body).ok()?;
@@ -135,12 +136,12 @@ impl Store {
             SpokenRows::After(row, limit) => {
                 let sql = format!("{columns} AND id > ?1 ORDER BY id LIMIT ?2");
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-                self.conn.prepare(&sql)?.query_map((row, limit), read)?.collect::<sql::QueryResult<_>>()?
+                self.0.conn().prepare(&sql)?.query_map((row, limit), read)?.collect::<sql::QueryResult<_>>()?
             }
             SpokenRows::These(rows) => {
                 let sql = format!("{columns} AND id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) ORDER BY id");
                 let rows = crate::json(rows);
-                self.conn.prepare(&sql)?.query_map([rows], read)?.collect::<sql::QueryResult<_>>()?
+                self.0.conn().prepare(&sql)?.query_map([rows], read)?.collect::<sql::QueryResult<_>>()?
             }
         };
         Ok(rows)
@@ -149,24 +150,26 @@ impl Store {
     /// A number that changes when an earlier message was undone, forgotten or rewritten.
     pub fn changes_of_spoken(&self) -> Result<i64> {
         let taken_back: i64 =
-            self.conn.query_row("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL", [], |row| row.get(0))?;
-        Ok(self.count(CHANGED)?.saturating_add(taken_back))
+            self.0.conn().query_row("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL", [], |row| row.get(0))?;
+        Ok(self.0.store().count(CHANGED)?.saturating_add(taken_back))
     }
 
+    /// The arrival time of a message, to check that an index was made from this database.
+    pub fn time_of_message(&self, row: i64) -> Result<Option<String>> {
+        let mut statement = self.0.conn().prepare("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
+        Ok(statement.query_row([row], |row| words(row, 0)).optional()?.flatten())
+    }
+}
+
+impl<S: WriteStore> Inbox<S> {
     /// Counts a change of earlier messages, so that the index is updated.
     pub fn note_spoken_changed(&mut self) -> Result<()> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             tx.execute(
                 "INSERT INTO counters (name, n) VALUES (?1, 1) ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
                 [CHANGED],
             )?;
             Ok(())
         })
-    }
-
-    /// The arrival time of a message, to check that an index was made from this database.
-    pub fn time_of_message(&self, row: i64) -> Result<Option<String>> {
-        let mut statement = self.conn.prepare("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
-        Ok(statement.query_row([row], |row| words(row, 0)).optional()?.flatten())
     }
 }

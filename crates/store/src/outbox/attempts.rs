@@ -12,7 +12,8 @@ use reveille_base::{
 };
 
 use crate::{
-    FencedStore, NewOutgoing, OutgoingKind, Result, Store,
+    FencedStore, NewOutgoing, OutgoingKind, Result,
+    areas::{Outbox, ReadStore, WriteStore},
     chats::moved::{self, MAY_BE_SPOKEN_TO, Moved},
     json,
     odd_rows::SENDABLE,
@@ -163,16 +164,101 @@ const HELD_BACK: &str = "EXISTS (
 /// SQL condition: part `p` is due at ?1. A time beyond ?3, the longest wait, was written while the clock was wrong.
 const IS_TIME: &str = "(p.not_before IS NULL OR p.not_before <= ?1 OR p.not_before > ?3)";
 
-impl Store {
+impl<S: ReadStore> Outbox<S> {
+    /// Returns whether an earlier wake left a part with an unknown outcome that [`crate::Outbox::recover_outbox`] would repeat.
+    pub fn has_doubtful(&self, now: DateTime<Utc>) -> Result<bool> {
+        let is_unknown = self.0.conn().query_row(
+            "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
+            [],
+            |row| row.get::<_, bool>(0),
+        )?;
+        Ok(is_unknown || !self.lost_attempts(now)?.is_empty())
+    }
+
+    /// Returns whether any message is unsent, for any reason. Asked first, since this statement is cheap to plan.
+    pub(crate) fn has_unsent(&self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE sent_at IS NULL)";
+        Ok(self.0.conn().prepare(sql)?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Returns whether a message may be sent now.
+    pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
+        if !self.has_unsent()? {
+            return Ok(false);
+        }
+        let sql = format!(
+            "SELECT EXISTS (
+                 SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
+                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {SENDABLE} AND {DELIVERABLE} AND {MAY_BE_SPOKEN_TO}
+                   AND (p.part IS NULL
+                        OR p.state = 'planned' AND {IS_TIME} AND NOT {HELD_BACK}))"
+        );
+        let none: Option<String> = None;
+        Ok(self
+            .0
+            .conn()
+            .prepare(&sql)?
+            .query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
+    }
+
+    /// The attempts whose outcome will never be reported, or too late to matter.
+    fn lost_attempts(&self, now: DateTime<Utc>) -> Result<Vec<LostAttempt>> {
+        let mut statement = self.0.conn().prepare(
+            "SELECT outgoing_id, part, attempts, sender, changed_at FROM outgoing_parts WHERE state = 'attempting'",
+        )?;
+        let attempts = statement.query_map([], |row| {
+            let text = |index| row.get::<_, Option<String>>(index);
+            let sender = text(3)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
+            let is_sender_alive = sender.is_some_and(|sender| self.0.store().may_live(&sender));
+            let since = text(4)?.as_deref().and_then(parse_time);
+            let why = match (is_sender_alive, is_overdue(since, now)) {
+                (false, _) => "the sender died while sending",
+                (true, true) => "the sender never wrote down what became of it",
+                (true, false) => return Ok(None),
+            };
+            Ok(Some(LostAttempt { outgoing_id: row.get(0)?, part: row.get(1)?, attempts: row.get(2)?, why }))
+        })?;
+        Ok(attempts.filter_map(sql::QueryResult::transpose).collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The time at which the next delayed part is due.
+    pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
+        let text: Option<String> = self.0.conn().query_row(
+            "SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'",
+            [],
+            |row| row.get(0),
+        )?;
+        Ok(text.as_deref().and_then(parse_time))
+    }
+
+    /// The number of unasked messages to a chat since `since`.
+    pub fn tells_since(&self, chat: ChatRef, since: DateTime<Utc>) -> Result<i64> {
+        let n = self.0.conn().query_row(
+            "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
+            (OutgoingKind::Tell.as_str(), rfc3339(since), chat),
+            |row| row.get(0),
+        )?;
+        Ok(n)
+    }
+
+    /// The keys of all unasked messages ever.
+    pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
+        let mut statement =
+            self.0.conn().prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl<S: WriteStore> Outbox<S> {
     /// Plans a message outside a cycle; `None` if its key was already told.
     pub fn plan_message(&mut self, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
-        self.write(|tx| planned::insert(tx, message, now))
+        self.0.write(|tx| planned::insert(tx, message, now))
     }
 
     /// Claims the next part that may be sent now, in order within a chat: an earlier part that waits holds later parts back, unless
     /// `pick` names messages.
     pub fn claim_part(&mut self, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
-        self.write(|tx| claim(tx, pick, me, now))
+        self.0.write(|tx| claim(tx, pick, me, now))
     }
 
     /// Records the outcome of a claimed part. The claim makes a fence unnecessary. From a sender that was given up and reports late, only
@@ -187,7 +273,7 @@ impl Store {
             PartOutcome::Unknown(why) => (PartState::Unknown, None, Some(why)),
             PartOutcome::Failed(why) => (PartState::Failed, None, Some(why)),
         };
-        self.write(|tx| {
+        self.0.write_unfenced(|tx| {
             let n = tx.execute(
                 // fault: attempt-nobody-waits-more
                 "UPDATE outgoing_parts SET state = ?3, not_before = ?4, channel_message_id = COALESCE(?5, channel_message_id),
@@ -224,106 +310,28 @@ impl Store {
             Ok(())
         })
     }
-
-    /// Returns whether an earlier wake left a part with an unknown outcome that [`crate::FencedStore::recover_outbox`] would repeat.
-    pub fn has_doubtful(&self, now: DateTime<Utc>) -> Result<bool> {
-        let is_unknown = self.conn.query_row(
-            "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
-            [],
-            |row| row.get::<_, bool>(0),
-        )?;
-        Ok(is_unknown || !self.lost_attempts(now)?.is_empty())
-    }
-
-    /// Returns whether any message is unsent, for any reason. Asked first, since this statement is cheap to plan.
-    pub(crate) fn has_unsent(&self) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE sent_at IS NULL)";
-        Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
-    }
-
-    /// Returns whether a message may be sent now.
-    pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
-        if !self.has_unsent()? {
-            return Ok(false);
-        }
-        let sql = format!(
-            "SELECT EXISTS (
-                 SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
-                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {SENDABLE} AND {DELIVERABLE} AND {MAY_BE_SPOKEN_TO}
-                   AND (p.part IS NULL
-                        OR p.state = 'planned' AND {IS_TIME} AND NOT {HELD_BACK}))"
-        );
-        let none: Option<String> = None;
-        Ok(self.conn.prepare(&sql)?.query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
-    }
-
-    /// The attempts whose outcome will never be reported, or too late to matter.
-    fn lost_attempts(&self, now: DateTime<Utc>) -> Result<Vec<LostAttempt>> {
-        let mut statement = self.conn.prepare(
-            "SELECT outgoing_id, part, attempts, sender, changed_at FROM outgoing_parts WHERE state = 'attempting'",
-        )?;
-        let attempts = statement.query_map([], |row| {
-            let text = |index| row.get::<_, Option<String>>(index);
-            let sender = text(3)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
-            let is_sender_alive = sender.is_some_and(|sender| self.may_live(&sender));
-            let since = text(4)?.as_deref().and_then(parse_time);
-            let why = match (is_sender_alive, is_overdue(since, now)) {
-                (false, _) => "the sender died while sending",
-                (true, true) => "the sender never wrote down what became of it",
-                (true, false) => return Ok(None),
-            };
-            Ok(Some(LostAttempt { outgoing_id: row.get(0)?, part: row.get(1)?, attempts: row.get(2)?, why }))
-        })?;
-        Ok(attempts.filter_map(sql::QueryResult::transpose).collect::<sql::QueryResult<_>>()?)
-    }
-
-    /// The time at which the next delayed part is due.
-    pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
-        let text: Option<String> =
-            self.conn.query_row("SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'", [], |row| {
-                row.get(0)
-            })?;
-        Ok(text.as_deref().and_then(parse_time))
-    }
-
-    /// The number of unasked messages to a chat since `since`.
-    pub fn tells_since(&self, chat: ChatRef, since: DateTime<Utc>) -> Result<i64> {
-        let n = self.conn.query_row(
-            "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
-            (OutgoingKind::Tell.as_str(), rfc3339(since), chat),
-            |row| row.get(0),
-        )?;
-        Ok(n)
-    }
-
-    /// The keys of all unasked messages ever.
-    pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
-        let mut statement =
-            self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
-    }
 }
 
-impl FencedStore<'_> {
-    /// As [`Store::plan_message`], for the wake that holds `fence`.
+impl Outbox<&mut FencedStore<'_>> {
+    /// As [`Outbox::plan_message`], for the wake that holds `fence`.
     pub fn tell(&mut self, message: &NewOutgoing) -> Result<Option<i64>> {
-        let now = self.now();
-        self.fenced(|tx| planned::insert(tx, message, now))
+        let now = self.0.now();
+        self.0.write(|tx| planned::insert(tx, message, now))
     }
 
-    /// As [`Store::claim_part`], for the wake that holds `fence`.
+    /// As [`Outbox::claim_part`], for the wake that holds `fence`.
     pub fn claim_part_of_wake(&mut self, pick: Pick<'_>, me: &Identity) -> Result<Option<Claimed>> {
-        let now = self.now();
+        let now = self.0.now();
         // fault: part-sent-claim-synced
-        self.fenced(|tx| claim(tx, pick, me, now))
+        self.0.write(|tx| claim(tx, pick, me, now))
     }
 
     /// Settles an earlier wake's unknown outcomes before this wake sends. An attempt no longer under way becomes unknown, and an unknown
     /// part is planned once more, marked as a repeat. Returns the number of repeats.
     pub fn recover_outbox(&mut self) -> Result<usize> {
-        let now = self.now();
+        let now = self.0.now();
         let lost = self.lost_attempts(now)?;
-        self.fenced(|tx| {
+        self.0.write(|tx| {
             for attempt in lost {
                 tx.execute(
                     "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?4, error = ?5

@@ -8,7 +8,8 @@ use reveille_base::types::ChatRef;
 use reveille_memory::outside;
 
 use crate::{
-    NewOutgoing, OutgoingKind, Result, Store,
+    NewOutgoing, OutgoingKind, Result,
+    areas::{Outbox, ReadStore},
     sql::{self, OptionalExtension as _, Transaction},
 };
 
@@ -65,9 +66,9 @@ fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>>
     Ok(taints)
 }
 
-impl Store {
+impl<S: ReadStore> Outbox<S> {
     /// The authors of untrusted text a cycle has read, by its journal; `None` if it has read none.
     pub fn taints_of(&self, cycle_id: &str) -> Result<Option<String>> {
-        of_cycle(&self.conn, cycle_id)
+        of_cycle(self.0.conn(), cycle_id)
     }
 }

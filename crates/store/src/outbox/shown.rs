@@ -5,7 +5,8 @@ use reveille_base::types::ChatRef;
 use reveille_memory::outside;
 
 use crate::{
-    NewOutgoing, Result, Store,
+    NewOutgoing, Result,
+    areas::{Outbox, ReadStore, WriteStore},
     sql::{self, Transaction},
 };
 
@@ -18,20 +19,20 @@ pub struct ShownTask {
     pub title: String,
 }
 
-impl Store {
+impl<S: ReadStore> Outbox<S> {
     /// The tasks last shown in a chat, in the order of their numbers, from 1.
     pub fn shown_tasks(&self, chat: ChatRef) -> Result<Vec<ShownTask>> {
         let mut statement =
-            self.conn.prepare("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
+            self.0.conn().prepare("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
         let read = |row: &sql::Row<'_>| Ok(ShownTask { path: row.get(0)?, title: row.get(1)? });
         Ok(statement.query_map([chat], read)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 
-impl Store {
+impl<S: WriteStore> Outbox<S> {
     /// Records tasks shown in a chat, numbered from 1, by a list outside any message.
     pub fn show_tasks(&mut self, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
-        self.write(|tx| show(tx, chat, tasks))
+        self.0.write(|tx| show(tx, chat, tasks))
     }
 }
 

@@ -2,7 +2,12 @@
 
 use reveille_base::types::ChatRef;
 
-use crate::{PartState, Result, Store, odd_rows::text_of, sql};
+use crate::{
+    PartState, Result,
+    areas::{Outbox, ReadStore},
+    odd_rows::text_of,
+    sql,
+};
 
 /// The maximum number of listed messages. Counts cover all.
 const MAX_LISTED: i64 = 200;
@@ -87,7 +92,7 @@ impl Outstanding {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Outbox<S> {
     /// The messages that aren't fully delivered, oldest first, at most 200.
     pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
         self.undelivered_where("TRUE", [])
@@ -99,7 +104,7 @@ impl Store {
     }
 
     fn undelivered_where(&self, condition: &str, values: impl sql::Params) -> Result<Vec<Undelivered>> {
-        let mut statement = self.conn.prepare(&format!(
+        let mut statement = self.0.conn().prepare(&format!(
             "SELECT o.id, o.chat_id, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0) > 0, o.created_at, p.not_before,
                     p.error, COALESCE(p.attempts, 0)
              FROM {UNDELIVERED} AND {condition} ORDER BY o.id LIMIT {MAX_LISTED}",
@@ -121,7 +126,7 @@ impl Store {
 
     /// The numbers of messages that aren't fully delivered.
     pub fn outstanding(&self) -> Result<Outstanding> {
-        let mut statement = self.conn.prepare(&format!(
+        let mut statement = self.0.conn().prepare(&format!(
             "SELECT o.chat_id = 0, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0) > 0, count(*)
              FROM {UNDELIVERED} GROUP BY 1, 2, 3",
         ))?;

@@ -11,7 +11,9 @@ use reveille_base::{
 };
 
 use crate::{
-    NewOutgoing, Result, Store,
+    NewOutgoing, Result,
+    areas::{People, ReadStore, WriteStore},
+    chats::moved,
     outbox::{planned, recipients::withhold},
     sql::{self, OptionalExtension as _, Transaction},
 };
@@ -57,11 +59,11 @@ pub enum CodeState {
 /// SQL condition for an open code: unused, within its time, and below the limit of wrong codes. A clock that was set back closes it.
 const IS_OPEN: &str = "used_by IS NULL AND wrong < ?2 AND made_at <= ?1 AND expires_at > ?1";
 
-impl Store {
+impl<S: ReadStore> People<S> {
     /// The paired people, in order of pairing.
     pub fn paired(&self) -> Result<Vec<Paired>> {
         let mut statement =
-            self.conn.prepare("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
+            self.0.conn().prepare("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
         let row = |row: &sql::Row<'_>| {
             Ok(Paired {
                 user_id: row.get(0)?,
@@ -72,39 +74,12 @@ impl Store {
         Ok(statement.query_map([], row)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Stores a code by its hash, valid until `expires_at`; replaces an earlier code of the same maker. Returns the code's row.
-    pub fn offer_code(
-        &mut self,
-        hash: &str,
-        made_by: &str,
-        expires_at: DateTime<Utc>,
-        now: DateTime<Utc>,
-    ) -> Result<i64> {
-        self.write(|tx| {
-            tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1 OR expires_at <= ?2", (made_by, rfc3339(now)))?;
-            Ok(tx.query_row(
-                "INSERT INTO pairing_codes (hash, made_by, made_at, expires_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",
-                (hash, made_by, rfc3339(now), rfc3339(expires_at)),
-                |row| row.get(0),
-            )?)
-        })
-    }
-
-    /// Deletes a code.
-    pub fn withdraw_code(&mut self, id: i64) -> Result<()> {
-        self.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE id = ?1", [id]).map(drop)?))
-    }
-
-    /// Deletes all codes of one maker.
-    pub fn withdraw_codes(&mut self, made_by: &str) -> Result<()> {
-        self.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1", [made_by]).map(drop)?))
-    }
-
     /// The state of a code.
     pub fn code_state(&self, id: i64, now: DateTime<Utc>) -> Result<CodeState> {
         let sql = format!("SELECT used_by, {IS_OPEN} FROM pairing_codes WHERE id = ?3");
         let found = self
-            .conn
+            .0
+            .conn()
             .prepare(&sql)?
             .query_row((rfc3339(now), MAX_WRONG_CODES, id), |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))
             .optional()?;
@@ -118,16 +93,52 @@ impl Store {
     /// The hashes of all open codes.
     pub fn open_codes(&self, now: DateTime<Utc>) -> Result<Vec<String>> {
         let sql = format!("SELECT hash FROM pairing_codes WHERE {IS_OPEN} ORDER BY id");
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let hashes = statement.query_map((rfc3339(now), MAX_WRONG_CODES), |row| row.get(0))?;
         Ok(hashes.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// Returns whether a person was unpaired, and neither paired nor listed since.
+    pub fn is_unpaired(&self, user_id: i64) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM unpaired WHERE user_id = ?1)";
+        Ok(self.0.conn().prepare(sql)?.query_row([user_id], |row| row.get(0))?)
+    }
+}
+
+impl<S: WriteStore> People<S> {
+    /// Stores a code by its hash, valid until `expires_at`; replaces an earlier code of the same maker. Returns the code's row.
+    pub fn offer_code(
+        &mut self,
+        hash: &str,
+        made_by: &str,
+        expires_at: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Result<i64> {
+        self.0.write(|tx| {
+            tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1 OR expires_at <= ?2", (made_by, rfc3339(now)))?;
+            Ok(tx.query_row(
+                "INSERT INTO pairing_codes (hash, made_by, made_at, expires_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",
+                (hash, made_by, rfc3339(now), rfc3339(expires_at)),
+                |row| row.get(0),
+            )?)
+        })
+    }
+
+    /// Deletes a code.
+    pub fn withdraw_code(&mut self, id: i64) -> Result<()> {
+        self.0.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE id = ?1", [id]).map(drop)?))
+    }
+
+    /// Deletes all codes of one maker.
+    pub fn withdraw_codes(&mut self, made_by: &str) -> Result<()> {
+        self.0.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1", [made_by]).map(drop)?))
     }
 
     /// Unpairs a person and ends their reminders. Unless the settings list the person too (`is_listed`), unsent texts to them are
     /// withdrawn, and their unanswered messages leave the queue; these stay visible and can be restored by hand. Returns the number of
     /// dropped messages; `None` if the person wasn't paired.
     pub fn unpair(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             let gone = tx.execute("DELETE FROM paired WHERE user_id = ?1", [user_id])?;
             let mut dropped = 0;
             if gone > 0 {
@@ -154,19 +165,13 @@ impl Store {
         })
     }
 
-    /// Returns whether a person was unpaired, and neither paired nor listed since.
-    pub fn is_unpaired(&self, user_id: i64) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM unpaired WHERE user_id = ?1)";
-        Ok(self.conn.prepare(sql)?.query_row([user_id], |row| row.get(0))?)
-    }
-
     /// Readmits those of `listed` who were unpaired, and groups whose new ids are among them, since the settings list them now. Writes
     /// nothing if there are none.
     pub fn readmit(&mut self, listed: &[ChatRef]) -> Result<()> {
-        self.follow_listed(listed)?;
+        moved::follow_listed(&mut self.0, listed)?;
         for user_id in listed.iter().filter_map(|chat| chat.person()) {
             if self.is_unpaired(user_id)? {
-                self.write(|tx| Ok(tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [user_id]).map(drop)?))?;
+                self.0.write(|tx| Ok(tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [user_id]).map(drop)?))?;
             }
         }
         Ok(())

@@ -9,7 +9,9 @@ use reveille_base::{
 };
 
 use crate::{
-    FencedStore, Result, Store, json,
+    FencedStore, Result,
+    areas::{ReadStore, Recordings, WriteStore},
+    json,
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
@@ -98,24 +100,24 @@ fn split(words: &str) -> Vec<String> {
     words.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-impl Store {
+impl<S: ReadStore> Recordings<S> {
     /// All recordings, newest first.
     pub fn recordings(&self) -> Result<Vec<Recording>> {
         let sql = format!("SELECT {} FROM recordings ORDER BY id DESC", Recording::COLUMNS);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], Recording::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The row ids of all recordings.
     pub fn recording_ids(&self) -> Result<Vec<i64>> {
-        let mut statement = self.conn.prepare("SELECT id FROM recordings ORDER BY id")?;
+        let mut statement = self.0.conn().prepare("SELECT id FROM recordings ORDER BY id")?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A recording by its row id.
     pub fn recording(&self, id: i64) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE id = ?1", Recording::COLUMNS);
-        Ok(self.conn.prepare(&sql)?.query_row([id], Recording::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([id], Recording::read).optional()?)
     }
 
     /// The recordings of these chats, and with `of_nobody` those without a chat, with the vectors made by `encoder`, newest first.
@@ -125,7 +127,7 @@ impl Store {
         of_nobody: bool,
         encoder: Option<&str>,
     ) -> Result<Vec<RecordedRequest>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT id, words, CASE WHEN model = ?3 THEN vector END FROM recordings
              WHERE chat_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) OR ?2 AND chat_id IS NULL ORDER BY id DESC",
         )?;
@@ -139,25 +141,27 @@ impl Store {
     /// The requests without a vector by `encoder`, newest first, at most `limit`. With `leaves` the texts leave this machine, so chats
     /// kept on this machine are left out.
     pub fn requests_without_vector(&self, encoder: &str, limit: usize, leaves: bool) -> Result<Vec<(i64, String)>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT id, request FROM recordings WHERE (model IS DISTINCT FROM ?1 OR vector IS NULL)
                  AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), FALSE)) ORDER BY id DESC LIMIT ?2",
         )?;
         let rows = statement.query_map((encoder, limit as i64, leaves), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
+}
 
+impl<S: WriteStore> Recordings<S> {
     /// Deletes a recording. `false` if there was no such recording.
     pub fn drop_recording(&mut self, id: i64) -> Result<bool> {
-        self.write(|tx| Ok(tx.execute("DELETE FROM recordings WHERE id = ?1", [id])? == 1))
+        self.0.write(|tx| Ok(tx.execute("DELETE FROM recordings WHERE id = ?1", [id])? == 1))
     }
 }
 
-impl FencedStore<'_> {
+impl Recordings<&mut FencedStore<'_>> {
     /// Stores request vectors made by `encoder`, replacing another encoder's.
     pub fn put_request_vectors(&mut self, encoder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
         // Vectors lost in a power cut are computed again.
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             let mut statement = tx.prepare("UPDATE recordings SET model = ?2, vector = ?3 WHERE id = ?1")?;
             for (id, vector) in vectors {
                 let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();

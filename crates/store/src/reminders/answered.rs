@@ -12,7 +12,8 @@ use reveille_base::{
 
 use super::rows;
 use crate::{
-    NewReminder, NewStep, Result, Store,
+    NewReminder, NewStep, Result,
+    areas::{ReadStore, Reminders, WriteStore},
     sql::{self, OptionalExtension as _, Transaction},
     steps,
 };
@@ -64,23 +65,25 @@ impl AnsweredMessage {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Reminders<S> {
     /// The answer to the reminder or nudge in a message, if any.
     pub fn answered(&self, outgoing_id: i64) -> Result<Option<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.outgoing_id = ?1");
-        Ok(self.conn.prepare(&sql)?.query_row([outgoing_id], AnsweredMessage::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([outgoing_id], AnsweredMessage::read).optional()?)
     }
 
     /// The answers that their messages don't show yet.
     pub fn unshown_answers(&self) -> Result<Vec<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.is_shown = 0 ORDER BY a.outgoing_id LIMIT 50");
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], AnsweredMessage::read)?.collect::<sql::QueryResult<_>>()?)
     }
+}
 
+impl<S: WriteStore> Reminders<S> {
     /// Records that a message shows its answer, or never will.
     pub fn answer_is_shown(&mut self, outgoing_id: i64) -> Result<()> {
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute("UPDATE reminder_answers SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
             tx.execute("UPDATE nudges SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
             Ok(())

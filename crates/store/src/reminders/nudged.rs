@@ -12,7 +12,8 @@ use reveille_base::{
 
 use super::answered;
 use crate::{
-    NewOutgoing, NewReminder, Result, Store,
+    NewOutgoing, NewReminder, Result,
+    areas::{ReadStore, Reminders},
     odd_rows::text_of,
     sql::{self, Transaction},
 };
@@ -32,11 +33,11 @@ pub struct OpenNudge {
     pub answer: NudgeAnswer,
 }
 
-impl Store {
+impl<S: ReadStore> Reminders<S> {
     /// The answers a wake has still to act on, in the order of their messages. An answer of an unknown kind, by a newer version, waits
     /// for that version.
     pub fn open_nudges(&self) -> Result<Vec<OpenNudge>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT n.outgoing_id, o.chat_id, o.thread_id, n.task, n.answer
              FROM nudges n INDEXED BY nudges_open JOIN outgoing_messages o ON o.id = n.outgoing_id
              WHERE n.is_open = 1 ORDER BY n.outgoing_id",

@@ -15,7 +15,9 @@ use reveille_base::{
 };
 
 use crate::{
-    FencedStore, NewOutgoing, Result, Store, json,
+    FencedStore, NewOutgoing, Result,
+    areas::{ReadStore, Reminders, WriteStore},
+    json,
     odd_rows::words,
     outbox::planned,
     sql::{self, OptionalExtension as _, Row, Transaction},
@@ -140,12 +142,12 @@ impl Reminder {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Reminders<S> {
     /// The active reminders, next one first. An unreadable one, for example after a mistake by hand, is skipped and logged, so that it
     /// neither blocks the others nor fires as something else.
     pub fn reminders(&self) -> Result<Vec<Reminder>> {
         let sql = format!("{} WHERE state = 'active' ORDER BY next_at, id", Reminder::SELECT);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let mut reminders = Vec::new();
         for reminder in statement.query_map([], Reminder::read)? {
             match reminder {
@@ -162,20 +164,20 @@ impl Store {
     /// A finished reminder.
     pub fn past_reminder(&self, id: i64) -> Result<Option<Reminder>> {
         let sql = format!("{} WHERE state = 'done' AND id = ?1", Reminder::SELECT);
-        Ok(self.conn.prepare(&sql)?.query_row([id], Reminder::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([id], Reminder::read).optional()?)
     }
 
     /// The time at which the next active reminder is due.
     pub fn next_reminder_at(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT min(next_at) FROM reminders WHERE state = 'active'";
-        let text = self.conn.query_row(sql, [], |row| words(row, 0))?;
+        let text = self.0.conn().query_row(sql, [], |row| words(row, 0))?;
         Ok(text.as_deref().and_then(parse_time))
     }
 
     /// The history of a reminder's slots from one slot on. From its next slot on the history is empty, except after the clock was set
     /// back.
     pub fn reminder_history(&self, id: i64, from: NaiveDateTime) -> Result<SlotHistory> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT slot, outcome, first_slot FROM reminder_firings WHERE reminder_id = ?1 AND slot >= ?2
              ORDER BY slot LIMIT ?3",
         )?;
@@ -193,11 +195,11 @@ impl Store {
     }
 }
 
-impl FencedStore<'_> {
+impl Reminders<&mut FencedStore<'_>> {
     /// Rewrites a next slot, after the clock was set back.
     pub fn set_next_slot(&mut self, id: i64, next: Slot) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| set_next(tx, id, Some(next), now))
+        let now = self.0.now();
+        self.0.write(|tx| set_next(tx, id, Some(next), now))
     }
 }
 

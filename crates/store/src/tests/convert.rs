@@ -154,7 +154,7 @@ fn the_release_before_can_use_what_this_one_makes() {
 fn rows_from_before_are_given_what_they_are_to_hold_now() {
     let (_dir, path) = put_back(OLDER[1].1);
     let store = Store::open(&path).unwrap();
-    let ids: Vec<String> = store.given_up_with(&[2]).unwrap().into_iter().map(|row| row.cycle.id).collect();
+    let ids: Vec<String> = store.cycles().given_up_with(&[2]).unwrap().into_iter().map(|row| row.cycle.id).collect();
     assert_eq!(ids, ["c-first", "c-last"], "as far as journals can be read");
     drop(store);
     let taints = "SELECT message_text || ': ' || COALESCE(taint, '-') FROM outgoing_messages ORDER BY id";

@@ -26,16 +26,18 @@ type Verb = fn(&mut FencedStore<'_>) -> Result<()>;
 
 fn verbs() -> Vec<(&'static str, Verb)> {
     vec![
-        ("begin_cycle", |s| s.begin_cycle(&cycle("c2"), &[Entry::Asked], &[])),
-        ("begin_by_rule", |s| s.begin_by_rule(&cycle("c4"), &Entry::Asked, &[], &[]).map(drop)),
-        ("begin_cycle_on", |s| s.begin_cycle_on(&cycle("c3"), &Entry::Asked, &[]).map(drop)),
-        ("send_to_owner", |s| s.send_to_owner(ChatRef::telegram(7))),
-        ("join", |s| s.join("c1", &Entry::Asked, &[]).map(drop)),
-        ("record_all", |s| s.record_all("c1", &[Entry::Asked], &[])),
-        ("record", |s| s.record("c1", &Entry::Asked, &[Change::Send(outgoing(ChatRef::telegram(7), "x"))])),
-        ("change", |s| s.change("c1", &[Change::Send(outgoing(ChatRef::telegram(7), "x"))])),
-        ("resume_cycle", |s| s.resume_cycle("c1")),
-        ("pause_cycle", |s| s.pause_cycle("c1", at(9), "why")),
+        ("begin_cycle", |s| s.cycles_mut().begin_cycle(&cycle("c2"), &[Entry::Asked], &[])),
+        ("begin_by_rule", |s| s.cycles_mut().begin_by_rule(&cycle("c4"), &Entry::Asked, &[], &[]).map(drop)),
+        ("begin_cycle_on", |s| s.cycles_mut().begin_cycle_on(&cycle("c3"), &Entry::Asked, &[]).map(drop)),
+        ("send_to_owner", |s| s.terminals_mut().send_to_owner(ChatRef::telegram(7))),
+        ("join", |s| s.cycles_mut().join("c1", &Entry::Asked, &[]).map(drop)),
+        ("record_all", |s| s.journal_mut().record_all("c1", &[Entry::Asked], &[])),
+        ("record", |s| {
+            s.journal_mut().record("c1", &Entry::Asked, &[Change::Send(outgoing(ChatRef::telegram(7), "x"))])
+        }),
+        ("change", |s| s.journal_mut().change("c1", &[Change::Send(outgoing(ChatRef::telegram(7), "x"))])),
+        ("resume_cycle", |s| s.cycles_mut().resume_cycle("c1")),
+        ("pause_cycle", |s| s.cycles_mut().pause_cycle("c1", at(9), "why")),
         ("end_cycle", |s| {
             let end = CycleEnd {
                 commit_id: Some("abc"),
@@ -43,55 +45,66 @@ fn verbs() -> Vec<(&'static str, Verb)> {
                 failed_messages: &[1],
                 ..CycleEnd::new(CycleState::Done)
             };
-            s.end_cycle("c1", &end)
+            s.cycles_mut().end_cycle("c1", &end)
         }),
-        ("park_cycle", |s| s.park_cycle("c1")),
-        ("ask_approval", |s| s.ask_approval("c1", &[], &question(), |_| outgoing(ChatRef::telegram(7), "may I?"))),
-        ("begin_approved", |s| s.begin_approved("c1", ("call", "bash", "{}"), &[]).map(drop)),
-        ("expire_approvals", |s| s.expire_approvals().map(drop)),
+        ("park_cycle", |s| s.approvals_mut().park_cycle("c1")),
+        ("ask_approval", |s| {
+            s.approvals_mut().ask_approval("c1", &[], &question(), |_| outgoing(ChatRef::telegram(7), "may I?"))
+        }),
+        ("begin_approved", |s| s.approvals_mut().begin_approved("c1", ("call", "bash", "{}"), &[]).map(drop)),
+        ("expire_approvals", |s| s.approvals_mut().expire_approvals().map(drop)),
         ("take_back", |s| {
             let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::telegram(7), asked_at: None };
-            s.take_back(&undo, "c2", |_| String::new()).map(drop)
+            s.undos_mut().take_back(&undo, "c2", |_| String::new()).map(drop)
         }),
         ("set_next_slot", |s| {
             let civil = at(9).naive_utc();
-            s.set_next_slot(1, reveille_base::schedule::Slot { civil, at: at(9) })
+            s.reminders_mut().set_next_slot(1, reveille_base::schedule::Slot { civil, at: at(9) })
         }),
-        ("plan_jobs", |s| s.plan_jobs(&[], ("k", "v"))),
-        ("set_next_job_slot", |s| s.set_next_job_slot("a", None)),
+        ("plan_jobs", |s| s.jobs_mut().plan_jobs(&[], ("k", "v"))),
+        ("set_next_job_slot", |s| s.jobs_mut().set_next_job_slot("a", None)),
         ("job_looked", |s| {
             let run = NewJobRun { slot: None, state: JobState::Nothing, found: None, output: None };
             let name = "a".to_owned();
-            s.job_looked(&JobLook { name, next: None, runs: vec![run], seen: None, ended: None, message: None })
+            s.jobs_mut().job_looked(&JobLook {
+                name,
+                next: None,
+                runs: vec![run],
+                seen: None,
+                ended: None,
+                message: None,
+            })
         }),
-        ("say_held_job_messages", |s| s.say_held_job_messages().map(drop)),
-        ("fail_lost_job_runs", |s| s.fail_lost_job_runs().map(drop)),
-        ("file_missing", |s| s.file_missing(1)),
-        ("forget_words", |s| s.forget_words(&HeldInRows::default(), &|_, _| false).map(drop)),
-        ("put_request_vectors", |s| s.put_request_vectors("m", &[(1, vec![1.0])])),
-        ("forget_files", |s| s.forget_files(&["a.jpg".to_owned()])),
-        ("forget", |s| s.forget(at(9), 10).map(drop)),
-        ("reserve", |s| s.reserve(("c1", "m"), 0.0, &[]).map(drop)),
-        ("bring_along", |s| s.bring_along(Reservation(1), &Spent::default())),
-        ("settle", |s| s.settle("c1", (Reservation(1), &Spent::default(), false), &[])),
-        ("branch_is_gone", |s| s.branch_is_gone(1)),
-        ("upkeep_recovered", |s| s.upkeep_recovered(UpkeepKind::Parked)),
-        ("upkeep_ok", |s| s.upkeep_ok(UpkeepKind::Push)),
-        ("upkeep_failed", |s| s.upkeep_failed(UpkeepKind::Push, "why", None).map(drop)),
-        ("model_failed", |s| s.model_failed("m", ModelFault::Outage, "why", None)),
-        ("model_answered", |s| s.model_answered("m")),
-        ("set_handled", |s| s.set_handled("k", "v")),
-        ("recover_outbox", |s| s.recover_outbox().map(drop)),
-        ("note_cut_off", |s| s.note_cut_off("c1", &[], None)),
-        ("count_try", |s| s.count_try("c1")),
-        ("note_trouble", |s| s.note_trouble("c1", "why")),
-        ("note_repair", |s| s.note_repair("lock", "freed it")),
-        ("rewrite_commits", |s| s.rewrite_commits(&std::iter::once(("a".to_owned(), "b".to_owned())).collect())),
+        ("say_held_job_messages", |s| s.jobs_mut().say_held_job_messages().map(drop)),
+        ("fail_lost_job_runs", |s| s.jobs_mut().fail_lost_job_runs().map(drop)),
+        ("file_missing", |s| s.attachments_mut().file_missing(1)),
+        ("forget_words", |s| s.retention_mut().forget_words(&HeldInRows::default(), &|_, _| false).map(drop)),
+        ("put_request_vectors", |s| s.recordings_mut().put_request_vectors("m", &[(1, vec![1.0])])),
+        ("forget_files", |s| s.attachments_mut().forget_files(&["a.jpg".to_owned()])),
+        ("forget", |s| s.retention_mut().forget(at(9), 10).map(drop)),
+        ("reserve", |s| s.ledger_mut().reserve(("c1", "m"), 0.0, &[]).map(drop)),
+        ("bring_along", |s| s.ledger_mut().bring_along(Reservation(1), &Spent::default())),
+        ("settle", |s| s.ledger_mut().settle("c1", (Reservation(1), &Spent::default(), false), &[])),
+        ("branch_is_gone", |s| s.proposals_mut().branch_is_gone(1)),
+        ("upkeep_recovered", |s| s.maintenance_mut().upkeep_recovered(UpkeepKind::Parked)),
+        ("upkeep_ok", |s| s.maintenance_mut().upkeep_ok(UpkeepKind::Push)),
+        ("upkeep_failed", |s| s.maintenance_mut().upkeep_failed(UpkeepKind::Push, "why", None).map(drop)),
+        ("model_failed", |s| s.maintenance_mut().model_failed("m", ModelFault::Outage, "why", None)),
+        ("model_answered", |s| s.maintenance_mut().model_answered("m")),
+        ("set_handled", |s| s.maintenance_mut().set_handled("k", "v")),
+        ("recover_outbox", |s| s.outbox_mut().recover_outbox().map(drop)),
+        ("note_cut_off", |s| s.cycles_mut().note_cut_off("c1", &[], None)),
+        ("count_try", |s| s.cycles_mut().count_try("c1")),
+        ("note_trouble", |s| s.cycles_mut().note_trouble("c1", "why")),
+        ("note_repair", |s| s.maintenance_mut().note_repair("lock", "freed it")),
+        ("rewrite_commits", |s| {
+            s.undos_mut().rewrite_commits(&std::iter::once(("a".to_owned(), "b".to_owned())).collect())
+        }),
         ("note_step", |s| {
-            s.note_step(&NewStep { chat: ChatRef::TERMINAL, did: "edited a file".to_owned(), commit: None })
+            s.undos_mut().note_step(&NewStep { chat: ChatRef::TERMINAL, did: "edited a file".to_owned(), commit: None })
         }),
-        ("tell", |s| s.tell(&outgoing(ChatRef::telegram(7), "x")).map(drop)),
-        ("claim_part_of_wake", |s| s.claim_part_of_wake(Pick::default(), &me()).map(drop)),
+        ("tell", |s| s.outbox_mut().tell(&outgoing(ChatRef::telegram(7), "x")).map(drop)),
+        ("claim_part_of_wake", |s| s.outbox_mut().claim_part_of_wake(Pick::default(), &me()).map(drop)),
     ]
 }
 
@@ -122,7 +135,12 @@ fn fenced_by_source() -> BTreeSet<String> {
         files.extend(found.into_iter().filter(|file| file.extension().is_some_and(|ending| ending == "rs")));
     }
     let sources = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<Vec<_>>().join("\n");
-    let blocks = sources.split("impl FencedStore<'_> {").skip(1).filter_map(|rest| rest.split_once("\n}\n"));
+    // `impl FencedStore<'_> {` and `impl Area<&mut FencedStore<'_>> {`.
+    let blocks = sources.split("FencedStore<'_>").skip(1).filter_map(|rest| {
+        let rest = rest.strip_prefix('>').unwrap_or(rest).strip_prefix(" {\n")?;
+        rest.split_once("\n}\n")
+    });
+    let blocks = blocks.filter(|(block, _)| !block.contains("fn write_unfenced"));
     let heads = blocks.flat_map(|(block, _)| block.split("pub fn ").skip(1));
     heads.map(|head| head.split(['(', '<']).next().unwrap().to_owned()).collect()
 }
@@ -172,10 +190,10 @@ fn contents(world: &World) -> String {
 #[test]
 fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
     let mut world = World::new();
-    world.store.say(ChatRef::telegram(7), "hello", at(0)).unwrap();
+    world.store.inbox_mut().say(ChatRef::telegram(7), "hello", at(0)).unwrap();
     world.begin("c1");
     world.plan(ChatRef::telegram(7), "in doubt");
-    world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap();
+    world.store.outbox_mut().claim_part(Pick::default(), &dead(), at(0)).unwrap();
     world.by_hand(
         "INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 7);
          INSERT INTO upkeep (name, failures, error) VALUES ('parked', 1, 'why');
@@ -206,11 +224,11 @@ fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() 
     let longer_s = |asked_s: i64| TimeDelta::seconds(FAST_S + asked_s);
     for (chat, wait_s) in [(7, 30), (8, 7_200)] {
         world.plan(ChatRef::telegram(chat), &format!("for {chat}"));
-        let claimed = world.store.claim_part(Pick::default(), &me(), at(FAST_S)).unwrap().unwrap();
+        let claimed = world.store.outbox_mut().claim_part(Pick::default(), &me(), at(FAST_S)).unwrap().unwrap();
         let later = PartOutcome::Later { not_before: at(0) + longer_s(wait_s), why: "as asked".to_owned() };
-        world.store.settle_part(&claimed, &later, at(FAST_S)).unwrap();
+        world.store.outbox_mut().settle_part(&claimed, &later, at(FAST_S)).unwrap();
     }
-    world.held(at(FAST_S + 5)).upkeep_failed(UpkeepKind::Push, "no network", None).unwrap();
+    world.held(at(FAST_S + 5)).maintenance_mut().upkeep_failed(UpkeepKind::Push, "no network", None).unwrap();
     world.by_hand(
         "INSERT INTO incoming_messages (chat_id, message_text, not_before) VALUES (7, 'tried once', '2026-11-21T17:00:30.000Z')",
     );
@@ -221,14 +239,14 @@ fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() 
     assert!(!world.store.is_set_back(at(10)).unwrap());
     world.fence = world.store.take_lease(&me(), at(10)).unwrap();
     assert_eq!(world.value::<String>("SELECT not_before FROM incoming_messages"), "2026-11-21T14:00:40.000Z");
-    assert_eq!(world.store.upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(45)));
+    assert_eq!(world.store.maintenance().upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(45)));
     assert_eq!(world.deliver_all(39), [""; 0]);
     assert_eq!(world.deliver_all(40), ["for 7"]);
     assert_eq!(world.deliver_all(7_209), [""; 0], "it would be too soon for whoever asked to be left alone");
     assert_eq!(world.deliver_all(7_210), ["for 8"]);
 
     // What was written by the right clock stays.
-    world.held_by(world.fence, at(20)).upkeep_failed(UpkeepKind::Push, "no network", None).unwrap();
+    world.held_by(world.fence, at(20)).maintenance_mut().upkeep_failed(UpkeepKind::Push, "no network", None).unwrap();
     world.store.take_lease(&me(), at(15)).unwrap();
-    assert_eq!(world.store.upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(80)));
+    assert_eq!(world.store.maintenance().upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(80)));
 }

@@ -7,7 +7,7 @@ const NEW: ChatRef = ChatRef::telegram(-1007);
 impl World {
     fn move_group(&mut self, is_listed: bool) {
         let moved = vec![Moved { from: OLD, to: NEW, is_listed }];
-        self.store.accept(&Batch { bot_id: 1, next_offset: 1, moved, ..Batch::default() }, at(0)).unwrap();
+        self.store.inbox_mut().accept(&Batch { bot_id: 1, next_offset: 1, moved, ..Batch::default() }, at(0)).unwrap();
     }
 }
 
@@ -50,9 +50,9 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
     let mut world = World::new();
     world.plan(OLD, "before");
     // Telegram's refusal tells the new id, whether or not its own message about that is ever read.
-    let claimed = world.store.claim_part(Pick::default(), &me(), at(0)).unwrap().unwrap();
+    let claimed = world.store.outbox_mut().claim_part(Pick::default(), &me(), at(0)).unwrap().unwrap();
     let moved = PartOutcome::Moved { to: NEW, why: "the group has another id".to_owned() };
-    world.store.settle_part(&claimed, &moved, at(0)).unwrap();
+    world.store.outbox_mut().settle_part(&claimed, &moved, at(0)).unwrap();
     assert_eq!(world.value::<ChatRef>("SELECT chat_id FROM outgoing_messages"), NEW);
     // A wake that was under way knows only the old id.
     world.plan(OLD, "after");
@@ -63,11 +63,11 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
     );
     world.plan(ChatRef::telegram(8), "elsewhere");
     assert_eq!(world.deliver_all(1), ["elsewhere"]);
-    assert!(!world.store.has_deliverable(at(1)).unwrap());
-    world.store.readmit(&[ChatRef::telegram(8)]).unwrap();
-    assert!(!world.store.has_deliverable(at(1)).unwrap(), "another one is listed");
-    world.store.readmit(&[NEW]).unwrap();
-    assert!(world.store.has_deliverable(at(1)).unwrap());
+    assert!(!world.store.outbox().has_deliverable(at(1)).unwrap());
+    world.store.people_mut().readmit(&[ChatRef::telegram(8)]).unwrap();
+    assert!(!world.store.outbox().has_deliverable(at(1)).unwrap(), "another one is listed");
+    world.store.people_mut().readmit(&[NEW]).unwrap();
+    assert!(world.store.outbox().has_deliverable(at(1)).unwrap());
     assert_eq!(world.deliver_all(1), ["before", "after"], "at once: that refusal was of another address");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages WHERE chat_id = -1007"), 2);
     assert_eq!(world.value::<ChatRef>("SELECT chat_id FROM approvals"), NEW, "it is answered there");

@@ -20,20 +20,23 @@ fn outcome(taint: Option<&str>) -> Entry {
 
 impl World {
     fn send(&mut self, entry: &Entry, text: &str) {
-        self.held(at(1)).record("c1", entry, &[Change::Send(outgoing(ChatRef::telegram(7), text))]).unwrap();
+        self.held(at(1))
+            .journal_mut()
+            .record("c1", entry, &[Change::Send(outgoing(ChatRef::telegram(7), text))])
+            .unwrap();
     }
 
     /// What was said in chat 7, each with whose words it may hold.
     fn said(&self) -> Vec<(String, String, Option<String>)> {
-        let exchanges = self.store.exchanges(ChatRef::telegram(7), 16).unwrap();
+        let exchanges = self.store.inbox().exchanges(ChatRef::telegram(7), 16).unwrap();
         exchanges.into_iter().map(|entry| (entry.number(), entry.text.clone(), entry.taint)).collect()
     }
 
     /// The chat's id of a message that was just delivered.
     fn deliver(&mut self, text: &str, channel_message_id: i64) {
-        while let Some(claimed) = self.store.claim_part(Pick::default(), &me(), at(20)).unwrap() {
+        while let Some(claimed) = self.store.outbox_mut().claim_part(Pick::default(), &me(), at(20)).unwrap() {
             let id = if claimed.plain == text { channel_message_id } else { 1 };
-            self.store.settle_part(&claimed, &PartOutcome::Sent { id, date: None }, at(20)).unwrap();
+            self.store.outbox_mut().settle_part(&claimed, &PartOutcome::Sent { id, date: None }, at(20)).unwrap();
         }
     }
 
@@ -49,8 +52,8 @@ impl World {
             ..NewIncoming::default()
         };
         let batch = Batch { bot_id: 1, next_offset: 5, messages: vec![reply], ..Batch::default() };
-        self.store.accept(&batch, at(30)).unwrap();
-        self.store.queued().unwrap().pop().unwrap().quotes_own
+        self.store.inbox_mut().accept(&batch, at(30)).unwrap();
+        self.store.inbox().queued().unwrap().pop().unwrap().quotes_own
     }
 }
 
@@ -65,8 +68,8 @@ fn a_text_of_ours_says_what_its_cycle_had_read_by_then() {
     let taints: Vec<Option<String>> = world.said().into_iter().map(|(_, _, taint)| taint).collect();
     let page = Some("https://example.org".to_owned());
     assert_eq!(taints, [None, page.clone(), page, Some("https://example.org, a file".to_owned())]);
-    assert_eq!(world.store.taints_of("c1").unwrap().as_deref(), Some("https://example.org, a file"));
-    assert_eq!(world.store.taints_of("c2").unwrap(), None);
+    assert_eq!(world.store.outbox().taints_of("c1").unwrap().as_deref(), Some("https://example.org, a file"));
+    assert_eq!(world.store.outbox().taints_of("c2").unwrap(), None);
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn links_of_a_text_that_others_had_a_hand_in_are_text_whoever_planned_it() {
     world.send(&Entry::Asked, link);
     world.send(&outcome(Some("a page")), link);
     let named = NewOutgoing { taint: Some("a title".to_owned()), ..outgoing(ChatRef::telegram(7), link) };
-    world.store.plan_message(&named, at(2)).unwrap();
+    world.store.outbox_mut().plan_message(&named, at(2)).unwrap();
     let clickable: Vec<bool> = html(&world).iter().map(|html| html.contains("<a href")).collect();
     assert_eq!(clickable, [true, false, false]);
 }
@@ -94,6 +97,7 @@ impl World {
     fn begin_all(&mut self) {
         for (id, chat) in CYCLES {
             self.held(at(0))
+                .cycles_mut()
                 .begin_cycle(&NewCycle { chat: chat.map(ChatRef::from_number), ..cycle(id) }, &[], &[])
                 .unwrap();
         }
@@ -106,16 +110,16 @@ fn a_text_in_another_chat_than_its_cycles_says_whose_words_it_may_hold() {
     world.begin_all();
     let tell = Change::Send(outgoing(ChatRef::telegram(7), "agreed: [here](https://example.org/evil)"));
     for (cycle, _) in CYCLES {
-        world.held(at(1)).record(cycle, &Entry::Asked, std::slice::from_ref(&tell)).unwrap();
+        world.held(at(1)).journal_mut().record(cycle, &Entry::Asked, std::slice::from_ref(&tell)).unwrap();
     }
-    world.held(at(5)).record("guests", &outcome(Some("a page")), std::slice::from_ref(&tell)).unwrap();
+    world.held(at(5)).journal_mut().record("guests", &outcome(Some("a page")), std::slice::from_ref(&tell)).unwrap();
     let own = Change::Send(outgoing(ChatRef::telegram(5555), "for you"));
-    world.held(at(6)).record("guests", &Entry::Asked, &[own]).unwrap();
+    world.held(at(6)).journal_mut().record("guests", &Entry::Asked, &[own]).unwrap();
     let taints: Vec<Option<String>> = world.said().into_iter().map(|(_, _, taint)| taint).collect();
     let said = "what chat 5555 said".to_owned();
     assert_eq!(taints, [None, None, None, Some(said.clone()), Some(format!("{said}, a page"))]);
     assert_eq!(
-        world.store.exchanges(ChatRef::telegram(5555), 1).unwrap()[0].taint.as_deref(),
+        world.store.inbox().exchanges(ChatRef::telegram(5555), 1).unwrap()[0].taint.as_deref(),
         Some("a page"),
         "it is their own chat"
     );
@@ -149,7 +153,7 @@ fn what_nobody_can_tell_of_counts_as_others() {
     world.by_hand("UPDATE cycle_journal SET body = '{' WHERE cycle_id = 'c1'");
     world.send(&Entry::Asked, "who knows");
     let command = NewOutgoing { kind: OutgoingKind::Command, ..outgoing(ChatRef::telegram(7), "log") };
-    world.store.plan_message(&command, at(2)).unwrap();
+    world.store.outbox_mut().plan_message(&command, at(2)).unwrap();
     world.plan(ChatRef::telegram(7), "by hand");
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();
     assert_eq!(taints, [false, false, true, true], "by hand, fine, who knows, log: in the order of their times");
@@ -171,8 +175,8 @@ fn what_was_written_before_it_was_noted_is_unknown() {
     };
     for cycle in ["c1", "c2"] {
         world.begin(cycle);
-        world.held(at(1)).record(cycle, &opening(None), &[]).unwrap();
-        world.held(at(1)).record(cycle, &Entry::Asked, &[]).unwrap();
+        world.held(at(1)).journal_mut().record(cycle, &opening(None), &[]).unwrap();
+        world.held(at(1)).journal_mut().record(cycle, &Entry::Asked, &[]).unwrap();
     }
     world.end("c2", CycleState::Done, &[]);
     world.by_hand(
@@ -185,8 +189,8 @@ fn what_was_written_before_it_was_noted_is_unknown() {
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();
     assert_eq!(taints, [true, true, false]);
     let marked = opening(Some("what was shown before this was noted"));
-    assert_eq!(world.store.journal("c1").unwrap(), [marked, Entry::Asked], "it goes on");
-    assert_eq!(world.store.journal("c2").unwrap()[0], opening(None), "it is over");
+    assert_eq!(world.store.journal().journal("c1").unwrap(), [marked, Entry::Asked], "it goes on");
+    assert_eq!(world.store.journal().journal("c2").unwrap()[0], opening(None), "it is over");
 }
 
 #[test]

@@ -23,11 +23,11 @@ fn end(world: &mut World, recording: &NewRecording) {
     let (fence, clock) = (world.fence, FixedClock(at(5)));
     let mut store = FencedStore::new(&mut world.store, fence, &clock);
     let end = CycleEnd { recording: Some(recording), ..CycleEnd::new(CycleState::Done) };
-    store.end_cycle(&recording.cycle_id, &end).unwrap();
+    store.cycles_mut().end_cycle(&recording.cycle_id, &end).unwrap();
 }
 
 fn requests(world: &World) -> Vec<String> {
-    world.store.recordings().unwrap().into_iter().map(|recording| recording.kept.request).collect()
+    world.store.recordings().recordings().unwrap().into_iter().map(|recording| recording.kept.request).collect()
 }
 
 #[test]
@@ -44,9 +44,12 @@ fn a_cycle_leaves_one_recording_and_the_newest_of_the_same_request_stands_for_al
     }
     end(&mut world, &recording("d", None, "feed cat", None));
     let cycles: Vec<String> =
-        world.store.recordings().unwrap().into_iter().map(|recording| recording.kept.cycle_id).collect();
+        world.store.recordings().recordings().unwrap().into_iter().map(|recording| recording.kept.cycle_id).collect();
     assert_eq!(cycles, ["d", "c", "b"]);
-    assert_eq!(world.store.recordings().unwrap()[1].kept, recording("c", chat, "feed cat", Some("a page")));
+    assert_eq!(
+        world.store.recordings().recordings().unwrap()[1].kept,
+        recording("c", chat, "feed cat", Some("a page"))
+    );
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn of_each_chat_the_newest_are_kept_and_a_flood_pushes_out_no_other_s() {
     let all = requests(&world);
     assert_eq!(all.len(), MAX_RECORDINGS as usize + 1);
     assert!(all.contains(&"mine".to_owned()) && !all.contains(&"theirs 2".to_owned()));
-    let theirs = world.store.recorded_requests(&[ChatRef::telegram(8)], false, None).unwrap();
+    let theirs = world.store.recordings().recorded_requests(&[ChatRef::telegram(8)], false, None).unwrap();
     assert_eq!(
         (theirs.len(), &theirs[0].words),
         (MAX_RECORDINGS as usize, &vec!["theirs".to_owned(), "502".to_owned()])
@@ -70,12 +73,15 @@ fn of_each_chat_the_newest_are_kept_and_a_flood_pushes_out_no_other_s() {
 fn vectors_are_kept_by_their_encoder() {
     let mut world = World::new();
     end(&mut world, &recording("a", None, "feed cat", None));
-    let (id, text) = world.store.requests_without_vector("m", 9, false).unwrap().remove(0);
+    let (id, text) = world.store.recordings().requests_without_vector("m", 9, false).unwrap().remove(0);
     assert_eq!(text, "feed cat");
     let (fence, clock) = (world.fence, FixedClock(at(5)));
-    FencedStore::new(&mut world.store, fence, &clock).put_request_vectors("m", &[(id, vec![0.5, -1.0])]).unwrap();
-    assert!(world.store.requests_without_vector("m", 9, false).unwrap().is_empty());
-    assert_eq!(world.store.requests_without_vector("n", 9, false).unwrap().len(), 1);
-    let vector = |encoder| world.store.recorded_requests(&[], true, encoder).unwrap().remove(0).vector;
+    FencedStore::new(&mut world.store, fence, &clock)
+        .recordings_mut()
+        .put_request_vectors("m", &[(id, vec![0.5, -1.0])])
+        .unwrap();
+    assert!(world.store.recordings().requests_without_vector("m", 9, false).unwrap().is_empty());
+    assert_eq!(world.store.recordings().requests_without_vector("n", 9, false).unwrap().len(), 1);
+    let vector = |encoder| world.store.recordings().recorded_requests(&[], true, encoder).unwrap().remove(0).vector;
     assert_eq!((vector(Some("m")), vector(Some("n")), vector(None)), (Some(vec![0.5, -1.0]), None, None));
 }

@@ -20,18 +20,18 @@ fn entry(n: i64) -> Entry {
 
 impl World {
     fn entries(&self, cycle: &str) -> usize {
-        self.store.journal(cycle).unwrap().len()
+        self.store.journal().journal(cycle).unwrap().len()
     }
 
     /// A cycle with three entries that has come to this state.
     fn cycle_in(&mut self, id: &str, state: CycleState) {
         self.begin(id);
         for n in 0..3 {
-            self.held(at(1)).record(id, &entry(n), &[]).unwrap();
+            self.held(at(1)).journal_mut().record(id, &entry(n), &[]).unwrap();
         }
         match state {
             CycleState::Running => {}
-            CycleState::Waiting => self.held(at(0)).pause_cycle(id, at(5), "no network").unwrap(),
+            CycleState::Waiting => self.held(at(0)).cycles_mut().pause_cycle(id, at(5), "no network").unwrap(),
             state => self.end(id, state, &[]),
         }
     }
@@ -46,14 +46,14 @@ impl World {
             ..NewIncoming::default()
         };
         let batch = Batch { bot_id: 99, next_offset: update_id + 1, messages: vec![message], ..Batch::default() };
-        self.store.accept(&batch, at(0)).unwrap().stored[0]
+        self.store.inbox_mut().accept(&batch, at(0)).unwrap().stored[0]
     }
 
     /// Forgets until nothing is left, in batches of so many rows.
     fn forget_all(&mut self, rows: u32) -> u32 {
         let mut all = 0;
         loop {
-            let n = self.held(at(0)).forget(old(), rows).unwrap();
+            let n = self.held(at(0)).retention_mut().forget(old(), rows).unwrap();
             assert!(n <= rows, "{n} rows in a batch of {rows}");
             if n == 0 {
                 return all;
@@ -72,20 +72,20 @@ fn journals_of_ended_cycles_go_and_open_ones_stay_however_old() {
     for (id, state) in ended.into_iter().chain(open) {
         world.cycle_in(id, state);
     }
-    world.held(at(1)).reserve(("d", "m"), 0.5, &[]).unwrap().unwrap();
-    assert!(world.store.has_forgettable(old()).unwrap());
+    world.held(at(1)).ledger_mut().reserve(("d", "m"), 0.5, &[]).unwrap().unwrap();
+    assert!(world.store.retention().has_forgettable(old()).unwrap());
     world.forget_all(ROWS);
     for (id, _) in ended {
-        let row = world.store.cycle(id).unwrap().unwrap();
+        let row = world.store.cycles().cycle(id).unwrap().unwrap();
         assert_eq!((world.entries(id), row.cycle.system.as_str()), (0, "[]"), "{id}");
         assert!(row.ended_at.is_some() && !row.cycle.reasons.is_empty());
     }
     for (id, _) in open {
-        let row = world.store.cycle(id).unwrap().unwrap();
+        let row = world.store.cycles().cycle(id).unwrap().unwrap();
         assert!(world.entries(id) == 3 && row.cycle.system.contains("be kind"), "{id}");
     }
-    assert_eq!(world.store.spent_by("d").unwrap().cost_usd, 0.5);
-    assert!(!world.store.has_forgettable(old()).unwrap());
+    assert_eq!(world.store.ledger().spent_by("d").unwrap().cost_usd, 0.5);
+    assert!(!world.store.retention().has_forgettable(old()).unwrap());
 }
 
 #[test]
@@ -94,14 +94,14 @@ fn what_is_not_old_stays() {
     world.cycle_in("c", CycleState::Done);
     let message = world.receive(1);
     let change = Change::Done { messages: vec![message], outcome: Answered };
-    world.held(at(9)).change("c", &[change]).unwrap();
+    world.held(at(9)).journal_mut().change("c", &[change]).unwrap();
     world.plan(ChatRef::telegram(7), "an answer");
     world.deliver_all(9);
     let just_then = at(9);
-    assert!(!world.store.has_forgettable(just_then).unwrap());
-    assert_eq!(world.held(at(0)).forget(just_then, ROWS).unwrap(), 0);
+    assert!(!world.store.retention().has_forgettable(just_then).unwrap());
+    assert_eq!(world.held(at(0)).retention_mut().forget(just_then, ROWS).unwrap(), 0);
     assert_eq!(world.entries("c"), 3);
-    assert!(world.store.has_forgettable(at(10)).unwrap());
+    assert!(world.store.retention().has_forgettable(at(10)).unwrap());
 }
 
 #[test]
@@ -121,15 +121,15 @@ fn a_given_up_cycle_is_remembered_for_as_long_as_its_message_can_be_tried_again(
                 head: None,
                 taint: None,
             };
-            world.held(at(2)).record(cycle, &said, &[]).unwrap();
+            world.held(at(2)).journal_mut().record(cycle, &said, &[]).unwrap();
         }
         world.end(&id, CycleState::Abandoned, &[]);
         world.end(&after, CycleState::Failed, &[]);
-        let given_up = world.store.given_up_with(&[message]).unwrap();
+        let given_up = world.store.cycles().given_up_with(&[message]).unwrap();
         assert_eq!(given_up.iter().map(|row| &row.cycle.id).collect::<Vec<_>>(), [&id]);
         if let Some(outcome) = outcome {
             let change = Change::Done { messages: vec![message], outcome };
-            world.held(at(9)).change(&id, &[change]).unwrap();
+            world.held(at(9)).journal_mut().change(&id, &[change]).unwrap();
         }
     }
     world.forget_all(ROWS);
@@ -145,10 +145,10 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
         let message = world.receive(n as i64);
         if let Some(outcome) = outcome {
             let change = Change::Done { messages: vec![message], outcome };
-            world.held(at(9)).change("c", &[change]).unwrap();
+            world.held(at(9)).journal_mut().change("c", &[change]).unwrap();
         }
     }
-    assert!(world.store.is_file_wanted("7-note.ogg").unwrap());
+    assert!(world.store.retention().is_file_wanted("7-note.ogg").unwrap());
     world.forget_all(ROWS);
     let left: String =
         world.value("SELECT string_agg(COALESCE(outcome, 'queued'), ',') FROM incoming_messages WHERE raw IS NOT NULL");
@@ -161,21 +161,24 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
         messages: vec![NewIncoming { update_id: Some(0), ..NewIncoming::default() }],
         ..Batch::default()
     };
-    assert!(world.store.accept(&again, at(10)).unwrap().stored.is_empty());
-    assert!(world.store.is_file_wanted("7-note.ogg").unwrap() && !world.store.is_file_wanted("8-note.ogg").unwrap());
+    assert!(world.store.inbox_mut().accept(&again, at(10)).unwrap().stored.is_empty());
+    assert!(
+        world.store.retention().is_file_wanted("7-note.ogg").unwrap()
+            && !world.store.retention().is_file_wanted("8-note.ogg").unwrap()
+    );
     world.by_hand("DELETE FROM incoming_messages WHERE outcome IS NULL OR outcome != 'answered'");
-    assert!(!world.store.is_file_wanted("7-note.ogg").unwrap());
+    assert!(!world.store.retention().is_file_wanted("7-note.ogg").unwrap());
 }
 
 #[test]
 fn parts_go_when_their_message_is_delivered_in_full() {
     let mut world = World::new();
     let told = NewOutgoing { key: Some("tell/x".to_owned()), ..outgoing(ChatRef::telegram(7), "delivered") };
-    world.store.plan_message(&told, at(0)).unwrap();
+    world.store.outbox_mut().plan_message(&told, at(0)).unwrap();
     world.deliver_all(1);
     let half = world.plan(ChatRef::telegram(8), &"a long line\n".repeat(600));
-    let first = world.store.claim_part(Pick::default(), &me(), at(2)).unwrap().unwrap();
-    world.store.settle_part(&first, &PartOutcome::Sent { id: 1, date: None }, at(2)).unwrap();
+    let first = world.store.outbox_mut().claim_part(Pick::default(), &me(), at(2)).unwrap().unwrap();
+    world.store.outbox_mut().settle_part(&first, &PartOutcome::Sent { id: 1, date: None }, at(2)).unwrap();
     assert!(world.value::<i64>("SELECT count(*) FROM outgoing_parts WHERE state = 'planned'") > 0);
     world.forget_all(ROWS);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_parts WHERE html = '' AND plain = ''"), 1);
@@ -183,7 +186,7 @@ fn parts_go_when_their_message_is_delivered_in_full() {
     assert!(world.value::<i64>(&kept) > 1);
     assert_eq!(world.value::<String>("SELECT message_text FROM outgoing_messages WHERE key = 'tell/x'"), "delivered");
     // What was told stays told, and the rest of the other message is still to come.
-    assert_eq!(world.store.plan_message(&told, at(3)).unwrap(), None);
+    assert_eq!(world.store.outbox_mut().plan_message(&told, at(3)).unwrap(), None);
     assert!(!world.deliver_all(3).is_empty());
 }
 
@@ -211,7 +214,7 @@ fn repairs_go_when_they_are_written_down() {
     let mut world = World::new();
     world.begin("c");
     for what in ["one", "two"] {
-        world.held(at(0)).note_repair("lock", what).unwrap();
+        world.held(at(0)).maintenance_mut().note_repair("lock", what).unwrap();
     }
     world.by_hand("UPDATE repairs SET cycle_id = 'c' WHERE what = 'one'");
     world.forget_all(ROWS);
@@ -226,12 +229,12 @@ fn small_batches_come_to_the_same_end() {
             world.cycle_in(&format!("c{n}"), CycleState::Done);
             let message = world.receive(n);
             let change = Change::Done { messages: vec![message], outcome: Answered };
-            world.held(at(9)).change(&format!("c{n}"), &[change]).unwrap();
+            world.held(at(9)).journal_mut().change(&format!("c{n}"), &[change]).unwrap();
             world.plan(ChatRef::telegram(7), "an answer");
         }
         world.deliver_all(9);
         let n = world.forget_all(rows);
-        assert!(!world.store.has_forgettable(old()).unwrap());
+        assert!(!world.store.retention().has_forgettable(old()).unwrap());
         assert_eq!(world.value::<i64>("SELECT count(*) FROM cycle_journal"), 0);
         n
     });
@@ -243,7 +246,7 @@ fn a_holder_that_was_replaced_forgets_nothing() {
     let mut world = World::new();
     world.cycle_in("c", CycleState::Done);
     world.store.take_lease(&me(), at(10)).unwrap();
-    let refused = world.held(at(0)).forget(old(), ROWS);
+    let refused = world.held(at(0)).retention_mut().forget(old(), ROWS);
     assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
     assert_eq!(world.entries("c"), 3);
 }
@@ -302,6 +305,6 @@ fn a_nudge_answer_of_a_newer_version_waits_and_finishes_no_task() {
         "INSERT INTO nudges (outgoing_id, zone, answer, answered_at, is_shown, is_open) VALUES
              (1, 'UTC', 'delegate', '2026-11-20T09:00:00Z', 0, 1), (2, 'UTC', 'done', '2026-11-20T09:00:00Z', 0, 1)",
     );
-    let open = world.store.open_nudges().unwrap();
+    let open = world.store.reminders().open_nudges().unwrap();
     assert_eq!(open.iter().map(|nudge| nudge.outgoing_id).collect::<Vec<_>>(), [2]);
 }

@@ -25,11 +25,11 @@ fn many_can_open_a_new_database_at_once() {
             scope.spawn(move || {
                 barrier.wait();
                 let mut store = Store::open_shared(address).unwrap();
-                store.say(ChatRef::telegram(number), "me too", at(0)).unwrap();
+                store.inbox_mut().say(ChatRef::telegram(number), "me too", at(0)).unwrap();
             });
         }
     });
-    assert_eq!(Store::open_shared(&address).unwrap().queued().unwrap().len(), 8);
+    assert_eq!(Store::open_shared(&address).unwrap().inbox().queued().unwrap().len(), 8);
 }
 
 /// As in a file, whose older versions are in `convert.rs`.
@@ -49,9 +49,12 @@ fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
         statement.query_map([], |row| row.get(0)).unwrap().map(|row| row.unwrap()).collect()
     };
     let new = shape(&store);
-    store.say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
+    store.inbox_mut().say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
     let fence = store.take_lease(&me(), at(0)).unwrap();
-    FencedStore::new(&mut store, fence, &FixedClock(at(1))).begin_cycle(&cycle("c1"), &[Entry::Asked], &[]).unwrap();
+    FencedStore::new(&mut store, fence, &FixedClock(at(1)))
+        .cycles_mut()
+        .begin_cycle(&cycle("c1"), &[Entry::Asked], &[])
+        .unwrap();
     store
         .conn
         .execute_batch(
@@ -66,7 +69,7 @@ fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
     let store = Store::open_shared(&address).unwrap();
     assert_eq!(shape(&store), new);
     assert_eq!(store.schema().unwrap().found, crate::schema::VERSION);
-    assert_eq!(store.queued().unwrap()[0].text, "keep me");
+    assert_eq!(store.inbox().queued().unwrap()[0].text, "keep me");
     let line: String = store.conn.query_row("SELECT cycle_id FROM undo_line", [], |row| row.get(0)).unwrap();
     assert_eq!(line, "c1");
 }
@@ -75,10 +78,10 @@ fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
 fn what_is_only_looked_at_is_neither_made_nor_changed() {
     let Some(address) = address() else { return };
     assert!(Store::open_shared_read_only(&address).unwrap().is_none(), "there is nothing of ours in it");
-    Store::open_shared(&address).unwrap().say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
+    Store::open_shared(&address).unwrap().inbox_mut().say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
     let mut looking = Store::open_shared_read_only(&address).unwrap().unwrap();
-    assert_eq!(looking.queued().unwrap()[0].text, "keep me");
-    let refused = looking.say(ChatRef::TERMINAL, "more", at(0)).unwrap_err();
+    assert_eq!(looking.inbox().queued().unwrap()[0].text, "keep me");
+    let refused = looking.inbox_mut().say(ChatRef::TERMINAL, "more", at(0)).unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");
 }
 
@@ -143,16 +146,16 @@ fn several_senders_take_each_part_once() {
     let Some(address) = address() else { return };
     let mut store = Store::open_shared(&address).unwrap();
     for number in 0..MESSAGES {
-        store.plan_message(&outgoing(ChatRef::telegram(number + 1), "hello"), at(0)).unwrap();
+        store.outbox_mut().plan_message(&outgoing(ChatRef::telegram(number + 1), "hello"), at(0)).unwrap();
     }
     let taken = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 let mut store = Store::open_shared(&address).unwrap();
-                while let Some(claimed) = store.claim_part(Pick::default(), &me(), at(1)).unwrap() {
+                while let Some(claimed) = store.outbox_mut().claim_part(Pick::default(), &me(), at(1)).unwrap() {
                     taken.lock().unwrap().push(claimed.outgoing_id);
-                    store.settle_part(&claimed, &PartOutcome::Sent { id: 1, date: None }, at(1)).unwrap();
+                    store.outbox_mut().settle_part(&claimed, &PartOutcome::Sent { id: 1, date: None }, at(1)).unwrap();
                 }
             });
         }
@@ -184,14 +187,15 @@ fn writes_of_several_follow_each_other() {
             });
         }
     });
-    assert_eq!(store.handled_keys("").unwrap().len(), 4 * EACH);
+    assert_eq!(store.maintenance().handled_keys("").unwrap().len(), 4 * EACH);
     let fence = store.take_lease(&me(), at(0)).unwrap();
     let mut other = Store::open_shared(&address).unwrap();
     assert!(matches!(other.take_lease(&dead(), at(1)), Err(StoreError::Busy)), "a wake is at work");
     // As where a connection was lost, and another wake has begun meanwhile.
     store.conn.execute_batch("SELECT pg_advisory_unlock_all()").unwrap();
     other.take_lease(&dead(), at(1)).unwrap();
-    let lost = FencedStore::new(&mut store, fence, &FixedClock(at(2))).set_handled("k", "v").unwrap_err();
+    let lost =
+        FencedStore::new(&mut store, fence, &FixedClock(at(2))).maintenance_mut().set_handled("k", "v").unwrap_err();
     assert!(matches!(lost, StoreError::LeaseLost { .. }), "{lost}");
 }
 
@@ -199,7 +203,7 @@ fn writes_of_several_follow_each_other() {
 fn a_connection_that_was_lost_is_made_anew_and_no_transaction_outlives_it() {
     let Some(address) = address() else { return };
     let mut store = Store::open_shared(&address).unwrap();
-    store.say(ChatRef::TERMINAL, "before", at(0)).unwrap();
+    store.inbox_mut().say(ChatRef::TERMINAL, "before", at(0)).unwrap();
     let own: i64 = store.conn.query_row("SELECT pg_backend_pid()", [], |row| row.get(0)).unwrap();
     let other = Store::open_shared(&address).unwrap();
     let end = || {
@@ -215,9 +219,9 @@ fn a_connection_that_was_lost_is_made_anew_and_no_transaction_outlives_it() {
         Ok(())
     });
     assert!(matches!(cut_off, Err(StoreError::Server(_))), "{cut_off:?}");
-    store.say(ChatRef::TERMINAL, "after", at(1)).unwrap();
-    assert_eq!(store.queued().unwrap().len(), 2);
-    assert!(store.handled_keys("").unwrap().is_empty());
+    store.inbox_mut().say(ChatRef::TERMINAL, "after", at(1)).unwrap();
+    assert_eq!(store.inbox().queued().unwrap().len(), 2);
+    assert!(store.maintenance().handled_keys("").unwrap().is_empty());
 }
 
 #[test]
@@ -238,13 +242,13 @@ fn an_address_that_nobody_answers_at_is_told_without_the_password() {
 fn a_sender_on_another_machine_is_given_its_time() {
     let Some(address) = address() else { return };
     let mut store = Store::open_shared(&address).unwrap();
-    store.plan_message(&outgoing(ChatRef::telegram(7), "hello"), at(0)).unwrap();
+    store.outbox_mut().plan_message(&outgoing(ChatRef::telegram(7), "hello"), at(0)).unwrap();
     let elsewhere = Identity { boot_id: "another machine's".to_owned(), ..me() };
-    store.claim_part(Pick::default(), &elsewhere, at(0)).unwrap().unwrap();
+    store.outbox_mut().claim_part(Pick::default(), &elsewhere, at(0)).unwrap().unwrap();
     let fence = store.take_lease(&me(), at(1)).unwrap();
-    assert!(!store.has_doubtful(at(60)).unwrap());
-    assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(60))).recover_outbox().unwrap(), 0);
-    assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(301))).recover_outbox().unwrap(), 1);
+    assert!(!store.outbox().has_doubtful(at(60)).unwrap());
+    assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(60))).outbox_mut().recover_outbox().unwrap(), 0);
+    assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(301))).outbox_mut().recover_outbox().unwrap(), 1);
 }
 
 /// Everything of a store, there and back: what is read there is what was written here, and numbers go on.
@@ -255,26 +259,29 @@ fn a_store_moves_into_a_shared_database_and_back() {
     let mut here = Store::open(&dir.path().join("here.db")).unwrap();
     let fence = here.take_lease(&me(), at(0)).unwrap();
     for text in ["one", "two", "three"] {
-        here.say(ChatRef::telegram(7), text, at(0)).unwrap();
+        here.inbox_mut().say(ChatRef::telegram(7), text, at(0)).unwrap();
     }
     here.conn.execute("DELETE FROM incoming_messages WHERE message_text = 'three'", []).unwrap();
-    FencedStore::new(&mut here, fence, &FixedClock(at(1))).begin_cycle(&cycle("c1"), &[Entry::Asked], &[]).unwrap();
-    here.plan_message(&outgoing(ChatRef::telegram(7), "hello, \"ünï\"\n\t"), at(1)).unwrap();
-    here.reserve_apart("m", 0.1 + 0.2, &[], at(1)).unwrap().unwrap();
+    FencedStore::new(&mut here, fence, &FixedClock(at(1)))
+        .cycles_mut()
+        .begin_cycle(&cycle("c1"), &[Entry::Asked], &[])
+        .unwrap();
+    here.outbox_mut().plan_message(&outgoing(ChatRef::telegram(7), "hello, \"ünï\"\n\t"), at(1)).unwrap();
+    here.ledger_mut().reserve_apart("m", 0.1 + 0.2, &[], at(1)).unwrap().unwrap();
     let mut there = Store::open_shared(&address).unwrap();
     let count = here.copy_to(&mut there).unwrap();
     assert!(count >= 8, "{count}");
     let again = here.copy_to(&mut there).unwrap_err();
     assert!(again.to_string().contains("isn't empty"), "{again}");
-    assert_eq!(there.say(ChatRef::telegram(7), "four", at(2)).unwrap(), 4, "no number is given twice");
+    assert_eq!(there.inbox_mut().say(ChatRef::telegram(7), "four", at(2)).unwrap(), 4, "no number is given twice");
     let back = dir.path().join("back.db");
     there.save_to(&back).unwrap();
     let mut back = Store::open(&back).unwrap();
-    let texts = |store: &Store| store.queued().unwrap().into_iter().map(|it| it.text).collect::<Vec<_>>();
+    let texts = |store: &Store| store.inbox().queued().unwrap().into_iter().map(|it| it.text).collect::<Vec<_>>();
     assert_eq!(texts(&back), ["one", "two", "four"]);
-    assert_eq!(back.say(ChatRef::telegram(7), "five", at(3)).unwrap(), 5);
-    assert_eq!(back.journal("c1").unwrap(), [Entry::Asked]);
-    assert_eq!(back.reserved_since(at(0)).unwrap(), 0.1 + 0.2);
-    let claimed = back.claim_part(Pick::default(), &me(), at(3)).unwrap().unwrap();
+    assert_eq!(back.inbox_mut().say(ChatRef::telegram(7), "five", at(3)).unwrap(), 5);
+    assert_eq!(back.journal().journal("c1").unwrap(), [Entry::Asked]);
+    assert_eq!(back.ledger().reserved_since(at(0)).unwrap(), 0.1 + 0.2);
+    let claimed = back.outbox_mut().claim_part(Pick::default(), &me(), at(3)).unwrap().unwrap();
     assert_eq!(claimed.plain, "hello, \"ünï\"");
 }

@@ -2,8 +2,8 @@ use super::*;
 
 /// Sends the next part, with this end.
 fn send(world: &mut World, outcome: &PartOutcome) -> Claimed {
-    let claimed = world.store.claim_part(Pick::default(), &me(), at(0)).unwrap().unwrap();
-    world.store.settle_part(&claimed, outcome, at(0)).unwrap();
+    let claimed = world.store.outbox_mut().claim_part(Pick::default(), &me(), at(0)).unwrap().unwrap();
+    world.store.outbox_mut().settle_part(&claimed, outcome, at(0)).unwrap();
     claimed
 }
 
@@ -12,7 +12,7 @@ fn doubt(why: &str) -> PartOutcome {
 }
 
 fn prospects(world: &World) -> Vec<Prospect> {
-    world.store.undelivered().unwrap().iter().map(Undelivered::prospect).collect()
+    world.store.outbox().undelivered().unwrap().iter().map(Undelivered::prospect).collect()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn what_was_sent_twice_without_an_answer_is_tried_no_more() {
     world.plan(ChatRef::telegram(7), "did it arrive?");
     send(&mut world, &doubt("reset"));
     assert_eq!(prospects(&world), [Prospect::Tried], "the next wake repeats it");
-    world.held(at(1)).recover_outbox().unwrap();
+    world.held(at(1)).outbox_mut().recover_outbox().unwrap();
     assert_eq!(prospects(&world), [Prospect::Tried]);
     assert!(send(&mut world, &doubt("reset again")).is_repeat);
     assert_eq!(prospects(&world), [Prospect::InDoubt]);
@@ -29,7 +29,7 @@ fn what_was_sent_twice_without_an_answer_is_tried_no_more() {
     send(&mut world, &PartOutcome::Failed("blocked".to_owned()));
     assert_eq!(prospects(&world), [Prospect::InDoubt, Prospect::Refused]);
     world.plan(ChatRef::TERMINAL, "hello");
-    let outstanding = world.store.outstanding().unwrap();
+    let outstanding = world.store.outbox().outstanding().unwrap();
     assert_eq!(outstanding, Outstanding { tried: 0, in_doubt: 1, refused: 1, console: 1 });
 }
 
@@ -39,14 +39,14 @@ fn of_several_parts_the_worst_off_tells_all_of_it() {
     let id =
         world.plan(ChatRef::telegram(7), &(0..3).map(|_| format!("{}\n\n", "word ".repeat(700))).collect::<String>());
     let told = |world: &World| {
-        let message = world.store.undelivered_message(id).unwrap().unwrap();
+        let message = world.store.outbox().undelivered_message(id).unwrap().unwrap();
         (message.state, message.error.unwrap_or_default(), message.attempts)
     };
     assert_eq!(told(&world), (PartState::Planned, String::new(), 0));
     send(&mut world, &PartOutcome::Failed("blocked".to_owned()));
     send(&mut world, &doubt("reset"));
     assert_eq!(told(&world), (PartState::Failed, "blocked".to_owned(), 1), "worse than what may have come");
-    let no_other = world.store.outstanding().unwrap();
+    let no_other = world.store.outbox().outstanding().unwrap();
     assert_eq!(no_other, Outstanding { refused: 1, ..Outstanding::default() }, "a message is counted once");
     world.by_hand("UPDATE outgoing_parts SET state = 'sent' WHERE part = 0");
     assert_eq!(told(&world), (PartState::Unknown, "reset".to_owned(), 1), "worse than what waits");
@@ -60,9 +60,9 @@ fn of_several_parts_the_worst_off_tells_all_of_it() {
 fn all_are_counted_and_the_oldest_are_listed() {
     let mut world = World::new();
     let all: Vec<i64> = (0..203).map(|_| world.plan(ChatRef::telegram(7), "one more")).collect();
-    let listed: Vec<i64> = world.store.undelivered().unwrap().iter().map(|message| message.id).collect();
+    let listed: Vec<i64> = world.store.outbox().undelivered().unwrap().iter().map(|message| message.id).collect();
     assert_eq!(listed, all[..200]);
-    assert_eq!(world.store.outstanding().unwrap(), Outstanding { tried: 203, ..Outstanding::default() });
+    assert_eq!(world.store.outbox().outstanding().unwrap(), Outstanding { tried: 203, ..Outstanding::default() });
     world.by_hand("INSERT INTO outgoing_messages (chat_id, message_text) VALUES (7, 'by hand')");
-    assert_eq!(world.store.outstanding().unwrap().total(), 204);
+    assert_eq!(world.store.outbox().outstanding().unwrap().total(), 204);
 }

@@ -5,7 +5,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reveille_base::clock::{is_over, parse_time, rfc3339};
 
 use crate::{
-    FencedStore, Result, Store,
+    FencedStore, Result,
+    areas::{Maintenance, ReadStore, WriteStore},
     sql::{self, OptionalExtension as _, Transaction},
 };
 
@@ -91,12 +92,13 @@ pub fn wait_after(failures: u32) -> TimeDelta {
     TimeDelta::seconds((FIRST_WAIT_S << doublings).min(LONGEST_WAIT_S))
 }
 
-impl Store {
+impl<S: ReadStore> Maintenance<S> {
     /// The state of a kind of upkeep.
     pub fn upkeep(&self, kind: UpkeepKind) -> Result<Upkeep> {
         let sql = "SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1";
         let row = self
-            .conn
+            .0
+            .conn()
             .prepare(sql)?
             .query_row([kind.as_str()], |row| {
                 Ok(Upkeep {
@@ -110,9 +112,54 @@ impl Store {
         Ok(row.unwrap_or_default())
     }
 
+    /// The start of the present series of failures, as recorded by [`Maintenance::trouble`].
+    pub fn failing_since(&self, kind: UpkeepKind) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT at FROM handled WHERE key = ?1";
+        let at: Option<String> = self.0.conn().query_row(sql, [failing_key(kind)], |row| row.get(0)).optional()?;
+        Ok(at.as_deref().and_then(parse_time))
+    }
+
+    /// The value stored for a one-time reason, if handled.
+    pub fn handled(&self, key: &str) -> Result<Option<String>> {
+        let mut statement = self.0.conn().prepare("SELECT value FROM handled WHERE key = ?1")?;
+        Ok(statement.query_row([key], |row| row.get(0)).optional()?)
+    }
+
+    /// The newest keys with one of these prefixes and their values, newest first, which the next machine takes over as handled.
+    pub fn newest_handled(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
+        let mut statement = self.0.conn().prepare("SELECT key, value FROM handled ORDER BY at DESC, key")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let is_wanted = |row: &sql::QueryResult<(String, String)>| {
+            row.as_ref().map_or(true, |(key, _)| prefixes.iter().any(|prefix| key.starts_with(prefix)))
+        };
+        Ok(rows.filter(is_wanted).take(most).collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// All handled keys with this prefix.
+    pub fn handled_keys(&self, prefix: &str) -> Result<std::collections::BTreeSet<String>> {
+        let mut statement = self.0.conn().prepare("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
+        Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// As [`Maintenance::handled_keys`], with the values.
+    pub fn handled_values(&self, prefix: &str) -> Result<std::collections::BTreeMap<String, String>> {
+        let sql = "SELECT key, value FROM handled WHERE substr(key, 1, length(?1)) = ?1 AND value IS NOT NULL";
+        let mut statement = self.0.conn().prepare(sql)?;
+        Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The repairs that no wake has reported yet, as (row, text).
+    pub fn unnoted_repairs(&self) -> Result<Vec<(i64, String)>> {
+        let mut statement =
+            self.0.conn().prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?)
+    }
+}
+
+impl<S: WriteStore> Maintenance<S> {
     /// Counts a consecutive failure, for a caller without a lease that waits by itself. The time of the first failure is recorded too.
     pub fn trouble(&mut self, kind: UpkeepKind, error: &str, now: DateTime<Utc>) -> Result<()> {
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, failures, error) VALUES (?1, 1, ?2) ON CONFLICT (name) DO UPDATE
                  SET failures = upkeep.failures + 1, error = excluded.error",
@@ -131,7 +178,7 @@ impl Store {
         if self.upkeep(kind)?.failures == 0 {
             return Ok(());
         }
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE upkeep SET failures = 0, last_ok_at = ?2, error = NULL WHERE name = ?1",
                 (kind.as_str(), rfc3339(now)),
@@ -141,35 +188,12 @@ impl Store {
         })
     }
 
-    /// The start of the present series of failures, as recorded by [`Store::trouble`].
-    pub fn failing_since(&self, kind: UpkeepKind) -> Result<Option<DateTime<Utc>>> {
-        let sql = "SELECT at FROM handled WHERE key = ?1";
-        let at: Option<String> = self.conn.query_row(sql, [failing_key(kind)], |row| row.get(0)).optional()?;
-        Ok(at.as_deref().and_then(parse_time))
-    }
-
-    /// The value stored for a one-time reason, if handled.
-    pub fn handled(&self, key: &str) -> Result<Option<String>> {
-        let mut statement = self.conn.prepare("SELECT value FROM handled WHERE key = ?1")?;
-        Ok(statement.query_row([key], |row| row.get(0)).optional()?)
-    }
-
-    /// The newest keys with one of these prefixes and their values, newest first, which the next machine takes over as handled.
-    pub fn newest_handled(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
-        let mut statement = self.conn.prepare("SELECT key, value FROM handled ORDER BY at DESC, key")?;
-        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
-        let is_wanted = |row: &sql::QueryResult<(String, String)>| {
-            row.as_ref().map_or(true, |(key, _)| prefixes.iter().any(|prefix| key.starts_with(prefix)))
-        };
-        Ok(rows.filter(is_wanted).take(most).collect::<sql::QueryResult<_>>()?)
-    }
-
     /// Marks another machine's handled keys as handled here; existing keys stay.
     pub fn take_over_handled(&mut self, handled: &[(String, String)], now: DateTime<Utc>) -> Result<()> {
         if handled.is_empty() {
             return Ok(());
         }
-        self.write_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             for (key, value) in handled {
                 let row = (key, value, rfc3339(now));
                 tx.execute("INSERT INTO handled (key, value, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING", row)?;
@@ -177,33 +201,13 @@ impl Store {
             Ok(())
         })
     }
-
-    /// All handled keys with this prefix.
-    pub fn handled_keys(&self, prefix: &str) -> Result<std::collections::BTreeSet<String>> {
-        let mut statement = self.conn.prepare("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
-        Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
-    }
-
-    /// As [`Store::handled_keys`], with the values.
-    pub fn handled_values(&self, prefix: &str) -> Result<std::collections::BTreeMap<String, String>> {
-        let sql = "SELECT key, value FROM handled WHERE substr(key, 1, length(?1)) = ?1 AND value IS NOT NULL";
-        let mut statement = self.conn.prepare(sql)?;
-        Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?)
-    }
-
-    /// The repairs that no wake has reported yet, as (row, text).
-    pub fn unnoted_repairs(&self) -> Result<Vec<(i64, String)>> {
-        let mut statement =
-            self.conn.prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
-        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?)
-    }
 }
 
-impl FencedStore<'_> {
+impl Maintenance<&mut FencedStore<'_>> {
     /// Records a success, which ends the back-off.
     pub fn upkeep_ok(&mut self, kind: UpkeepKind) -> Result<()> {
-        let now = self.now();
-        self.fenced_relaxed(|tx| {
+        let now = self.0.now();
+        self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, last_ok_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
                  SET failures = 0, last_ok_at = excluded.last_ok_at, not_before = NULL, error = NULL",
@@ -220,13 +224,13 @@ impl FencedStore<'_> {
 
     /// Records a failure: the wait grows each time. `at_least` is the wait the other side asked for.
     pub fn upkeep_failed(&mut self, kind: UpkeepKind, error: &str, at_least: Option<TimeDelta>) -> Result<Upkeep> {
-        let now = self.now();
+        let now = self.0.now();
         let mut upkeep = self.upkeep(kind)?;
         upkeep.failures += 1;
         let wait = wait_after(upkeep.failures).max(at_least.unwrap_or_default());
         upkeep.not_before = Some(now + wait);
         upkeep.error = Some(error.to_owned());
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, failures, not_before, error) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE
                  SET failures = excluded.failures, not_before = excluded.not_before, error = excluded.error",
@@ -239,14 +243,14 @@ impl FencedStore<'_> {
 
     /// Marks a key as handled.
     pub fn set_handled(&mut self, key: &str, value: &str) -> Result<()> {
-        let now = self.now();
-        self.fenced_relaxed(|tx| set_handled(tx, key, value, now))
+        let now = self.0.now();
+        self.0.write_relaxed(|tx| set_handled(tx, key, value, now))
     }
 
     /// Records a repair for the next wake's episodic entry.
     pub fn note_repair(&mut self, check_id: &str, what: &str) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             tx.execute("INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)", (rfc3339(now), check_id, what))?;
             Ok(())
         })

@@ -9,7 +9,8 @@ use reveille_base::clock::{is_over, parse_time, rfc3339};
 
 use super::backoff::wait_after;
 use crate::{
-    FencedStore, Result, Store,
+    FencedStore, Result,
+    areas::{Maintenance, ReadStore, WriteStore},
     sql::{self, OptionalExtension as _, Row},
 };
 
@@ -90,22 +91,22 @@ impl ModelBreaker {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Maintenance<S> {
     /// All models with failures.
     pub fn breakers(&self) -> Result<Vec<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers ORDER BY model", ModelBreaker::COLUMNS);
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], ModelBreaker::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The breaker of a model, if it has failures.
     pub fn breaker(&self, model: &str) -> Result<Option<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers WHERE model = ?1", ModelBreaker::COLUMNS);
-        Ok(self.conn.prepare(&sql)?.query_row([model], ModelBreaker::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([model], ModelBreaker::read).optional()?)
     }
 }
 
-impl FencedStore<'_> {
+impl Maintenance<&mut FencedStore<'_>> {
     /// Records a model's failure: the wait grows each time. `at_least` is the wait its server asked for.
     pub fn model_failed(
         &mut self,
@@ -114,10 +115,10 @@ impl FencedStore<'_> {
         error: &str,
         at_least: Option<TimeDelta>,
     ) -> Result<()> {
-        let now = self.now();
+        let now = self.0.now();
         let failures = self.breaker(model)?.map_or(0, |breaker| breaker.failures).saturating_add(1);
         let not_before = now + wait_after(failures).max(at_least.unwrap_or_default());
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO model_breakers (model, fault, failures, since, not_before, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT (model) DO UPDATE SET fault = excluded.fault, failures = excluded.failures,
@@ -133,7 +134,7 @@ impl FencedStore<'_> {
         if self.breaker(model)?.is_none() {
             return Ok(());
         }
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             tx.execute("DELETE FROM model_breakers WHERE model = ?1", [model])?;
             Ok(())
         })

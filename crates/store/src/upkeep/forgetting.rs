@@ -20,7 +20,9 @@ use rusqlite::types::{Value, ValueRef};
 use reveille_base::types::ChatRef;
 
 use crate::{
-    FencedStore, Result, Store, json,
+    FencedStore, Result,
+    areas::{ReadStore, Retention, WriteStore},
+    json,
     outcome::{OPEN, PUT_ASIDE},
     sql::{self, SqlConnection, Transaction},
 };
@@ -113,10 +115,10 @@ impl HeldInRows {
     }
 }
 
-impl Store {
+impl<S: ReadStore> Retention<S> {
     /// Finds the words in everything that is ever shown.
     pub fn holding(&self, holds: &HoldsWords<'_>) -> Result<HeldInRows> {
-        let conn = &self.conn;
+        let conn = self.0.conn();
         let mut held = HeldInRows::default();
         incoming(conn, holds, &mut held)?;
         let ours = rows(
@@ -162,14 +164,14 @@ impl Store {
     }
 }
 
-impl FencedStore<'_> {
-    /// Forgets the rows found by [`Store::holding`], with names, undo answers, keys and task lists that hold the words, in one
+impl Retention<&mut FencedStore<'_>> {
+    /// Forgets the rows found by [`Retention::holding`], with names, undo answers, keys and task lists that hold the words, in one
     /// transaction. Then rewrites the file, because its free pages still hold the old content. `false` if other readers prevented the
     /// rewriting.
     pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
-        self.fenced(|tx| forget(tx, held, holds))?;
-        let vacuum = self.conn.either("VACUUM", VACUUM_FULL);
-        Ok(self.conn.execute_batch(vacuum).is_ok() && self.restart_log().unwrap_or(false))
+        self.0.write(|tx| forget(tx, held, holds))?;
+        let vacuum = self.0.conn().either("VACUUM", VACUUM_FULL);
+        Ok(self.0.conn().execute_batch(vacuum).is_ok() && self.0.store().restart_log().unwrap_or(false))
     }
 }
 

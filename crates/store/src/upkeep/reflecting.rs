@@ -8,7 +8,8 @@ use reveille_base::{
 };
 
 use crate::{
-    Result, Store,
+    Result,
+    areas::{Maintenance, ReadStore},
     sql::{self, OptionalExtension as _},
 };
 
@@ -18,12 +19,12 @@ pub const REFLECTED: &str = "reflected/";
 /// A person's own words: the row, the chat, the time, and the text.
 pub type OwnWords = (i64, ChatRef, Option<DateTime<Utc>>, String);
 
-impl Store {
+impl<S: ReadStore> Maintenance<S> {
     /// The day of the last reflection.
     pub fn last_reflection(&self) -> Result<Option<NaiveDate>> {
         // By the key's index: `0` comes after `/`.
         let sql = "SELECT key FROM handled WHERE key > 'reflected/' AND key < 'reflected0' ORDER BY key DESC LIMIT 1";
-        let key: Option<String> = self.conn.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
+        let key: Option<String> = self.0.conn().prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
         Ok(key.as_deref().and_then(|key| key.strip_prefix(REFLECTED)?.parse().ok()))
     }
 
@@ -35,7 +36,7 @@ impl Store {
                    AND reasons NOT LIKE '[\"the time for something useful unasked%'
                    AND NOT (model = 'none' AND reasons LIKE '[\"reminder %')
                    ORDER BY id LIMIT 1";
-        let mut statement = self.conn.prepare(sql)?;
+        let mut statement = self.0.conn().prepare(sql)?;
         let at: Option<String> = statement.query_row((id(since), id(until)), |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
     }
@@ -43,13 +44,13 @@ impl Store {
     /// The arrival time of the last message.
     pub fn last_heard_at(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT received_at FROM incoming_messages ORDER BY id DESC LIMIT 1";
-        let at: Option<String> = self.conn.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
+        let at: Option<String> = self.0.conn().prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
     /// The messages since `since` that are entirely people's own words, oldest first, at most `limit`.
     pub fn own_words_since(&self, since: DateTime<Utc>, limit: usize) -> Result<Vec<OwnWords>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT id, chat_id, received_at, message_text FROM incoming_messages
              WHERE received_at >= ?1 AND kind = 'text' AND forwarded_from IS NULL AND quoted IS NULL
                  AND CAST(message_text AS TEXT) = message_text AND message_text NOT LIKE '/%'

@@ -20,7 +20,8 @@ use chrono::{DateTime, Utc};
 use reveille_base::clock::rfc3339;
 
 use crate::{
-    FencedStore, Result, Store,
+    FencedStore, Result,
+    areas::{ReadStore, Retention, WriteStore},
     outcome::PUT_ASIDE,
     sql::{self, OptionalExtension as _, Transaction},
 };
@@ -45,16 +46,16 @@ const OLD_RAW: &str = "processed = 1 AND raw IS NOT NULL AND processed_at < ?1 A
 const OLD_PART: &str = "p.state = 'sent' AND p.html != '' AND p.changed_at < ?1
     AND EXISTS (SELECT 1 FROM outgoing_messages o WHERE o.id = p.outgoing_id AND o.sent_at < ?1)";
 
-impl Store {
+impl<S: ReadStore> Retention<S> {
     /// Returns whether any data older than `before` may be deleted. A cheap check: repairs and fired slots are left out, since the cycles
     /// that report them are found here.
     pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
-        Ok(self.conn.prepare(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
+        Ok(self.0.conn().prepare(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
     }
 
     /// The row of the latest message.
     pub fn last_message(&self) -> Result<Option<i64>> {
-        Ok(self.conn.query_row("SELECT max(id) FROM incoming_messages", [], |row| row.get(0))?)
+        Ok(self.0.conn().query_row("SELECT max(id) FROM incoming_messages", [], |row| row.get(0))?)
     }
 
     /// Returns whether a message that is queued or on hold names this file.
@@ -66,12 +67,12 @@ impl Store {
                  WHERE a.path IN ('voice/' || ?1, 'files/' || ?1) AND a.replaced_at IS NULL
                  AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE}))"
         );
-        Ok(self.conn.prepare(&sql)?.query_row([name], |row| row.get(0))?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([name], |row| row.get(0))?)
     }
 
     /// The fired slots that are no longer needed as guards. Run outside the transaction, because it scans all slots.
     fn old_firings(&self, before: &str, rows: u32) -> Result<Vec<(i64, String)>> {
-        let mut statement = self.conn.prepare(
+        let mut statement = self.0.conn().prepare(
             "SELECT f.reminder_id, f.slot FROM (
                  SELECT reminder_id, slot, fired_at,
                         row_number() OVER (PARTITION BY reminder_id ORDER BY slot DESC) AS newest
@@ -84,13 +85,13 @@ impl Store {
     }
 }
 
-impl FencedStore<'_> {
+impl Retention<&mut FencedStore<'_>> {
     /// Deletes about `rows` rows older than `before`, in one short transaction. Returns the number; 0 if nothing is left.
     pub fn forget(&mut self, before: DateTime<Utc>, rows: u32) -> Result<u32> {
         let before = rfc3339(before);
         let firings = self.old_firings(&before, rows)?;
         // A deletion lost in a power cut is repeated.
-        self.fenced_relaxed(|tx| {
+        self.0.write_relaxed(|tx| {
             let mut n = forget_journals(tx, &before, rows)?;
             for sql in [
                 format!(

@@ -79,7 +79,7 @@ pub fn add(
     let id = &row.cycle.id;
     let unfit = |why: &str| AddCaseError::Unfit(format!("The wake {id} makes no case: {why}"));
     let story = read::story(store, redactor, row)?;
-    let asked = store.messages_of(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
+    let asked = store.history().messages_of(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
     let commit = row.commit_id.as_deref().and_then(|commit| Oid::from_str(commit).ok());
     match story.journal {
         JournalKept::Whole => {}

@@ -342,10 +342,10 @@ impl Trial<'_> {
                 self.wake(&mut store, now, &mut outcome).await?;
             }
         }
-        for row in store.cycles_since(None, None, MAX_CYCLES)?.iter().rev() {
-            let state = Cycle::replay(String::new(), String::new(), &store.journal(&row.cycle.id)?);
+        for row in store.history().cycles_since(None, None, MAX_CYCLES)?.iter().rev() {
+            let state = Cycle::replay(String::new(), String::new(), &store.journal().journal(&row.cycle.id)?);
             outcome.receipts.extend(state.receipts);
-            let said = store.written_by(&row.cycle.id)?;
+            let said = store.history().written_by(&row.cycle.id)?;
             outcome.said.extend(said.into_iter().filter(|text| text.kind != "approval").map(|text| text.text));
         }
         outcome.after = texts(&repo)?;
@@ -363,13 +363,13 @@ impl Trial<'_> {
                 outcome.trouble.push(format!("the wake failed: {why}"));
             }
             let mut has_allowed = false;
-            for question in store.pending_approvals(now)? {
+            for question in store.approvals().pending_approvals(now)? {
                 let tool = named(self.registry, &question.tool);
                 let expect = &self.case.expect;
                 let must_ask =
                     expect.asks.iter().chain(&expect.may_ask).any(|wanted| named(self.registry, wanted) == tool);
                 if !must_ask && self.answers.find(&tool, &question.action).is_some() {
-                    has_allowed |= store.decide(question.id, true, now)?;
+                    has_allowed |= store.approvals_mut().decide(question.id, true, now)?;
                 } else if !outcome.asked.contains(&(question.tool.clone(), question.action.clone())) {
                     outcome.asked.push((question.tool, question.action));
                 }
@@ -385,7 +385,7 @@ impl Trial<'_> {
 fn say(store: &mut Store, said: &CaseMessage, n: i64, now: DateTime<Utc>) -> Result<(), StoreError> {
     let chat = ChatRef::from_number(said.chat);
     if chat.is_terminal() && said.forwarded_from.is_none() && said.quoted.is_none() {
-        return store.say(chat, &said.text, now).map(drop);
+        return store.inbox_mut().say(chat, &said.text, now).map(drop);
     }
     let message = NewIncoming {
         chat,
@@ -400,7 +400,7 @@ fn say(store: &mut Store, said: &CaseMessage, n: i64, now: DateTime<Utc>) -> Res
         ..NewIncoming::default()
     };
     let batch = Batch { bot_id: 1, next_offset: n + 1, messages: vec![message], ..Batch::default() };
-    store.accept(&batch, now).map(drop)
+    store.inbox_mut().accept(&batch, now).map(drop)
 }
 
 /// Reads the memory's files from the work tree.

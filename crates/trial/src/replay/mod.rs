@@ -103,7 +103,7 @@ impl<'a> Replay<'a> {
     /// The cycle can't be replayed, with the reason.
     pub fn of(store: &Store, row: &'a CycleRow) -> Result<Self, ReplayError> {
         let unfit = |why: &str| Err(ReplayError::Unfit(format!("The wake {} can't be replayed: {why}", row.cycle.id)));
-        if !store.has_journal(&row.cycle.id)? {
+        if !store.history().has_journal(&row.cycle.id)? {
             return unfit(
                 "its journal is older than KEEP_DAYS and was let go. `wake eval add` keeps a cycle for longer.",
             );
@@ -114,7 +114,7 @@ impl<'a> Replay<'a> {
         if row.cycle.model == OUTSIDE {
             return unfit("its one call came from an MCP client, and no model was asked.");
         }
-        let Some(recorded) = Recorded::of(row, store.dated_journal(&row.cycle.id)?) else {
+        let Some(recorded) = Recorded::of(row, store.history().dated_journal(&row.cycle.id)?) else {
             return unfit("a line of its journal can't be read.");
         };
         if recorded.state.turns == 0 {
@@ -152,7 +152,14 @@ impl<'a> Replay<'a> {
     ) -> Result<ReplayReport, ReplayError> {
         let ran = self.drive(context, model).await;
         let (files, notes) = self.files(context, (store, repo), &ran)?;
-        Ok(compare::report(self.row, &self.recorded, &ran, (files, notes), store.spent_by(&self.row.cycle.id)?, model))
+        Ok(compare::report(
+            self.row,
+            &self.recorded,
+            &ran,
+            (files, notes),
+            store.ledger().spent_by(&self.row.cycle.id)?,
+            model,
+        ))
     }
 
     async fn drive(&mut self, context: Context<'_>, model: &Booked<'_>) -> Ran {

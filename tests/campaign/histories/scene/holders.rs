@@ -116,13 +116,13 @@ impl Scene {
         let send = Change::Send(turns::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
         let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
-            0 => store.record(&cycle, &Entry::Asked, &[send, done]),
-            1 => store.change(&cycle, &[send, done]),
-            2 => store.end_cycle(&cycle, &end(CycleState::Done)),
-            3 => store.end_cycle(&cycle, &end(CycleState::Abandoned)),
-            4 => store.resume_cycle(&cycle),
-            5 => store.pause_cycle(&cycle, now, "late"),
-            6 => store.recover_outbox().map(drop),
+            0 => store.journal_mut().record(&cycle, &Entry::Asked, &[send, done]),
+            1 => store.journal_mut().change(&cycle, &[send, done]),
+            2 => store.cycles_mut().end_cycle(&cycle, &end(CycleState::Done)),
+            3 => store.cycles_mut().end_cycle(&cycle, &end(CycleState::Abandoned)),
+            4 => store.cycles_mut().resume_cycle(&cycle),
+            5 => store.cycles_mut().pause_cycle(&cycle, now, "late"),
+            6 => store.outbox_mut().recover_outbox().map(drop),
             _ => {
                 store.release_lease().map_err(text)?;
                 return Ok(());

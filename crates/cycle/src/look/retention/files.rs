@@ -60,7 +60,7 @@ pub(crate) fn chores(
     let mut chores: Vec<Chore> = plain_files(&dir).filter_map(|file| chore_of_log(file, before)).collect();
     let plans = plain_files(&dir.join("plans")).filter(|file| file.name.ends_with(".md") && file.changed_at < before);
     chores.extend(plans.map(|file| Chore::Remove(file.path)));
-    let (queued, oldest) = store.queue_depth()?;
+    let (queued, oldest) = store.inbox().queue_depth()?;
     // If the age of the oldest message is unknown, any voice file may belong to it.
     let voice_before = match (queued, oldest) {
         (0, _) => Some(now - VOICE_KEPT),
@@ -68,12 +68,14 @@ pub(crate) fn chores(
         (_, None) => None,
     };
     for file in plain_files(&config.voice_dir()) {
-        if voice_before.is_some_and(|before| file.changed_at < before) && !store.is_file_wanted(&file.name)? {
+        if voice_before.is_some_and(|before| file.changed_at < before)
+            && !store.retention().is_file_wanted(&file.name)?
+        {
             chores.push(Chore::Remove(file.path));
         }
     }
     for file in plain_files(&config.files_dir()).filter(|file| file.changed_at < before) {
-        if !store.is_file_wanted(&file.name)? {
+        if !store.retention().is_file_wanted(&file.name)? {
             chores.push(Chore::Remove(file.path));
         }
     }

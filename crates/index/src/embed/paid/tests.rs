@@ -71,7 +71,7 @@ impl Desk {
     /// What is spent, and what of it is only set aside.
     fn spent(&self) -> (f64, f64) {
         let since = parse_time("2026-11-24T00:00:00Z").unwrap();
-        (self.store.spent_since(since).unwrap().cost_usd, self.store.reserved_since(since).unwrap())
+        (self.store.ledger().spent_since(since).unwrap().cost_usd, self.store.ledger().reserved_since(since).unwrap())
     }
 }
 
@@ -84,13 +84,13 @@ fn nothing_leaves_before_a_person_allows_it_and_nothing_once_they_take_it_back()
         assert!(error.to_string().contains("api.example.org would get everything"), "{error}");
     };
     refused(&mut desk);
-    desk.store.allow_embedder(Some("fake:another"), now()).unwrap();
+    desk.store.maintenance_mut().allow_embedder(Some("fake:another"), now()).unwrap();
     refused(&mut desk);
     assert_eq!((fake.asked.borrow().len(), desk.spent()), (0, (0.0, 0.0)));
-    desk.store.allow_embedder(Some("fake:one"), now()).unwrap();
+    desk.store.maintenance_mut().allow_embedder(Some("fake:one"), now()).unwrap();
     desk.embed(&fake, &["my diary"]).unwrap();
     assert_eq!(*fake.asked.borrow(), ["my diary"]);
-    desk.store.allow_embedder(None, now()).unwrap();
+    desk.store.maintenance_mut().allow_embedder(None, now()).unwrap();
     refused(&mut desk);
 }
 
@@ -115,7 +115,7 @@ fn texts_are_redacted_bounded_and_never_empty() {
 #[test]
 fn the_most_that_it_may_cost_is_set_aside_and_then_what_it_cost() {
     let (mut desk, mut fake) = (Desk::new(), Fake::new(Some("api.example.org")));
-    desk.store.allow_embedder(Some("fake:one"), now()).unwrap();
+    desk.store.maintenance_mut().allow_embedder(Some("fake:one"), now()).unwrap();
     let close = |(left, reserved): (f64, f64), right: (f64, f64)| {
         assert!(
             (left - right.0).abs() < 1e-12 && (reserved - right.1).abs() < 1e-12,
@@ -144,7 +144,7 @@ fn the_most_that_it_may_cost_is_set_aside_and_then_what_it_cost() {
     let error = desk.embed(&fake, &["four"]).unwrap_err();
     assert!(error.to_string().contains("what is left of DAILY_BUDGET_USD has no room"), "{error}");
     assert_eq!(fake.asked.borrow().len(), asked);
-    let whose = desk.store.spent_by_model(parse_time("2026-11-24T00:00:00Z").unwrap()).unwrap();
+    let whose = desk.store.ledger().spent_by_model(parse_time("2026-11-24T00:00:00Z").unwrap()).unwrap();
     assert_eq!(whose[0].0, "fake:one");
 }
 

@@ -3,7 +3,12 @@
 use reveille_base::clock::rfc3339;
 
 use super::{Attachment, SOUND};
-use crate::{FencedStore, Result, Store, outcome::PUT_ASIDE, sql};
+use crate::{
+    FencedStore, Result,
+    areas::{Attachments, ReadStore, WriteStore},
+    outcome::PUT_ASIDE,
+    sql,
+};
 
 /// The maximum number of files in one list.
 const MAX_NAMED: u32 = 1_000;
@@ -19,7 +24,7 @@ pub struct FileOnDisk {
     pub is_wanted: bool,
 }
 
-impl Store {
+impl<S: ReadStore> Attachments<S> {
     /// The files of queued messages that are still to be fetched or transcribed, or have failed, oldest first.
     pub fn open_files(&self) -> Result<Vec<Attachment>> {
         let sql = format!(
@@ -27,7 +32,7 @@ impl Store {
              ORDER BY a.id LIMIT {MAX_NAMED}",
             Attachment::SELECT
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         Ok(statement.query_map([], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -38,7 +43,7 @@ impl Store {
              FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
              WHERE a.path IS NOT NULL ORDER BY a.id DESC LIMIT {MAX_NAMED}"
         );
-        let mut statement = self.conn.prepare(&sql)?;
+        let mut statement = self.0.conn().prepare(&sql)?;
         let rows = statement.query_map([], |row| {
             Ok(FileOnDisk {
                 id: row.get(0)?,
@@ -50,11 +55,11 @@ impl Store {
     }
 }
 
-impl FencedStore<'_> {
+impl Attachments<&mut FencedStore<'_>> {
     /// Records that a file is missing. The file is fetched again if its message still waits; otherwise it counts as gone.
     pub fn file_missing(&mut self, id: i64) -> Result<()> {
-        let now = self.now();
-        self.fenced(|tx| {
+        let now = self.0.now();
+        self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET path = NULL, changed_at = ?2, attempts = 0, faults = 0, not_before = NULL, error = NULL,
                      state = CASE WHEN state = 'kept' AND file_id != '' AND EXISTS (
@@ -69,7 +74,7 @@ impl FencedStore<'_> {
 
     /// Records that files, by their paths below the workspace, are about to be removed.
     pub fn forget_files(&mut self, paths: &[String]) -> Result<()> {
-        self.fenced(|tx| {
+        self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET path = NULL WHERE path IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
                 [crate::json(paths)],

@@ -9,7 +9,8 @@ use reveille_media::Transcript;
 
 use super::{Attachment, SOUND, retell};
 use crate::{
-    NewOutgoing, Result, Store, UpkeepKind,
+    NewOutgoing, Result, UpkeepKind,
+    areas::{Attachments, ReadStore, WriteStore},
     messages::parts::may_change,
     outbox::planned,
     sql::{OptionalExtension as _, Transaction},
@@ -24,12 +25,12 @@ const TOLD: &str = "files/no-model/";
 /// SQL condition for a step due at ?1. A time beyond ?2, the longest wait, was written while the clock was wrong.
 const IS_TIME: &str = "(a.not_before IS NULL OR a.not_before <= ?1 OR a.not_before > ?2)";
 
-impl Store {
+impl<S: ReadStore> Attachments<S> {
     /// The next file to fetch: the least often tried file of a waiting message. Among chats, the chat served longest ago goes first, so
     /// that one chat's many files never block the others.
     pub fn next_wanted(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         // A file that arrived during a rate limit has no wait of its own.
-        if self.upkeep(UpkeepKind::Files)?.may_try(now) {
+        if self.0.store().maintenance().upkeep(UpkeepKind::Files)?.may_try(now) {
             self.next_step("a.state = 'wanted'", "o.state <> 'wanted'", now)
         } else {
             Ok(None)
@@ -48,7 +49,7 @@ impl Store {
             "SELECT min(a.not_before) FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
              WHERE m.processed = 0 AND a.not_before > ?1 AND (a.state = 'wanted' OR a.state = 'kept' AND a.kind IN {SOUND})"
         );
-        let at: Option<String> = self.conn.prepare(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?;
+        let at: Option<String> = self.0.conn().prepare(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?;
         Ok(at.as_deref().and_then(reveille_base::clock::parse_time))
     }
 
@@ -64,16 +65,19 @@ impl Store {
             Attachment::SELECT
         );
         let found = self
-            .conn
+            .0
+            .conn()
             .prepare(&sql)?
             .query_row((rfc3339(now), rfc3339(now + LONGEST_WAIT)), Attachment::read)
             .optional()?;
         Ok(found)
     }
+}
 
+impl<S: WriteStore> Attachments<S> {
     /// Records that a complete file is at this path below the workspace.
     pub fn file_kept(&mut self, id: i64, path: &str, bytes: u64, now: DateTime<Utc>) -> Result<()> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET state = 'kept', path = ?2, bytes = ?3, attempts = 0, not_before = NULL, error = NULL,
                      changed_at = ?4 WHERE id = ?1 AND state = 'wanted'",
@@ -93,7 +97,7 @@ impl Store {
         counts: bool,
         now: DateTime<Utc>,
     ) -> Result<()> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET attempts = attempts + 1, faults = faults + ?5, not_before = ?2, error = ?3,
                      changed_at = ?4 WHERE id = ?1 AND state = 'wanted'",
@@ -123,13 +127,13 @@ impl Store {
         notice: &NewOutgoing,
         now: DateTime<Utc>,
     ) -> Result<()> {
-        self.write(|tx| fail(tx, file, "wanted", why, notice, now))
+        self.0.write(|tx| fail(tx, file, "wanted", why, notice, now))
     }
 
     /// Records that the process `listener` is about to transcribe a recording. The attempt counts beforehand, so that a recording that
     /// crashes its listener is tried only a few times. Returns the attempts, including this one.
     pub fn listening(&mut self, id: i64, listener: u32, not_before: DateTime<Utc>, now: DateTime<Utc>) -> Result<u32> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             let attempts = tx
                 .query_row(
                     "UPDATE attachments SET attempts = attempts + 1, not_before = ?2, changed_at = ?3, listener = ?4,
@@ -146,7 +150,7 @@ impl Store {
     /// Takes back the attempt of the process `listener`, which was ended in order, and makes its recording due again. `false` if there
     /// was none.
     pub fn listener_ended(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             let n = tx.execute(
                 "UPDATE attachments SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, not_before = NULL, error = NULL, listener = NULL,
                      changed_at = ?2 WHERE listener = ?1 AND state = 'kept'",
@@ -158,7 +162,7 @@ impl Store {
 
     /// Stores a transcript; its words become part of the message.
     pub fn file_heard(&mut self, file: &Attachment, transcript: &Transcript, now: DateTime<Utc>) -> Result<()> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             let changed = tx.execute(
                 "UPDATE attachments SET state = 'ready', transcript = ?2, attempts = 0, not_before = NULL, error = NULL,
                      listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
@@ -168,9 +172,9 @@ impl Store {
         })
     }
 
-    /// Records a failed transcription, counted before by [`Store::listening`].
+    /// Records a failed transcription, counted before by [`Attachments::listening`].
     pub fn file_unheard(&mut self, id: i64, why: &str, now: DateTime<Utc>) -> Result<()> {
-        self.write(|tx| {
+        self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET error = ?2, listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
                 (id, why, rfc3339(now)),
@@ -187,11 +191,11 @@ impl Store {
         notice: &NewOutgoing,
         now: DateTime<Utc>,
     ) -> Result<()> {
-        self.write(|tx| fail(tx, file, "kept", why, notice, now))
+        self.0.write(|tx| fail(tx, file, "kept", why, notice, now))
     }
 
     /// Gives up a recording for lack of a speech model, so that its message can go on. Its chat is told once, until
-    /// [`Store::can_listen`].
+    /// [`Attachments::can_listen`].
     pub fn cannot_listen(
         &mut self,
         file: &Attachment,
@@ -201,7 +205,7 @@ impl Store {
     ) -> Result<()> {
         let key = format!("{TOLD}{}", file.chat);
         let why = why.map_or_else(|| NO_SPEECH_MODEL.to_owned(), |why| format!("{NO_SPEECH_MODEL}: {why}"));
-        self.write(|tx| {
+        self.0.write(|tx| {
             let is_told: bool =
                 tx.query_row("SELECT EXISTS (SELECT 1 FROM handled WHERE key = ?1)", [&key], |row| row.get(0))?;
             give_up(tx, file, "kept", &why, now)?;
@@ -216,7 +220,7 @@ impl Store {
     /// Makes the recordings due that failed for lack of a speech model, if their message still waits and is in no conversation. Returns
     /// their number.
     pub fn can_listen(&mut self, now: DateTime<Utc>) -> Result<usize> {
-        let told: bool = self.conn.query_row(
+        let told: bool = self.0.conn().query_row(
             "SELECT EXISTS (SELECT 1 FROM handled WHERE substr(key, 1, length(?1)) = ?1)",
             [TOLD],
             |row| row.get(0),
@@ -224,7 +228,7 @@ impl Store {
         if !told {
             return Ok(0);
         }
-        self.write(|tx| {
+        self.0.write(|tx| {
             tx.execute("DELETE FROM handled WHERE substr(key, 1, length(?1)) = ?1", [TOLD])?;
             let sql = format!(
                 "UPDATE attachments SET state = 'kept', attempts = 0, not_before = NULL, error = NULL, changed_at = ?2

@@ -96,14 +96,14 @@ fn a_voice_file_stays_as_long_as_its_message_and_some_days_longer() {
     place.file("voice/7-2.ogg", 10, 6);
     assert_eq!(place.chores(), [Chore::Remove(old.clone())]);
     // A message older than the file may be the one the file belongs to.
-    let id = place.store.say(ChatRef::telegram(7), "a voice message", now() - TimeDelta::days(8)).unwrap();
+    let id = place.store.inbox_mut().say(ChatRef::telegram(7), "a voice message", now() - TimeDelta::days(8)).unwrap();
     assert_eq!(place.chores(), []);
     // A later message that names the file.
-    place.store.discard(id, now()).unwrap();
-    let id = place.store.say(ChatRef::telegram(7), "voice: 7-1.ogg", now()).unwrap();
+    place.store.inbox_mut().discard(id, now()).unwrap();
+    let id = place.store.inbox_mut().say(ChatRef::telegram(7), "voice: 7-1.ogg", now()).unwrap();
     assert_eq!(place.chores(), []);
     // A discarded message can still be restored.
-    place.store.discard(id, now()).unwrap();
+    place.store.inbox_mut().discard(id, now()).unwrap();
     assert_eq!(place.chores(), []);
     let conn = rusqlite::Connection::open(place.store.path()).unwrap();
     conn.execute("UPDATE incoming_messages SET outcome = 'answered'", []).unwrap();
@@ -141,9 +141,9 @@ fn files_of_messages_go_when_they_are_old_and_nobody_waits_for_them() {
         ..Default::default()
     };
     let batch = reveille_store::Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Default::default() };
-    place.store.accept(&batch, now()).unwrap();
-    let file = place.store.next_wanted(now()).unwrap().unwrap();
-    place.store.file_kept(file.id, "files/2.txt", 10, now()).unwrap();
+    place.store.inbox_mut().accept(&batch, now()).unwrap();
+    let file = place.store.attachments().next_wanted(now()).unwrap().unwrap();
+    place.store.attachments_mut().file_kept(file.id, "files/2.txt", 10, now()).unwrap();
     assert_eq!(place.chores(), [Chore::Remove(old)]);
     assert_eq!(Chore::Remove(named).removes(&place.config.workspace_dir).as_deref(), Some("files/2.txt"));
 }

@@ -3,6 +3,7 @@
 //! [`look`] finds due work, [`decide`] chooses what to do about it, [`run`] does it, and `maintain` keeps the stores in order meanwhile.
 //! `session` holds the state of a wake that has the lock ([`reveille_store::wake_lock`]).
 
+mod background;
 pub mod context;
 pub mod decide;
 pub mod lease;
@@ -17,6 +18,7 @@ pub mod stop;
 mod tooling;
 pub mod workspace;
 
+pub use background::look::is_step_held;
 pub use context::{Context, LOOK_EVERY, Reply, Report, Screen, Terminal, WakeError, WakeOutcome};
 pub use decide::merge::merge_texts;
 pub use decide::{
@@ -25,11 +27,10 @@ pub use decide::{
 };
 pub use look::{
     observe::{model_again_at, model_state, model_state_of},
-    own_work::is_step_held,
     undoable::{Choice, undoable, what_it_did, what_they_did, which_change},
     waiting::{Waiting, waiting},
 };
-pub use run::given_up::{Teller, note_cut_off};
+pub use run::begin::given_up::{Teller, note_cut_off};
 pub use run::once::once;
 pub use session::tainted_writes;
 pub use workspace::{open_store, prepare_workspace};

@@ -1,7 +1,7 @@
 //! The files of messages, described without touching them: the storage path, the content by its bytes (`content`), and the description in
 //! the message (`words`). Pure values.
 //!
-//! `bot/media` fetches the files and has speech transcribed; a wake shows them to the model (`cycle/run/attached`, `tool/attachment`).
+//! `bot/media` fetches the files and has speech transcribed; a wake shows them to the model (`cycle/run/begin/attached`, `tool/attachment`).
 
 pub mod content;
 pub mod speech;

@@ -1,6 +1,6 @@
 //! `propose_change`: a change of the assistant's own orders (`claude.md`, the skills, the standing jobs). Always asks,
 //! because a person decides about orders. The question shows the difference, and the figure that will measure the
-//! success; `cycle/run/proposal` keeps both, and binds the approval to exactly these texts.
+//! success; `cycle/run/ask/proposal` keeps both, and binds the approval to exactly these texts.
 //!
 //! Some lines never change by a proposal, in either direction: addresses, settings of `.env`, numbers that could be a
 //! chat's, budgets, and sharing between chats (`fence`). With these, a harmless-looking change could extend the

@@ -24,7 +24,7 @@ pub use recalled::Recollection;
 pub use shrunk::shrunk;
 pub(crate) use text::{attribute, clip, escape};
 
-use super::{stale, tokens::TokenRate};
+use crate::decide::{stale, tokens::TokenRate};
 use reveille_base::{
     types::ChatRef,
     words::{count, local},

@@ -8,7 +8,7 @@
 use reveille_base::types::{Stop, Usage};
 use reveille_store::FoldAsk;
 
-use super::tokens::{TokenCount, TokenRate};
+use crate::decide::tokens::{TokenCount, TokenRate};
 
 /// The maximum number of tokens in a conversation, even for larger models, because each turn pays for all of them.
 const CONVERSATION_TOKENS_MAX: u64 = 100_000;

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use reveille_tools::Complexity;
 
-use super::fold::Window;
+use crate::decide::fold::Window;
 
 /// The pseudo-tool that asks a person whether a cycle may continue.
 pub const GO_ON: &str = "go_on";

@@ -26,7 +26,7 @@ pub use self::{
     calls::{ToolRequest, doubt},
     step::{FailedCall, Receipt, Step, Summary},
 };
-use super::{
+use crate::decide::{
     fold::{self, FoldedTokens, Folding},
     limits::{GO_ON, Limits, Meter, Reached, Repeated, Repeats, is_reserved},
 };

@@ -3,10 +3,8 @@
 
 pub mod brief;
 pub mod budget;
-pub mod feed_news;
 pub mod fold;
 pub mod gate;
-pub mod initiative;
 pub(crate) mod interrupt;
 pub mod limits;
 pub mod lineup;
@@ -23,4 +21,3 @@ pub(crate) mod taint;
 pub mod tokens;
 pub mod uptake;
 pub mod verify;
-pub mod watched;

@@ -11,7 +11,7 @@ use reveille_base::{
 use reveille_model::{Conversation, Turn, offline::Offline};
 use reveille_store::{Entry, Incoming};
 
-use super::{
+use crate::decide::{
     brief::joined,
     limits::Limits,
     machine::{Cycle, Step, user_text},

@@ -9,7 +9,7 @@ use reveille_base::redact::Redactor;
 use reveille_memory::{outside, quoting::content_words};
 use reveille_store::{Entry, NewCycle, NewRecording, RecordedCall};
 
-use super::brief::clip;
+use crate::decide::brief::clip;
 
 /// The maximum number of calls in a recording; the first ones are kept.
 const MAX_CALLS: usize = 24;

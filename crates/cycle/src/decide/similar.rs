@@ -12,7 +12,7 @@ use reveille_base::{
 };
 use reveille_store::{RecordedRequest, Recording};
 
-use super::brief::{attribute, clip, escape};
+use crate::decide::brief::{attribute, clip, escape};
 
 /// The minimum cosine of a similar request.
 const MIN_LIKENESS: f32 = 0.5;

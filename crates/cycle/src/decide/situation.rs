@@ -16,7 +16,7 @@ use reveille_config::QuietHours;
 use reveille_memory::{decay::Stage, reflect::REFLECTION, tasks::Task};
 use reveille_store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo};
 
-use super::{initiative::DueInitiative, lineup::ModelState};
+use crate::{background::initiative::decide::DueInitiative, decide::lineup::ModelState};
 
 /// The observations and settings behind all decisions.
 pub struct Situation {

@@ -3,7 +3,7 @@
 
 use reveille_store::Incoming;
 
-use super::brief::{File, FileView};
+use crate::decide::brief::{File, FileView};
 
 /// The origin for scratch files left by a tainted cycle.
 pub(crate) const LEFT: &str = "files made after untrusted text was read";

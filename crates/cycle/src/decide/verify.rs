@@ -6,7 +6,7 @@ use reveille_base::{
 };
 use reveille_tools::Plan;
 
-use super::machine::Receipt;
+use crate::decide::machine::Receipt;
 
 /// The maximum length of a commit's subject, in characters.
 const MAX_SUBJECT_CHARS: usize = 100;

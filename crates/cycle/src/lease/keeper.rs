@@ -8,7 +8,7 @@ use std::{
 
 use reveille_base::clock::{Clock, since_boot};
 
-use super::{Acquired, Lease, LeaseError, protocol::renew_every};
+use crate::lease::{Acquired, Lease, LeaseError, protocol::renew_every};
 
 /// The maximum wait between two attempts for a lease that is held elsewhere or unreachable.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);

@@ -18,7 +18,7 @@ use reveille_base::{
 };
 use reveille_config::MAX_NAME_CHARS;
 
-use super::protocol::LeaseWatch;
+use crate::lease::protocol::LeaseWatch;
 
 /// The maximum size of the file, in bytes. A longer file is damaged.
 const MAX_BYTES: u64 = 64 << 10;

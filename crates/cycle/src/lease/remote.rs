@@ -18,7 +18,7 @@ use reveille_base::{
 use reveille_config::{Config, RepoUrl};
 use reveille_git::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError};
 
-use super::{
+use crate::lease::{
     Acquired, Lease, LeaseError, LeasePart,
     protocol::{BootTime, LeaseNote, LeaseStep, SeenLease, SwapFate, Tenure, decide, millis},
     record::{LastSeenLease, LeaseRecord, RecordFile},

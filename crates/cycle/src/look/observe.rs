@@ -22,6 +22,7 @@ use reveille_model::offline::Offline;
 use reveille_store::{HEAD_SEEN, Incoming, Store, StoreError, ToldOf, UpkeepKind};
 
 use crate::{
+    background::{self, initiative, jobs, reflection},
     context::{Context, WakeError},
     decide::{
         budget::{Budget, day_begin},
@@ -30,7 +31,7 @@ use crate::{
         situation::{DueWork, Situation},
     },
     lease,
-    look::{initiative, jobs, own_work, reflecting, retention},
+    look::retention,
 };
 
 /// The maximum number of a person's commits read.
@@ -96,9 +97,9 @@ impl Situation {
             tells_left: tells_left(store, (config, now), config.owner_chat)?,
             head,
             holds_nudges,
-            own_work: [own_work::jobs_due(store)?, own_work::not_handled(store, steps)?].concat(),
-            initiative: initiative::due(store, config, now)?,
-            to_reflect: reflecting::days_due(store, config, now)?,
+            own_work: [background::look::jobs_due(store)?, background::look::not_handled(store, steps)?].concat(),
+            initiative: initiative::look::due(store, config, now)?,
+            to_reflect: reflection::look::days_due(store, config, now)?,
             undos: store.undos().open_undos()?,
             pressed: store.reminders().open_nudges()?,
             proposals: store.proposals().proposals_to_tell(now)?,
@@ -148,7 +149,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
         return Ok(is_clock_changed(store, context.config, now)?
             || is_fetch_due(store, memory.has_remote(), context)?
             || retention::is_due(store, context)?
-            || jobs::is_due(store, context)?
+            || jobs::look::is_due(store, context)?
             || !orient::due(&Situation::at_rest(store, &memory, context)?).is_empty());
     }
     let Some(repo) = open(&dir)? else {
@@ -163,7 +164,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
         || is_push_due(store, &repo, now)?
         || is_fetch_due(store, repo.has_remote(), context)?
         || retention::is_due(store, context)?
-        || jobs::is_due(store, context)?
+        || jobs::look::is_due(store, context)?
     {
         return Ok(true);
     }
@@ -307,7 +308,7 @@ pub(crate) fn steps_due(
     config: &Config,
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Vec<DueWork> {
-    own_work::steps_due(tasks, config.owner_chat, read)
+    background::look::steps_due(tasks, config.owner_chat, read)
 }
 
 /// Returns `true` if the person's context holds nudges back. The context is read only if there is something to nudge about.

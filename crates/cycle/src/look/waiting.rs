@@ -10,7 +10,10 @@ use reveille_git::RepoError;
 use reveille_store::{Store, StoreError};
 use reveille_tools::Documents;
 
-use super::{jobs, observe, own_work, reflecting};
+use crate::{
+    background::{self, jobs, reflection},
+    look::observe,
+};
 use crate::{
     decide::{
         orient::{self, Standing},
@@ -38,7 +41,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let tasks = observe::tasks(read);
     let mut handled = observe::handled_of_tasks(store)?;
     handled.extend(store.cycles().told_to_waiting()?.handles);
-    let steps = own_work::not_handled(store, observe::steps_due(&tasks, config, read))?;
+    let steps = background::look::not_handled(store, observe::steps_due(&tasks, config, read))?;
     let model = observe::model_state(store, config, now)?;
     let observed = Situation {
         messages: observe::not_stopped(store.inbox().queued()?, &stopped_chats),
@@ -49,8 +52,8 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         guests: observe::guests(store, (config, now), &tasks)?,
         quiet_hours: config.quiet_hours,
         holds_nudges: observe::holds_nudges(&tasks, (config, now), read),
-        own_work: [own_work::jobs_due(store)?, steps].concat(),
-        to_reflect: reflecting::days_due(store, config, now)?,
+        own_work: [background::look::jobs_due(store)?, steps].concat(),
+        to_reflect: reflection::look::days_due(store, config, now)?,
         tasks,
         undos: store.undos().open_undos()?,
         pressed: store.reminders().open_nudges()?,
@@ -73,7 +76,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let is_set_back = store.is_set_back(now)? || observed.reminders.iter().any(|reminder| reminder.is_set_back(now));
     due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
     due.extend(observe::is_zone_new(store, config, now)?.then(|| "a new time zone".to_owned()));
-    due.extend(jobs::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
+    due.extend(jobs::look::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
     if config.telegram_token.is_some() {
         due.extend(store.outbox().has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }

@@ -3,7 +3,6 @@
 pub(crate) mod alarms;
 pub(crate) mod embed;
 pub(crate) mod index;
-pub(crate) mod jobs;
 pub(crate) mod ready;
 pub(crate) mod retention;
 pub(crate) mod sync;

@@ -15,7 +15,7 @@ use crate::{
     look::observe,
     maintain::{alarms, sync},
     plan_file::PlanFile,
-    run::recordings,
+    run::record::recordings,
     session::{Ending, Session},
 };
 

@@ -38,7 +38,10 @@ use crate::{
     },
     look::observe,
     maintain::{ready, sync, trouble},
-    run::{finish, live, prepare, record, wake},
+    run::{
+        begin::{live, prepare},
+        finish, record, wake,
+    },
     session::{Live, Next, Session},
     sharing,
     tooling::{Means, Tooling},

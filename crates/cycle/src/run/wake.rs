@@ -8,6 +8,7 @@ use reveille_git::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo};
 use reveille_store::{Change, Entry, HEAD_SEEN, wake_lock};
 
 use crate::{
+    background::{self, jobs},
     context::{WakeError, WakeOutcome},
     decide::{
         lineup::ModelState,
@@ -18,11 +19,16 @@ use crate::{
     },
     lease,
     look::observe,
-    maintain::{embed, index, jobs, ready, retention, sync},
+    maintain::{embed, index, ready, retention, sync},
     run::{
-        by_rule, finish,
-        given_up::{self, Teller},
-        hand_over, live, own_work, prepare, proposal, remind, resume, undo,
+        ask::proposal,
+        begin::{
+            given_up::{self, Teller},
+            live, prepare, resume,
+        },
+        by_rule::{self, remind, undo},
+        finish,
+        step::fallback,
     },
     session::{Live, Next, Session},
 };
@@ -92,7 +98,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         has_worked = true;
         // Long work must not delay scheduled jobs.
         if orient::is_own(&work, &observation.open_cycles) {
-            jobs::look(session, &repo).await?;
+            jobs::by_rule::look(session, &repo).await?;
         }
         let is_answer = work.is_answer();
         // A turn among many assistants covers an answer and some of the reminders behind it. Otherwise no reminder would ever come.
@@ -113,7 +119,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     proposal::tidy(session, &repo)?;
     // Only while nobody waits. The next look finds work for the model.
     if is_quiet {
-        has_worked |= jobs::look(session, &repo).await?;
+        has_worked |= jobs::by_rule::look(session, &repo).await?;
     }
     // Last, after all answers.
     if is_quiet || !sync::is_wanted(session, &repo)? {
@@ -171,7 +177,7 @@ async fn think(
             _ => None,
         });
         let first = reasons.iter().flat_map(Reason::messages).next().copied();
-        hand_over::say_unusable(session, asking, first, &why)?;
+        fallback::say_unusable(session, asking, first, &why)?;
         return sync::deliver(session).await.map(|()| Next::Others);
     }
     let mut cycle = session.new_cycle(reasons, &model)?;
@@ -188,7 +194,7 @@ async fn think(
     };
     let mut world =
         prepare::world(session, repo, &cycle, &observation.model, (&observation.messages, &ids), &mut account)?;
-    let mut begun = own_work::begin(session, repo, &cycle, reasons)?;
+    let mut begun = background::run::begin(session, repo, &cycle, reasons)?;
     let rule = std::mem::take(&mut begun.rule);
     for change in &rule.changes {
         match change {
@@ -218,7 +224,7 @@ async fn think(
         session.store.cycles_mut().begin_cycle(&cycle, &entries, &rule.changes)?;
     }
     if let Some(chat) = cycle.chat
-        && let Some(notice) = hand_over::notice(session, &observation.model, (chat, cycle.thread_id), &model)?
+        && let Some(notice) = fallback::notice(session, &observation.model, (chat, cycle.thread_id), &model)?
     {
         session.store.journal_mut().change(&cycle.id, &[notice])?;
     }

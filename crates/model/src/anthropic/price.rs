@@ -19,7 +19,7 @@ const BYTES_PER_TOKEN: usize = 3;
 /// Maximum tokens of a picture.
 const MOST_TOKENS_PER_IMAGE: u64 = 5_000;
 
-/// Maximum tokens of a PDF: at most ten pages are shown (`cycle/run/attached`), each as text and as a picture.
+/// Maximum tokens of a PDF: at most ten pages are shown (`cycle/run/begin/attached`), each as text and as a picture.
 const MOST_TOKENS_PER_PDF: u64 = 80_000;
 
 /// The beginning of a picture's data in our blocks.

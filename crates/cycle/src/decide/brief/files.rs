@@ -1,10 +1,10 @@
 //! Files of messages in the model's input: an element inside the message, and a picture as an image block after the messages. Pure;
-//! `cycle/run/attached` has determined the file's type before.
+//! `cycle/run/begin/attached` has determined the file's type before.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::text::attribute;
+use crate::decide::brief::text::attribute;
 
 /// A file of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]

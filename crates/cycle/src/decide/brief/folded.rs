@@ -16,7 +16,7 @@ use reveille_base::{
 use reveille_model::conversation::{ContentBlock, SpokenMessage};
 use reveille_tools::Documents;
 
-use super::{
+use crate::decide::brief::{
     blocks::{text_block, with_blocks},
     memories,
     text::{clip, escape},

@@ -13,7 +13,7 @@ use reveille_memory::{
 };
 use reveille_tools::Documents;
 
-use super::{super::tokens::TokenRate, text::escape};
+use crate::decide::{brief::text::escape, tokens::TokenRate};
 
 /// Documents that most wakes leave unchanged. They come first, so that the next wake's prompt begins the same way.
 const LASTING: [&str; 3] = [memory::CONTEXT, memory::BACKLOG, memory::SEMANTIC_MEMORY];

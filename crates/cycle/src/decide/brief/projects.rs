@@ -14,10 +14,12 @@ use reveille_memory::{
 };
 use reveille_tools::{Documents, known_projects};
 
-use super::{
-    super::tokens::TokenRate,
-    memories::{UNSETTLED, head},
-    text::{attribute, escape},
+use crate::decide::{
+    brief::{
+        memories::{UNSETTLED, head},
+        text::{attribute, escape},
+    },
+    tokens::TokenRate,
 };
 
 /// The maximum number of projects shown.

@@ -2,9 +2,9 @@
 
 use chrono::NaiveDate;
 
-use super::{
-    super::tokens::TokenRate,
-    text::{attribute, clip, escape},
+use crate::decide::{
+    brief::text::{attribute, clip, escape},
+    tokens::TokenRate,
 };
 
 /// The maximum size of all results, in tokens.

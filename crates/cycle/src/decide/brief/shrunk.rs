@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use reveille_base::words::first_chars;
 use reveille_model::anthropic::price::message_bytes;
 
-use super::blocks::text_block;
+use crate::decide::brief::blocks::text_block;
 
 /// The size below which nothing more is left out, in bytes.
 const MIN_BYTES: usize = 2_000;

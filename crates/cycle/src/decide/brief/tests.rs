@@ -4,7 +4,7 @@ use reveille_base::{clock::parse_time, types::ChatRef};
 use reveille_memory as memory;
 use reveille_model::offline::transcript::{ShownMessage, shown};
 
-use super::*;
+use crate::decide::brief::*;
 
 fn now() -> DateTime<Utc> {
     parse_time("2026-11-21T14:00:00Z").unwrap()

@@ -4,7 +4,7 @@ use reveille_base::{types::Stop, words::last_chars};
 use reveille_model::{Conversation, conversation::SpokenMessage};
 use reveille_store::FoldAsk;
 
-use super::{
+use crate::decide::machine::{
     Cycle, Phase,
     calls::Pending,
     step::{Step, Summary},

@@ -2,7 +2,7 @@
 
 use reveille_store::MessageOutcome;
 
-use super::calls::ToolRequest;
+use crate::decide::machine::calls::ToolRequest;
 
 /// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use reveille_policy::{Risk, Verdict};
 use reveille_store::FoldAsk;
 use reveille_tools::Complexity;
 
-use super::*;
+use crate::decide::machine::*;
 use crate::decide::{fold::Window, limits::Stretch};
 
 const LIMITS: Limits = Limits { background: Stretch::of(20, None), ..Limits::alike(Stretch::of(12, Some(60)), 3) };

@@ -11,8 +11,8 @@ use reveille_memory::{
 };
 use reveille_store::{Cap, Incoming, NewCycle, NewReminder, Reminder};
 
-use super::*;
 use crate::decide::brief::MAX_MESSAGES;
+use crate::decide::orient::*;
 
 const ACTIVE: &str = "\
 ## Tax return\n- status: active\n- touched: 2026-11-11\n- next: find the letter\n\n\

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use crate::lease::protocol::*;
 
 const TERM: Duration = Duration::from_millis(1_000);
 const MACHINES: usize = 3;

@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, os::unix::fs::symlink};
 
 use reveille_base::{clock::parse_time, types::ChatRef};
 
-use super::*;
+use crate::look::retention::files::*;
 
 struct Place {
     config: Config,

@@ -1,0 +1,81 @@
+//! The due time for initiative, and the candidates. Off by default. Between its times this only asks the clock; after a used slot it reads
+//! one key.
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::approval_text::sha256;
+use reveille_config::Config;
+use reveille_memory as memory;
+use reveille_memory::{
+    initiative::{InitiativeLook, Weighed, weigh},
+    project::Project,
+    view,
+};
+use reveille_store::{Store, StoreError};
+use reveille_tools::{Documents, known_projects};
+
+use crate::{
+    background::initiative::decide::{DueInitiative, slot_due},
+    decide::situation::DueWork,
+};
+
+/// The key of the last question without a result, so that the same question isn't paid for again.
+pub(crate) const ASKED: &str = "initiative/asked";
+
+/// Returns the due slot with its candidates. `None` while the last proposal waits for an answer, without candidates, and if the same
+/// question was asked in vain.
+pub(crate) fn due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DueInitiative>, StoreError> {
+    let Some(slot) = slot_due(config.initiative, config.quiet_hours, now, config.timezone) else { return Ok(None) };
+    if store.maintenance().handled(&DueWork::key_of(&slot.work()))?.is_some()
+        || store.outbox().is_proposal_unanswered(config.owner_chat)?
+    {
+        return Ok(None);
+    }
+    let weighed = weighed(store, config, &Documents::new(&config.repo_dir(), Vec::new()), now)?;
+    if !weighed.worthy().is_empty()
+        && store.maintenance().handled(ASKED)?.is_some_and(|asked| asked == question(&weighed, config, now))
+    {
+        return Ok(None);
+    }
+    let is_there = !weighed.candidates.is_empty() && !weighed.is_unwanted;
+    Ok(is_there.then_some(DueInitiative { slot, weighed }))
+}
+
+/// Computes a digest of the question to the model about these candidates. It stays the same within a week until a task or a score changes.
+pub(crate) fn question(weighed: &Weighed, config: &Config, now: DateTime<Utc>) -> String {
+    let week = now.with_timezone(&config.timezone).format("%G-W%V").to_string();
+    let told =
+        weighed.worthy().iter().map(|one| format!("{}\n{}", one.told(), one.next.as_deref().unwrap_or_default()));
+    sha256(&std::iter::once(week).chain(told).collect::<Vec<_>>().join("\n"))
+}
+
+/// Weighs the candidates by the rules.
+pub(crate) fn weighed(
+    store: &Store,
+    config: &Config,
+    documents: &Documents,
+    now: DateTime<Utc>,
+) -> Result<Weighed, StoreError> {
+    let projects: Vec<(String, Project)> = known_projects(documents)
+        .into_iter()
+        .map(|(name, path)| (name, Project::read(&documents.text(&path))))
+        .collect();
+    let is_owners = |chat| view::foreign_chat(Some(chat), config.owner_chat).is_none();
+    let reminders: Vec<(DateTime<Utc>, String)> = store
+        .reminders()
+        .reminders()?
+        .into_iter()
+        .filter(|reminder| is_owners(reminder.what.chat))
+        .map(|reminder| (reminder.what.next_at, reminder.what.text))
+        .collect();
+    Ok(weigh(&InitiativeLook {
+        now,
+        tz: config.timezone,
+        active: &documents.text(memory::ACTIVE),
+        backlog: &documents.text(memory::BACKLOG),
+        context: &documents.text(memory::CONTEXT),
+        projects: &projects,
+        reminders: &reminders,
+        owner_chat: config.owner_chat,
+    }))
+}

@@ -1,0 +1,5 @@
+//! Initiative: unasked help by written rules.
+
+pub(crate) mod decide;
+pub(crate) mod look;
+pub(crate) mod run;

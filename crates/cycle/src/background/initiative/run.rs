@@ -1,0 +1,137 @@
+//! Initiative: a search for the one most useful unasked action. This builds the model's input, the line for the log, and the proposal at
+//! the end.
+
+use reveille_base::words::{one_line, shortened};
+use reveille_git::Repo;
+use reveille_memory::initiative::InitiativeCandidate;
+use reveille_policy::Decision;
+use reveille_store::{Change, Entry};
+use reveille_tools::{Documents, Refusal};
+
+use crate::run::record::effects::Deeds;
+use crate::{
+    background::{begun::Begun, initiative},
+    context::WakeError,
+    decide::{brief::escape, taint},
+    run::record,
+    session::{Live, Session},
+};
+
+/// The maximum number of the model's turns.
+const ROUNDS_MAX: u32 = 8;
+/// The maximum cost, in US dollars. One request may exceed it; none starts afterwards.
+const BUDGET_USD: f64 = 0.10;
+
+/// The maximum length of a failed proposal in the log, in characters.
+const MAX_LOGGED_CHARS: usize = 300;
+/// The tool that sends a proposal.
+const TELL: &str = "tell";
+
+/// The question to the model.
+const ASKED: &str = "\
+Nobody has asked for anything. A written rule has weighed your person's tasks and projects; these are worth something, the best first. Do \
+one of these three:
+1. The one most useful thing that you may do unasked. What would have to ask is refused here: nobody is there to answer.
+2. Propose it in one message with `tell`: what you would do, and what for. They answer, and another wake does it. A question as your \
+last words is told, too.
+3. End without a word, if nothing is worth their attention.
+Take few steps. What you do is read in the log, so don't report it.";
+
+/// Builds the opening's block, and the line for the log.
+pub(crate) fn begin(session: &Session<'_>, repo: &Repo) -> Result<Begun, WakeError> {
+    let config = session.context.config;
+    let documents = Documents::new(repo.root(), Vec::new());
+    let weighed = initiative::look::weighed(&session.store, config, &documents, session.now())?;
+    crate::context::check_readable(&documents)?;
+    let mut block = format!("<initiative>\n{ASKED}");
+    for candidate in weighed.worthy() {
+        block.push_str(&element(candidate));
+    }
+    block.push_str("\n</initiative>");
+    let rule = Deeds::noted(vec![format!("Weighed what to do unasked: {}", weighed.told())]);
+    Ok(Begun { block, rule, ..Begun::default() })
+}
+
+fn element(candidate: &InitiativeCandidate) -> String {
+    let next = match (&candidate.next, candidate.is_project) {
+        (Some(goal), true) => format!("\nIts goal: {}\nIt has no open task.", escape(goal)),
+        (Some(next), false) => format!("\nIts next step: {}", escape(next)),
+        (None, _) => String::new(),
+    };
+    format!("\n<candidate>\n{}{next}\n</candidate>", escape(&candidate.told()))
+}
+
+/// Returns `true` if the allowance is used up.
+pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
+    let spent = session.store.ledger().spent_by(&live.cycle.id)?;
+    Ok(live.state.meter.taken.rounds >= ROUNDS_MAX || spent.cost_usd >= BUDGET_USD)
+}
+
+/// Beginnings of sentences that propose something without a question mark.
+const PROPOSES: [&str; 6] = ["shall i", "should i", "i suggest", "i propose", "i could", "would you like"];
+
+/// Sends a proposal made by the model as plain text, as `tell` would. If the question had no result, it isn't asked again until something
+/// changes.
+pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
+    let has_done =
+        |live: &Live| live.state.receipts.iter().any(|receipt| !receipt.tool.is_empty() && receipt.what.is_some());
+    let has_told = live.state.receipts.iter().any(|receipt| receipt.tool == TELL);
+    if !has_told && live.state.is_at_rest() && proposes(live.state.last_text()) {
+        return tell(session, live);
+    }
+    if !has_done(live) {
+        let (config, now) = (session.context.config, session.now());
+        let documents = Documents::new(&config.repo_dir(), Vec::new());
+        let weighed = initiative::look::weighed(&session.store, config, &documents, now)?;
+        let value = initiative::look::question(&weighed, config, now);
+        session
+            .store
+            .journal_mut()
+            .change(&live.cycle.id, &[Change::Handled { key: initiative::look::ASKED.to_owned(), value }])?;
+    }
+    Ok(())
+}
+
+fn proposes(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    text.contains('?') || PROPOSES.iter().any(|begin| lower.contains(begin))
+}
+
+/// Sends the model's last words, if the policy allows it.
+fn tell(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
+    let tooling = session.tooling();
+    let text = live.state.last_text().to_owned();
+    let input = serde_json::json!({"key": "initiative", "text": text}).to_string();
+    live.world.now = session.now();
+    let taint = taint::origin(&live.state.taints);
+    let verdict = tooling.registry.judge(TELL, &input, &live.world, taint.as_deref());
+    let is_allowed = verdict.is_some_and(|verdict| verdict.decision == Decision::Allow);
+    let refused = || Refusal("It would have to ask first.".to_owned());
+    let told = if is_allowed { tooling.registry.call(TELL, &input, &live.world) } else { Err(refused()) };
+    let (receipt, changes) = match told {
+        Ok(done) => (done.receipt.unwrap_or_default(), done.changes),
+        Err(why) => (
+            format!("Didn't tell the proposal “{}”: {}", shortened(&one_line(&text), MAX_LOGGED_CHARS), why.0),
+            Vec::new(),
+        ),
+    };
+    let receipt = session.context.redactor.redact(&receipt);
+    let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };
+    let changes = record::fit_to_leave(session, changes);
+    record::record(session, live, &done, &changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_no_proposal() {
+        for text in ["Shall I sort them?", "I could call the bank for you.", "The tax is due. Want me to start?"] {
+            assert!(proposes(text), "{text}");
+        }
+        for text in ["", "Nothing is worth their attention.", "I noted the next step."] {
+            assert!(!proposes(text), "{text}");
+        }
+    }
+}

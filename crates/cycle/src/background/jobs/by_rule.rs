@@ -1,0 +1,411 @@
+//! The part of standing jobs that needs no model: the job files are read if the folder has changed, due gates are checked, and findings are
+//! reported by rule. An open gate with work for the model creates a run, which waits for a cycle of its own.
+//!
+//! All this is upkeep: it runs when nothing else is due, each check has a time limit, and everything gives way to new messages.
+
+use std::{path::Path, time::Duration};
+
+use reveille_base::{
+    schedule::{Missed, Slot, due::Passed},
+    types::Effect,
+    words::{day_and_time, first_bytes},
+    zone::Tz,
+};
+use reveille_config::Autonomy;
+use reveille_git::Repo;
+use reveille_media::content;
+use reveille_memory::job::{JOBS_DIR, Job, JobGate, Jobs, WatchTarget};
+use reveille_policy as policy;
+use reveille_policy::{Access, Circumstances, Decision, Reach, Risk, SHELL, Subject, What};
+use reveille_sandbox::{
+    exec::{
+        Exec,
+        beneath::{PathUse, Roots},
+        session::{End, described},
+    },
+    web::{FetchLimits, WatchedPage},
+};
+use reveille_store::{JobLook, JobPlan, JobRow, JobState, NewJobRun, NewOutgoing};
+use reveille_tools::EDITOR;
+
+use crate::{
+    background::jobs::{
+        self,
+        decide::{Compared, Sighting},
+    },
+    context::WakeError,
+    lease,
+    maintain::sync,
+    session::Session,
+};
+
+/// The maximum number of jobs per round. The next round continues.
+const LOOKS_MAX: usize = 10;
+/// The maximum duration of a gate's check.
+const GATE_BOUND: Duration = Duration::from_secs(10);
+/// How often the check looks for waiting people.
+const ASK_EVERY: Duration = Duration::from_millis(300);
+/// The maximum size of a finding kept with its run, in bytes.
+const FOUND_BYTES_MAX: usize = 8 * 1024;
+/// The maximum size of a watched file, in bytes.
+const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024;
+/// The number of consecutive failures before a person is told.
+const TELL_AFTER: u32 = 3;
+/// How far before a reset clock the history is read. Time zones differ by less than this.
+const HISTORY: chrono::TimeDelta = chrono::TimeDelta::days(2);
+
+/// The result of a gate's check.
+enum Saw {
+    /// The gate is closed. The observed state is kept.
+    Shut { why: String, seen: Option<String> },
+    /// The gate is open.
+    Open(Opened),
+    /// The check failed.
+    Failed(String),
+    /// A person waits, so the check is repeated later.
+    GivesWay,
+}
+
+/// The finding of a gate.
+#[derive(Default)]
+struct Opened {
+    /// Untrusted text. `None` without a gate.
+    found: Option<String>,
+    is_feed: bool,
+    seen: Option<String>,
+    /// The origin of that text.
+    origin: String,
+}
+
+/// Checks the due jobs. Returns `true` if there was anything to do.
+pub(crate) async fn look(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+    if session.is_to_end()?.is_some() || session.is_stopped()? || !jobs::look::is_due(&session.store, session.context)?
+    {
+        return Ok(false);
+    }
+    let sign = jobs::look::sign(session.context.config);
+    // Another machine may check the jobs; findings from here are still reported.
+    let is_on_duty = lease::is_on_duty(session.context.config);
+    let found = if is_on_duty { read(session, repo)? } else { Jobs::default() };
+    if is_on_duty {
+        plan(session, &found, &sign)?;
+        session.store.jobs_mut().fail_lost_job_runs()?;
+        rewind(session)?;
+    }
+    let is_quiet = jobs::look::is_quiet(session.context.config, session.now());
+    let mut has_said = !is_quiet
+        && session.store.jobs().has_held_job_message()?
+        && session.store.jobs_mut().say_held_job_messages()?;
+    let now = session.now();
+    let due: Vec<JobRow> = session.store.jobs().jobs()?.into_iter().filter(|row| row.is_due(now)).collect();
+    let mut exec = None;
+    for row in due.iter().take(LOOKS_MAX) {
+        let Some(job) = found.get(&row.name) else { continue };
+        if session.is_to_end()?.is_some() || sync::is_somebody_waiting(session, repo)? {
+            break;
+        }
+        let exec: &Exec = exec.get_or_insert_with(|| hands(session));
+        match one(session, repo, exec, job, row).await? {
+            Some(look) => {
+                has_said |= look.message.as_ref().is_some_and(|(_, waits)| !waits);
+                session.store.jobs_mut().job_looked(&look)?;
+            }
+            None => break,
+        }
+    }
+    if has_said {
+        sync::deliver(session).await?;
+    }
+    Ok(true)
+}
+
+/// Reads the jobs from their files.
+fn read(session: &mut Session<'_>, repo: &Repo) -> Result<Jobs, WakeError> {
+    let paths = repo.list_markdown(&[JOBS_DIR])?;
+    let mut texts = std::collections::BTreeMap::new();
+    for path in &paths {
+        texts.insert(path.as_str(), repo.read_work_tree(path)?.unwrap_or_default());
+    }
+    let now = session.now().with_timezone(&session.context.config.timezone);
+    let found = Jobs::collect(&paths, |path| texts.get(path).cloned().unwrap_or_default(), now);
+    session.report.notes.extend(found.damaged.iter().map(ToString::to_string));
+    Ok(found)
+}
+
+fn plan(session: &mut Session<'_>, found: &Jobs, sign: &str) -> Result<(), WakeError> {
+    let zone = session.context.config.timezone;
+    let now = session.now().with_timezone(&zone);
+    let plan = |job: &Job| {
+        let planned = job.planned(now).ok()?;
+        Some(JobPlan {
+            name: job.name.clone(),
+            read_from: if job.is_paused { format!("paused: {}", job.when) } else { job.when.clone() },
+            gate: job.gate.as_ref().map(ToString::to_string).unwrap_or_default(),
+            rule: planned.rule,
+            zone: zone.name().to_owned(),
+            next: planned.next.filter(|_| !job.is_paused),
+        })
+    };
+    let plans: Vec<JobPlan> = found.usable.iter().filter_map(plan).collect();
+    Ok(session.store.jobs_mut().plan_jobs(&plans, (jobs::look::PLANNED, sign))?)
+}
+
+/// Computes the next slots again after the clock was set back.
+fn rewind(session: &mut Session<'_>) -> Result<(), WakeError> {
+    let (now, tz) = (session.now(), session.context.config.timezone);
+    for row in session.store.jobs().jobs()?.iter().filter(|row| row.is_set_back(now)) {
+        let Some(next) = row.next else { continue };
+        let history = session.store.jobs().job_history(&row.name, (now - HISTORY).naive_utc())?;
+        let created = row.created_at.unwrap_or(next.at);
+        let rewound = row.series(next, Missed::Run, tz).rewound(&history, created, now).unwrap_or(next);
+        session.store.jobs_mut().set_next_job_slot(&row.name, Some(rewound))?;
+    }
+    Ok(())
+}
+
+/// Builds the tools for the checks.
+fn hands(session: &Session<'_>) -> Exec {
+    let config = session.context.config;
+    let rules = policy::load(&config.policy_path(), config.home.as_deref()).rules.with_scratch(&config.scratch_dir());
+    let exec = Exec::new(session.shelter(&rules), rules);
+    let web = exec.web().clone().within(FetchLimits { timeout: GATE_BOUND, ..FetchLimits::default() });
+    exec.with_web(web)
+}
+
+/// Checks one due job. `None` if a person waits.
+async fn one(
+    session: &Session<'_>,
+    repo: &Repo,
+    exec: &Exec,
+    job: &Job,
+    row: &JobRow,
+) -> Result<Option<JobLook>, WakeError> {
+    let (now, tz) = (session.now(), session.context.config.timezone);
+    let mut look =
+        JobLook { name: row.name.clone(), next: row.next, runs: Vec::new(), seen: None, ended: None, message: None };
+    let mut slot = None;
+    let mut late = None;
+    if let Some(next) = row.next.filter(|slot| slot.at <= now) {
+        let history = session.store.jobs().job_history(&row.name, next.civil)?;
+        let turn = row.series(next, job.missed, tz).turn(&history, now);
+        (slot, look.next) = (turn.happens, turn.next);
+        late = slot.filter(|_| turn.is_late).map(|slot| time(slot, row, tz));
+        if let Some(passed) = turn.passed.filter(|_| turn.has_missed(now) || turn.happens.is_none()) {
+            let span = span(passed, row, tz);
+            look.runs.push(run(Some(passed.last), JobState::Missed, None, Some(format!("it was due {span}"))));
+            if job.missed == Missed::Tell && slot.is_none() {
+                let text = format!("Missed while I was not running: the job **{}**, due {span}.", job.name);
+                look.message = Some(message(session, &text, None, jobs::look::is_quiet(session.context.config, now)));
+            }
+        }
+    }
+    if slot.is_none() && !row.is_asked && !row.is_new_watch() {
+        return Ok(Some(look));
+    }
+    if session.store.jobs().has_open_job_run(&row.name)? {
+        let why = "the run before it wasn't over".to_owned();
+        look.message = row.is_asked.then(|| {
+            let text = format!("The job **{}** wasn't started again: the run before it isn't over yet.", job.name);
+            message(session, &text, None, false)
+        });
+        look.runs.push(run(slot, JobState::Missed, None, Some(why)));
+        return Ok(Some(look));
+    }
+    // A person who asked for the run is awake.
+    let waits = !row.is_asked && jobs::look::is_quiet(session.context.config, now);
+    match saw(session, repo, exec, job, row).await? {
+        Saw::GivesWay => return Ok(None),
+        Saw::Shut { why, seen } => {
+            look.seen = seen;
+            look.ended = Some(Ok(()));
+            look.message = look.message.or_else(|| {
+                let text = format!("The job **{}** has nothing to tell: {why}.", job.name);
+                row.is_asked.then(|| message(session, &text, None, false))
+            });
+            look.runs.push(run(slot, JobState::Nothing, None, Some(why)));
+        }
+        Saw::Failed(why) => {
+            let why = session.context.redactor.redact(&why);
+            // A target that was never read may have a wrong address, so its first failure is reported at once.
+            let is_new = row.seen.is_none() && matches!(job.gate, Some(JobGate::Watch(_)));
+            let tell_after = if is_new { 1 } else { TELL_AFTER };
+            let is_told = row.failures + 1 == tell_after || look.next.is_none() || row.is_asked;
+            if is_told || row.failures == 0 && is_without_sandbox(job, exec) {
+                let again = if look.next.is_some() { " I try it again at its next time." } else { "" };
+                let text = format!("The job **{}** couldn't be done: {}.{again}", job.name, why.trim_end_matches('.'));
+                look.message = Some(message(session, &text, None, waits));
+            }
+            look.runs.push(run(slot, JobState::Failed, None, Some(why.clone())));
+            look.ended = Some(Err(why));
+        }
+        Saw::Open(opened) if job.body.is_some() => {
+            look.seen = opened.seen;
+            look.runs.push(run(slot, JobState::Open, opened.found, None));
+        }
+        Saw::Open(opened) => {
+            let found = opened.found.unwrap_or_default();
+            let before = session.store.jobs().last_job_output(&row.name, i64::MAX)?;
+            // A watch's finding is a change by itself.
+            let before = before.filter(|_| matches!(job.gate, Some(JobGate::If(_))));
+            look.seen = opened.seen;
+            look.ended = Some(Ok(()));
+            if row.is_asked || jobs::decide::is_told(job.notify, &found, before.as_deref()) {
+                let text = jobs::decide::told(job, &found, opened.is_feed, late.as_deref());
+                look.message = Some(message(session, &text, Some(opened.origin), waits));
+            }
+            look.runs.push(run(slot, JobState::Told, None, Some(found)));
+        }
+    }
+    Ok(Some(look))
+}
+
+fn run(slot: Option<Slot>, state: JobState, found: Option<String>, output: Option<String>) -> NewJobRun {
+    NewJobRun { slot: slot.map(|slot| slot.civil), state, found, output }
+}
+
+/// Builds a message to the owner. `origin` is the origin of its untrusted text.
+fn message(session: &Session<'_>, text: &str, origin: Option<String>, waits: bool) -> (NewOutgoing, bool) {
+    let text = session.context.redactor.redact(text);
+    let notice = NewOutgoing::notice(session.context.config.owner_chat, text);
+    (NewOutgoing { links_as_text: origin.is_some(), taint: origin, ..notice }, waits)
+}
+
+fn time(slot: Slot, row: &JobRow, tz: Tz) -> String {
+    day_and_time(slot.wall_time(row.rule.as_ref(), row.zone(tz)))
+}
+
+fn span(passed: Passed, row: &JobRow, tz: Tz) -> String {
+    match passed.count {
+        1 => time(passed.first, row, tz),
+        count => format!("{count} times from {} to {}", time(passed.first, row, tz), time(passed.last, row, tz)),
+    }
+}
+
+fn is_without_sandbox(job: &Job, exec: &Exec) -> bool {
+    job.gate.as_ref().is_some_and(|gate| gate.command().is_some()) && !exec.shelter().is_there()
+}
+
+/// Checks a job's gate until a person waits.
+async fn saw(session: &Session<'_>, repo: &Repo, exec: &Exec, job: &Job, row: &JobRow) -> Result<Saw, WakeError> {
+    let Some(gate) = &job.gate else { return Ok(Saw::Open(Opened::default())) };
+    let looking = looked(session, exec, &job.name, gate, row);
+    tokio::pin!(looking);
+    loop {
+        tokio::select! {
+            saw = &mut looking => return Ok(saw),
+            () = tokio::time::sleep(ASK_EVERY) => {
+                if sync::is_somebody_waiting(session, repo)? {
+                    return Ok(Saw::GivesWay);
+                }
+            }
+        }
+    }
+}
+
+async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> Saw {
+    let fit = |text: &str| first_bytes(&session.context.redactor.redact(text), FOUND_BYTES_MAX).trim_end().to_owned();
+    let home = session.context.config.home.as_deref();
+    let sighting = match gate {
+        JobGate::If(command) => {
+            return match printed(exec, command, home).await {
+                Ok((printed, 0)) => Saw::Open(Opened {
+                    found: Some(fit(&printed)),
+                    origin: format!("the command of the job {name}"),
+                    ..Opened::default()
+                }),
+                Ok((_, code)) => Saw::Shut { why: format!("its command ended with {code}"), seen: None },
+                Err(why) => Saw::Failed(why),
+            };
+        }
+        JobGate::Watch(WatchTarget::Command(command)) => printed(exec, command, home)
+            .await
+            .map(|(printed, _)| (Sighting::Text(printed), format!("the command of the job {name}"))),
+        JobGate::Watch(WatchTarget::File(path)) => file(exec, path, home, &session.context.config.workspace_dir)
+            .map(|text| (Sighting::Text(text), format!("a file ({path})"))),
+        JobGate::Watch(WatchTarget::Page(url)) => page(exec, url).await,
+    };
+    let (sighting, origin) = match sighting {
+        Ok(seen) => seen,
+        Err(why) => return Saw::Failed(why),
+    };
+    let sighting = match sighting {
+        Sighting::Text(text) => Sighting::Text(session.context.redactor.redact(&text)),
+        feed @ Sighting::Feed(_) => feed,
+    };
+    let is_feed = matches!(sighting, Sighting::Feed(_));
+    let Compared { kept, news, is_first } = jobs::decide::compare(row.seen.as_deref(), &sighting);
+    match news {
+        Some(news) => Saw::Open(Opened { found: Some(fit(&news)), is_feed, seen: Some(kept), origin }),
+        None if is_first => Saw::Shut { why: "the first look: kept to compare with".to_owned(), seen: Some(kept) },
+        None => Saw::Shut { why: "nothing has changed".to_owned(), seen: Some(kept) },
+    }
+}
+
+/// Runs a command and returns its output and exit code.
+async fn printed(exec: &Exec, command: &str, home: Option<&Path>) -> Result<(String, i32), String> {
+    may(exec, SHELL, What::Shell { text: command, access: Access::default() })?;
+    // A subshell, so that `exit` only ends the command.
+    let ran = exec.look_with(&format!("(\n{command}\n)"), home, GATE_BOUND).await.map_err(|error| error.to_string())?;
+    match ran.end {
+        End::Code(code) => Ok((ran.printed, code)),
+        End::TimedOut => Err(format!("its command took longer than {} s", GATE_BOUND.as_secs())),
+        // The output is untrusted text, so it is left out.
+        end => Err(format!("its command couldn't be run: {}", described(end, GATE_BOUND))),
+    }
+}
+
+fn file(exec: &Exec, path: &str, home: Option<&Path>, workspace: &Path) -> Result<String, String> {
+    let path = match (path.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below).display().to_string(),
+        _ => path.to_owned(),
+    };
+    if exec.rules().keeps_back(EDITOR, Path::new(&path)) {
+        return Err(format!("your rules keep {path} back"));
+    }
+    may(exec, EDITOR, What::Path { path: Path::new(&path), is_write: false })?;
+    let roots = Roots::new(exec.shelter().scratch(), workspace)
+        .with_granted(&exec.rules().readable(), &exec.rules().writable())
+        .without(exec.key_files());
+    let read = roots.find(&path, PathUse::Read).and_then(|place| place.read(FILE_BYTES_MAX));
+    let (bytes, _) = read.map_err(|error| error.to_string())?;
+    if content::is_text(&bytes) || bytes.is_empty() {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let hash = reveille_base::random::hex(ring::digest::digest(&ring::digest::SHA256, &bytes).as_ref());
+    Ok(format!("a file of {} bytes that isn't text, SHA-256 {hash}", bytes.len()))
+}
+
+async fn page(exec: &Exec, url: &str) -> Result<(Sighting, String), String> {
+    const FETCH: &str = "web_fetch";
+    may(exec, FETCH, What::Url(url))?;
+    let came = exec.web().watched(url, &|to| exec.rules().keeps_from(FETCH, to.as_str(), url)).await;
+    Ok(match came.map_err(|error| error.to_string())? {
+        WatchedPage::Page(page) => (Sighting::Text(page.text), page.origin),
+        WatchedPage::Feed(origin, entries) => (Sighting::Feed(entries), origin),
+    })
+}
+
+/// Refuses an access that the person's rules deny, whoever wrote the job. An access that would ask was approved with the job.
+fn may(exec: &Exec, tool: &str, what: What<'_>) -> Result<(), String> {
+    if let Some(why) = exec.rules().refusal() {
+        return Err(why.to_owned());
+    }
+    let subject = Subject {
+        tool,
+        risk: Risk::Safe,
+        effect: Effect::Read,
+        is_free: false,
+        reach: Reach::Within,
+        what,
+        arguments: "{}",
+    };
+    let circumstances = Circumstances {
+        autonomy: Autonomy::Full,
+        taint: None,
+        is_sandboxed: true,
+        uncovered: None,
+        tainted_write: None,
+    };
+    let verdict = policy::judge(&subject, exec.rules(), &circumstances);
+    if verdict.decision == Decision::Deny { Err(verdict.reasons.join(" ")) } else { Ok(()) }
+}

@@ -1,0 +1,10 @@
+//! Background jobs, which nobody waits for: standing jobs, steps of long tasks, reflection, initiative. Each kind is a module, with `look`
+//! for the due ones, `decide` for pure rules, and `run` for its cycle.
+
+pub(crate) mod begun;
+pub(crate) mod initiative;
+pub(crate) mod jobs;
+pub(crate) mod look;
+pub(crate) mod reflection;
+pub(crate) mod run;
+pub(crate) mod steps;

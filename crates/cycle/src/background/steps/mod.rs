@@ -1,0 +1,3 @@
+//! Long tasks, worked on step by step over days.
+
+pub(crate) mod run;

@@ -1,0 +1,192 @@
+//! A proposed change of the assistant's own orders, from the call to the approval.
+//!
+//! For the question, the change is committed on a branch that a person can inspect. Its row stores each text before and after, and the
+//! figure that the change should improve. The approval applies exactly these texts, or nothing if a file has changed meanwhile. The branch
+//! is deleted once the cycle is over.
+
+use reveille_base::{
+    approval_text::visible,
+    words::{self, effect_stated, measured, shortened},
+};
+use reveille_git::{Parking, Publish, Repo};
+use reveille_memory::{
+    changes::{ChangePlace, places},
+    job::job_name,
+};
+use reveille_store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile};
+use reveille_tools::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated};
+
+use crate::{
+    context::WakeError,
+    decide::{machine::ToolRequest, merge::merge_texts},
+    run::{finish, record::effects::Deeds},
+    session::{Live, Session},
+};
+
+/// The maximum length of a branch name made from a title, in characters.
+const MAX_SLUG_CHARS: usize = 40;
+/// The maximum length of a shown line beside a change, in characters.
+const MAX_PLACE_CHARS: usize = 80;
+
+/// Builds the proposal of a call. `None` if the call is no proposal.
+pub(crate) fn proposed(
+    session: &mut Session<'_>,
+    live: &Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<Option<Result<NewProposal, String>>, WakeError> {
+    if request.name != PROPOSE_CHANGE {
+        return Ok(None);
+    }
+    let done = registry.call(&request.name, &request.input, &live.world);
+    crate::context::check_readable(&live.world.documents)?;
+    let files = match done {
+        Ok(done) => files_of(&done.changes),
+        Err(refusal) => return Ok(Some(Err(refusal.0))),
+    };
+    let now = session.now();
+    if session.store.proposals().is_proposed(now)? {
+        return Ok(Some(Err(
+            "Another proposal waits for your person's word: one at a time. Nothing was done.".to_owned()
+        )));
+    }
+    let Some((title, effect)) = stated(&request.input) else {
+        return Ok(Some(Err("The arguments don't fit. Nothing was done.".to_owned())));
+    };
+    let jobs: Vec<Option<&str>> = files.iter().map(|file| job_name(&file.path)).collect();
+    let job = match jobs.as_slice() {
+        [Some(name)] => Some((*name).to_owned()),
+        _ => None,
+    };
+    // The proposing cycle isn't over, so it counts on neither side.
+    let began = session.store.cycles().cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
+    let before = session.store.history().measured(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
+    let redactor = session.context.redactor;
+    let publish = Publish {
+        changes: &finish::changes(&files),
+        message: &format!("Proposal: {title}\n\n{}\n", effect_stated(effect)),
+        now,
+        merge: &merge_texts,
+        is_secret: &|text| redactor.contains_secret(text),
+    };
+    let repo = Repo::open(live.world.documents.root().unwrap_or(&session.context.config.repo_dir()))?;
+    let parked = repo.park(&format!("proposed/{}", slug(&title)), &publish, Parking::ForAPerson)?;
+    let (branch, commit) = (parked.branch, parked.commit.to_string());
+    if let Some(path) = parked.left_out.first() {
+        repo.drop_proposed(&branch, &commit)?;
+        let why =
+            format!("{path} holds what looks like a key or token, so it can't be shown as a whole. Nothing was done.");
+        return Ok(Some(Err(why)));
+    }
+    Ok(Some(Ok(NewProposal { title, files, effect, job, before, branch, commit })))
+}
+
+/// Renders the text beside the difference: the stated effect, and the current figure.
+pub(crate) fn told(proposal: &NewProposal) -> Vec<String> {
+    let NewProposal { effect, job, before, files, .. } = proposal;
+    let mut told = vec![format!("Stated effect: {}.", effect_stated(*effect))];
+    told.extend(files.iter().flat_map(places_of));
+    told.extend([
+        format!("In the last 7 days: {}.", measured(effect.figure, job.as_deref(), *before)),
+        "A week after your yes I'll tell you both, and you can take it back with one tap.".to_owned(),
+    ]);
+    told
+}
+
+/// Describes the places of a file's changes. The difference shows only the edits, which may mean something else in another place.
+fn places_of(file: &StagedFile) -> Vec<String> {
+    let Some(base) = &file.base else { return vec![format!("`{}` is new.", file.path)] };
+    let quoted = |line: &str| format!("“{}”", shortened(&visible(line.trim()), MAX_PLACE_CHARS));
+    let told = |place: &ChangePlace<'_>| {
+        let around = match (place.above, place.below) {
+            (Some(above), Some(below)) => format!("between {} and {}", quoted(above), quoted(below)),
+            (Some(above), None) => format!("at the end, behind {}", quoted(above)),
+            (None, Some(below)) => format!("at the beginning, before {}", quoted(below)),
+            (None, None) => "all of it".to_owned(),
+        };
+        format!("It changes `{}` in line {}, {around}.", file.path, place.line)
+    };
+    places(base, &file.content).iter().map(told).collect()
+}
+
+/// Checks that a completed call matches the approved texts exactly, and refuses it otherwise.
+pub(crate) fn as_agreed(
+    session: &Session<'_>,
+    cycle_id: &str,
+    request: &ToolRequest,
+    mut done: Done,
+) -> Result<Outcome, WakeError> {
+    if request.name != PROPOSE_CHANGE {
+        return Ok(Ok(done));
+    }
+    let void = |why: &str| Ok(Err(Refusal(format!("{why} Nothing was done; propose it anew if it still holds."))));
+    match session.store.proposals().proposal_of(cycle_id, &request.id)? {
+        Some(proposal) if proposal.new.files == files_of(&done.changes) => {
+            done.changes.push(Change::Agree { proposal: proposal.id });
+            Ok(Ok(done))
+        }
+        Some(_) => void("A file says something else by now than when your person was asked."),
+        None => void("Nobody was asked about this."),
+    }
+}
+
+/// Reports the effect of an agreed change: the figure in the week before and since, with a button to undo it.
+pub(crate) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<Deeds, WakeError> {
+    let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at } = proposal;
+    let (now, config) = (session.now(), session.context.config);
+    let is_over = Change::ToldOfProposal { proposal: *id };
+    if repo.wake_commit(cycle_id)?.is_none() {
+        let noted = vec![format!("The change “{title}” isn't in the memory, so there is nothing to tell of it")];
+        return Ok(Deeds { changes: vec![is_over], ..Deeds::noted(noted) });
+    }
+    let since = agreed_at.unwrap_or(now - COMPARED_OVER);
+    let after =
+        session.store.history().measured(effect.figure, job.as_deref(), since, (since + COMPARED_OVER).min(now))?;
+    let stands = |figure| measured(effect.figure, job.as_deref(), figure);
+    let how = format!("`wake undo {}` takes it back.", Proposal::undone_as(*id));
+    let day = since.with_timezone(&config.timezone).format("%a %-d %b");
+    let text = format!(
+        "On {day} you agreed to “{title}”. It was to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{how}",
+        effect_stated(*effect),
+        stands(*before),
+        stands(after),
+    );
+    let message = NewOutgoing {
+        chat: config.owner_chat,
+        text: session.context.redactor.redact(&text),
+        kind: OutgoingKind::Tell,
+        key: Some(format!("tell/{}", Proposal::undone_as(*id))),
+        nudge: Some(NewNudge {
+            task: None,
+            zone: config.timezone.name().to_owned(),
+            may_stop: false,
+            proposal: Some(*id),
+        }),
+        ..NewOutgoing::default()
+    };
+    let changes = vec![Change::Send(message), is_over];
+    Ok(Deeds { changes, ..Deeds::noted(vec![format!("Told what the change “{title}” did")]) })
+}
+
+/// Deletes the branches of proposals whose cycle is over. A branch with a person's further commits stays.
+pub(crate) fn tidy(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    for proposal in session.store.proposals().proposals_with_branch()? {
+        if let Err(error) = repo.drop_proposed(&proposal.new.branch, &proposal.new.commit) {
+            tracing::warn!(%error, branch = proposal.new.branch, "a proposal's branch could not be deleted");
+        }
+        session.store.proposals_mut().branch_is_gone(proposal.id)?;
+    }
+    Ok(())
+}
+
+fn files_of(changes: &[Change]) -> Vec<StagedFile> {
+    let files = changes.iter().filter_map(|change| match change {
+        Change::File(file) => Some(file.clone()),
+        _ => None,
+    });
+    files.collect()
+}
+
+fn slug(title: &str) -> String {
+    Some(words::slug(title, MAX_SLUG_CHARS)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| "change".to_owned())
+}

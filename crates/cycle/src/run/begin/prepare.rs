@@ -1,0 +1,317 @@
+//! The start of a cycle: the world seen by its tools, the conversation's fixed parts and the first message.
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use reveille_base::types::ChatRef;
+use reveille_git::{Repo, RepoError};
+use reveille_index::embed::Meaning;
+use reveille_memory as memory;
+use reveille_memory::{
+    skill::Skills,
+    view::{self, View},
+};
+use reveille_policy as policy;
+use reveille_sandbox::exec::Shelter;
+use reveille_store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError, wake_lock::waker::Waker};
+use reveille_tools::{
+    Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World,
+};
+
+use crate::run::begin::attached::Allowance;
+use crate::{
+    Choice,
+    background::{self, begun::Begun},
+    context::WakeError,
+    decide::{
+        brief,
+        budget::{Budget, day_begin},
+        lineup::ModelState,
+        machine::Cycle,
+        orient::last_channel_id,
+        situation::{Reason, Situation},
+        taint,
+        verify::Account,
+    },
+    look::undoable::{undoable, what_it_did, what_they_did},
+    run::{
+        begin::{attached, recall},
+        record::{lasting::lasting, recordings},
+        step::token_rate,
+    },
+    session::Session,
+};
+
+/// The maximum number of skill problems in a wake's account; `health check` lists all.
+const MAX_NOTED: usize = 5;
+
+/// Builds the world seen by the tools. `lineup` belongs to the look at the cycle's start; `open` are ids of `messages`.
+pub(crate) fn world(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    cycle: &NewCycle,
+    lineup: &ModelState,
+    (messages, open): (&[Incoming], &[i64]),
+    account: &mut Account,
+) -> Result<World, WakeError> {
+    let config = session.context.config;
+    let now = session.now();
+    let mut documents = Documents::new(repo.root(), session.store.journal().staged(&cycle.id)?);
+    if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
+        && !view::is_shared(&documents.text(memory::CLAUDE))
+    {
+        documents = documents.seen_by(View::of(chat));
+    }
+    let Skills { usable: skills, problems } = Skills::collect(&documents.list(), |path| documents.text(path));
+    account.notes.extend(problems.into_iter().take(MAX_NOTED));
+    account.notes.extend(unreadable(repo));
+    let since = day_begin(now, config.timezone);
+    let caps = Budget::look(&session.store, config, now)?.caps();
+    let loaded = policy::load(&config.policy_path(), config.home.as_deref());
+    account.notes.extend(loaded.rules.refusal().map(str::to_owned));
+    let tooling = session.tooling();
+    account.notes.extend(tooling.servers.problems.iter().cloned());
+    let mut told_keys = session.store.outbox().told_keys()?;
+    told_keys.extend(session.store.maintenance().handled_keys(memory::reflect::CONTRADICTION)?);
+    // Uses the current setting, which may have changed during the pull.
+    let lineup = lineup.clone().with_local_chats(session.store.chats().local_chats()?, config.owner_chat);
+    // Background jobs are the owner's but belong to no chat, so they see nothing of local chats.
+    let is_local = lineup.is_local(cycle.chat);
+    let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);
+    let meaning = Meaning::new(config, session.context.redactor, caps);
+    let shelter = session.shelter_of_cycle(&loaded.rules, &cycle.id)?;
+    let rules = rules_of_chat(loaded.rules, &documents, &shelter);
+    Ok(World {
+        wake_id: cycle.id.clone(),
+        model: session.context.model.name().to_owned(),
+        is_stand_in: lineup.is_thinking() && !is_local,
+        is_local,
+        other_local_chats: others.collect(),
+        assignment: background::run::assignment(repo, cycle, &documents)?,
+        catalogue: tooling.catalogue(documents.root().is_some()),
+        chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
+        open_messages: open.to_vec(),
+        told_keys,
+        told_today: u32::try_from(session.store.outbox().tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
+        reminders: session.store.reminders().reminders()?,
+        unwoken: unwoken(session, cycle),
+        documents,
+        index: session.index.clone(),
+        meaning: if is_local { meaning.kept_here() } else { meaning },
+        skills,
+        attachments: attachments(session, cycle)?,
+        exchanges: match cycle.chat {
+            Some(chat) => session.store.inbox().exchanges(chat, MAX_EXCHANGES)?,
+            None => Vec::new(),
+        },
+        undoable: all_undoable(session, cycle)?,
+        last_undoable: last_undoable(session, repo, cycle)?,
+        shown_tasks: match cycle.chat {
+            Some(chat) => session.store.outbox().shown_tasks(chat)?,
+            None => Vec::new(),
+        },
+        ..World::new(config, session.context.version, now, rules, shelter)
+    })
+}
+
+/// Returns the warning that no wake will start at a time set in this chat. `None` for Telegram, whose bot starts the wakes itself.
+fn unwoken(session: &Session<'_>, cycle: &NewCycle) -> Option<String> {
+    let config = session.context.config;
+    let is_heard_here = cycle.chat.is_none_or(|id| id == ChatRef::TERMINAL);
+    if is_heard_here { Waker::look(config, session.now()).warning(config) } else { None }
+}
+
+/// Adapts the rules to a chat: adds our folders that file tools may use, and removes granted hosts for a chat that may not use everything
+/// of the owner's.
+fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter) -> policy::Rules {
+    let rules = rules.with_scratch(&shelter.folder().work_path()).with_own(shelter.scratch());
+    match documents.root() {
+        Some(brain) => rules.with_brain(brain),
+        // fault: guests-reach-hosts-granted
+        None => rules.without_hosts(),
+    }
+}
+
+/// Lists the steps a cycle may undo: any step for the owner, its own steps for another chat.
+fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
+    let foreign = view::foreign_chat(cycle.chat, session.context.config.owner_chat);
+    let chats: Vec<ChatRef> = foreign.into_iter().collect();
+    let known = session.store.undos().all_undoable(&chats, MAX_UNDOABLE)?;
+    let own = session.store.undos().persons_commits(&chats, MAX_UNDOABLE)?;
+    Ok(known.into_iter().chain(own).map(|(wake, commit)| Undoable { wake, commit: Some(commit), what: None }).collect())
+}
+
+/// Returns the step that "undo that" means in this chat, as for `/undo`: its newest, or the terminal's if the chat is the owner's.
+fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
+    let Some(chat) = cycle.chat else { return Ok(None) };
+    let is_owners = view::foreign_chat(Some(chat), session.context.config.owner_chat).is_none();
+    let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
+    Ok(match undoable(&session.store, &chats, None, &[])? {
+        Choice::Wake(row) => {
+            let message = repo.wake_commit(&row.cycle.id).ok().flatten().and_then(|commit| repo.message(commit).ok());
+            let subject = message.as_deref().and_then(|message| message.lines().next());
+            let what = what_it_did(Some(&row), subject, session.now(), session.context.config.timezone);
+            Some(Undoable { wake: row.cycle.id.clone(), commit: row.commit_id.clone(), what: Some(what) })
+        }
+        Choice::Person(step) => {
+            let what = what_they_did(&step, session.now(), session.context.config.timezone);
+            Some(Undoable { wake: PersonsStep::undone_as(step.id), commit: step.commit, what: Some(what) })
+        }
+        Choice::Change(_) | Choice::Refused(_) => None,
+    })
+}
+
+/// Lists the files sent by the asking chat.
+pub(crate) fn attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Attachments, StoreError> {
+    let files =
+        cycle.chat.map(|chat| session.store.attachments().attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
+    let dir = session.context.config.media_dir.clone();
+    Ok(Attachments { dir, files: files.unwrap_or_default(), ..Attachments::default() })
+}
+
+/// Builds the conversation's fixed parts and first message.
+pub(crate) fn opening(
+    session: &mut Session<'_>,
+    cycle: &mut NewCycle,
+    world: &World,
+    observation: &Situation,
+    reasons: &[Reason],
+    work: &Begun,
+) -> Result<Entry, WakeError> {
+    let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
+    let redactor = session.context.redactor;
+    // People's commits are the owner's affair, and wait for the owner's cycle.
+    let is_owners = world.foreign_chat().is_none();
+    let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
+    let words = format!("{}\n{}", called_for(&cycle.reasons, observation, &ids), work.words);
+    let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
+    let (recalled, meant) = recall::recalled(session, world, cycle, &messages).unzip();
+    let of_now = since_fresh_start(session, cycle, &world.exchanges)?;
+    let exchanges = brief::shown_of(&of_now, recalled.is_some());
+    let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
+    let projects = brief::spoken_projects(&world.documents, world.foreign_chat(), &words);
+    let there = ToRead {
+        project: !projects.is_empty(),
+        withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
+    };
+    (cycle.system, cycle.tools) = fixed_parts(session, world, &words, there);
+    let is_short = session.context.model.is_small();
+    let files = attached::files_of(session, &messages, Allowance::left_by(&[], session.context.config.images_max))?;
+    let (done_already, done_after) = done_already(session, &ids)?;
+    let similar_work = recordings::similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
+    let raw = brief::opening(&brief::Brief {
+        wake_id: &cycle.id,
+        now: world.now,
+        tz: world.tz,
+        reasons: &cycle.reasons,
+        done_already: &done_already,
+        person_commits,
+        exchanges,
+        messages: &messages,
+        files: &files,
+        documents: &world.documents,
+        recalled: recalled.as_deref(),
+        rate: token_rate::known(session)?,
+        reader: world.foreign_chat(),
+        similar_work: if is_short { "" } else { &similar_work },
+        projects: &projects,
+        own_work: &work.block,
+        is_short,
+    });
+    Ok(Entry::Said {
+        raw: brief::with_images(redactor.redact_json(&raw), &files),
+        messages: ids,
+        handles: reasons.iter().filter_map(Reason::handled_key).collect(),
+        head: observation.head.clone().filter(|_| is_owners),
+        // fault: whoever-goes-wakes-work
+        taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after).chain(work.taint.clone())),
+    })
+}
+
+/// Builds the fixed parts of a conversation with the current model, given words about its subject.
+fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead) -> (String, String) {
+    let redactor = session.context.redactor;
+    let orders = world.documents.text(memory::CLAUDE);
+    let is_short = session.context.model.is_small();
+    let system = if is_short { brief::short_system() } else { brief::system(&orders, &world.skills) };
+    let system = redactor.redact_json(&system);
+    let tooling = session.tooling();
+    let seen = tooling.registry.seen_by(world.sees_all());
+    let offered = match &world.assignment {
+        Some(work) => seen.offered_to(work, words, there),
+        None => seen.offered(words, there),
+    };
+    // Definitions from servers are in their own words, and a server knows the keys given to it. Our own definitions contain no secrets.
+    // fault: servers-definitions-believed-hold
+    let tools = if tooling.servers.servers.is_empty() { offered } else { redactor.redact_json(&offered) };
+    (system, tools)
+}
+
+/// Builds the fixed parts for a cycle begun by another model.
+pub(crate) fn fixed_parts_again(
+    session: &Session<'_>,
+    cycle: &NewCycle,
+    world: &World,
+    state: &Cycle,
+) -> Result<(String, String), StoreError> {
+    let queued = session.store.inbox().queued()?;
+    let said = queued.iter().filter(|message| state.messages.contains(&message.id));
+    let planned = state.plan.iter().flat_map(|plan| plan.steps.iter().map(|step| step.what.as_str()));
+    let words = cycle.reasons.iter().map(String::as_str).chain(said.map(|message| message.text.as_str()));
+    let words = words.chain(planned).collect::<Vec<_>>().join("\n");
+    let shows = |what| state.conversation.messages.first().is_some_and(|opening| opening.contains(what));
+    let there = ToRead { withheld: shows("withheld="), project: shows("<projects ") };
+    Ok(fixed_parts(session, world, &words, there))
+}
+
+/// Returns the exchange since the chat's fresh start, without late answers to earlier messages. The order is that of the messages.
+fn since_fresh_start<'e>(
+    session: &Session<'_>,
+    cycle: &NewCycle,
+    exchanges: &'e [Exchange],
+) -> Result<Cow<'e, [Exchange]>, StoreError> {
+    let Some(chat) = cycle.chat else { return Ok(exchanges.into()) };
+    let Some(start) = session.store.inbox().fresh_start(chat, cycle.thread_id)? else { return Ok(exchanges.into()) };
+    let old = exchanges.iter().rposition(|exchange| start.is_after(exchange)).map_or(0, |last| last + 1);
+    let late = session.store.inbox().answers_to_the_past(start, chat)?;
+    let since = exchanges.iter().skip(old).filter(|said| said.from.is_some() || !late.contains(&said.row));
+    Ok(since.cloned().collect())
+}
+
+/// Lists lasting effects of given-up cycles for these messages, which must not be repeated. Their files don't count, since those are on
+/// separate branches. Also returns the taints of those cycles, because their receipts may contain untrusted text that the next model must
+/// see.
+fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
+    let (mut done, mut after) = (Vec::new(), BTreeSet::new());
+    for row in session.store.cycles().given_up_with(messages)? {
+        let id = &row.cycle.id;
+        let journal = match session.store.journal().journal(id) {
+            Err(StoreError::Damaged(_)) => {
+                done.push(format!(
+                    "Nobody knows what (the record of the wake {id}, which was given up, can't be read)"
+                ));
+                continue;
+            }
+            journal => journal?,
+        };
+        let lasting = lasting(&journal, &session.tooling().registry);
+        if !lasting.is_empty() {
+            let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
+            after.extend(state.taints);
+        }
+        done.extend(lasting.iter().map(|what| format!("{what} (in the wake {id}, which was given up)")));
+    }
+    Ok((done, after))
+}
+
+/// Joins the words about a cycle's subject: its messages and its reasons.
+fn called_for(reasons: &[String], observation: &Situation, messages: &[i64]) -> String {
+    let said = observation.messages.iter().filter(|message| messages.contains(&message.id));
+    let said = said.flat_map(|message| [Some(message.text.as_str()), message.quoted.as_deref()]).flatten();
+    reasons.iter().map(String::as_str).chain(said).collect::<Vec<_>>().join("\n")
+}
+
+/// Notes existing documents unreadable as text.
+fn unreadable(repo: &Repo) -> Vec<String> {
+    let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_text(path).err());
+    errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()
+}

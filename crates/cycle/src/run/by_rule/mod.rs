@@ -1,0 +1,183 @@
+//! Cycles without a model: immediate work that costs nothing. Reminders are sent; with the offline model, decay and a task's time are
+//! reported and a person's commits are noted. Guests are told about their tasks this way with any model, in their own chat.
+//!
+//! The work is decided first, then done and journalled in the transaction that begins the cycle. So an interrupted cycle either hasn't
+//! begun, or only lacks its commit and its end.
+
+pub(crate) mod pressed;
+pub(crate) mod remind;
+pub(crate) mod undo;
+
+use reveille_base::{
+    types::ChatRef,
+    words::{count, day_and_time},
+};
+use reveille_git::Repo;
+use reveille_memory::{
+    decay,
+    tasks::{Task, due_in_words},
+};
+use reveille_store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewNudge, NewOutgoing, OutgoingKind};
+
+use crate::{
+    background::reflection,
+    context::WakeError,
+    decide::{
+        budget::{Budget, Waits},
+        machine::Cycle,
+        situation::{Reason, Situation},
+        stale,
+        verify::Account,
+    },
+    maintain::sync,
+    run::{ask::proposal, finish, record::effects::Deeds},
+    session::{Ending, Session},
+};
+
+/// Returns the messages concerned by a reason.
+fn messages_of<'a>(reason: &Reason, observation: &'a Situation) -> Vec<&'a Incoming> {
+    observation.messages.iter().filter(|message| reason.messages().contains(&message.id)).collect()
+}
+
+/// Runs a cycle without a model: sends reminders, reports decay and a task's time, notes a person's commits.
+pub(crate) async fn run(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    observation: &Situation,
+    reasons: &[Reason],
+) -> Result<(), WakeError> {
+    let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
+    let cycle = session.new_cycle(reasons, NO_MODEL)?;
+    let plan_file = session.open_plan_file(&cycle, &[])?;
+    let mut account = Account::default();
+    sync::take_in_person_edits(session, repo, &mut account)?;
+    let mut deeds = remind::deeds(session, reasons, observation)?;
+    for reason in reasons {
+        let (reason, chat) = match reason {
+            Reason::OfGuest { chat, what } => (&**what, *chat),
+            owners => (owners, session.context.config.owner_chat),
+        };
+        deeds = deeds.and(match reason {
+            Reason::Pressed { nudge } => match pressed::deeds(session, repo, (&cycle, &observation.model), nudge) {
+                // The button's answer stays open without delaying other work. Alone, it fails the cycle.
+                Err(error @ WakeError::Workspace { .. }) if reasons.len() > 1 => {
+                    tracing::warn!(%error, "what a button said can't be done now; it is tried again");
+                    Deeds::default()
+                }
+                done => done?,
+            },
+            Reason::Reflection { from, until, .. } => {
+                reflection::run::by_rule(session, repo, &cycle, &(*from..*until))?.0
+            }
+            reason => act_on(session, repo, reason, chat, observation)?,
+        });
+    }
+    let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
+    let done = Entry::ByRule {
+        receipts: deeds.receipts.iter().map(|what| session.context.redactor.redact(what)).collect(),
+        handles: reasons.iter().filter_map(Reason::handled_key).chain(deeds.handles).collect(),
+        head: observation.head.clone().filter(|_| sees_commits),
+    };
+    let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| messages_of(reason, observation)).collect();
+    if !session.store.cycles_mut().begin_by_rule(&cycle, &done, &deeds.changes, &seen)? {
+        return session.leave_unbegun(&plan_file, reported);
+    }
+    let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
+    let staged = session.store.journal().staged(&cycle.id)?;
+    finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
+}
+
+/// Applies the rule for one reason. `told` is the chat concerned.
+fn act_on(
+    session: &Session<'_>,
+    repo: &Repo,
+    reason: &Reason,
+    told: ChatRef,
+    observation: &Situation,
+) -> Result<Deeds, WakeError> {
+    Ok(match reason {
+        Reason::Task { title, next, missed_at, key } => {
+            let next = next.as_deref().unwrap_or("there is no next step yet");
+            let late = missed_at.map(|at| format!(" (It was due {}.)", day_and_time(at)));
+            let late = late.unwrap_or_default();
+            tell_by_rule(session, told, key, &format!("It is time for “{title}”: {next}.{late}"), (title, false))
+        }
+        Reason::MissedTask { title, at, is_told: false, .. } => {
+            Deeds::noted(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
+        }
+        Reason::MissedTask { title, at, is_told: true, key } => {
+            let text = format!("I missed “{title}” at {at}, as I wasn't running. I won't do it late.");
+            tell_by_rule(session, told, key, &text, (title, false))
+        }
+        Reason::Due { title, day, next, key } => {
+            let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
+            let next = next.as_ref().map(|next| format!(" Next: {next}.")).unwrap_or_default();
+            let what = match due_in_words(*day, today) {
+                was if *day < today => format!("{was} and isn't done. Do it now, or give it another day?"),
+                is => format!("is {is}."),
+            };
+            let text = format!("“{title}” {what}{next}");
+            tell_by_rule(session, told, key, &text, (title, false))
+        }
+        Reason::Decay { title, stage, key } => {
+            let task = observation.tasks.iter().find(|task| task.title == *title);
+            let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
+            let days = task.and_then(|task| task.touched).map_or(0, |touched| decay::quiet_days(touched, today));
+            let due = task.and_then(Task::due).map(|due| format!(" It is {}.", due_in_words(due, today)));
+            // Only the owner may turn nudges off.
+            let may_stop = told == session.context.config.owner_chat;
+            let text = format!("{}{}", stage.wording(title, days), due.unwrap_or_default());
+            tell_by_rule(session, told, key, &text, (title, may_stop))
+        }
+        Reason::InitiativePassed { told, .. } => {
+            Deeds::noted(vec![format!("Looked for something useful unasked; {told}")])
+        }
+        Reason::PersonCommits { subjects } => {
+            Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
+        }
+        Reason::OverBudget { cap, chat, thread_id, key } => {
+            let budget = Budget::look(&session.store, session.context.config, session.now())?;
+            let notice = NewOutgoing {
+                key: Some(key.clone()),
+                thread_id: *thread_id,
+                ..NewOutgoing::notice(*chat, budget.notice(*cap, 0.0, Waits::Message))
+            };
+            let told = format!("Told chat {chat} that the {}'s budget is spent", cap.name());
+            Deeds { changes: vec![Change::Send(notice)], ..Deeds::noted(vec![told]) }
+        }
+        Reason::Stale { chat, thread_id, ids } => {
+            let closed = messages_of(reason, observation);
+            let text = session.context.redactor.redact(&stale::notice(&closed, *chat));
+            let notice = NewOutgoing { thread_id: *thread_id, ..NewOutgoing::notice(*chat, text) };
+            let n = count(ids.len(), "message");
+            let told = format!("Closed {n} in chat {chat} without an answer: kept for over a day, and about back then");
+            let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
+            Deeds { changes: vec![done, Change::Send(notice)], ..Deeds::noted(vec![told]) }
+        }
+        Reason::AgreedChange { proposal } => proposal::report(session, repo, proposal)?,
+        // Reminders fire together, so that one message reports all missed ones. Reflection has a rule of its own.
+        Reason::Reminder { .. }
+        | Reason::Pressed { .. }
+        | Reason::Messages { .. }
+        | Reason::Resume { .. }
+        | Reason::Undo { .. }
+        | Reason::Reflection { .. }
+        | Reason::Own { .. }
+        | Reason::OfGuest { .. } => Deeds::default(),
+    })
+}
+
+/// Builds an unasked message by rule, once per key, about a task. `may_stop` is true if the reader can refuse further ones.
+fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str, (title, may_stop): (&str, bool)) -> Deeds {
+    let zone = session.context.config.timezone.name().to_owned();
+    let message = NewOutgoing {
+        chat,
+        text: session.context.redactor.redact(text),
+        kind: OutgoingKind::Tell,
+        key: Some(format!("tell/{key}")),
+        nudge: Some(NewNudge { task: Some(title.to_owned()), zone, may_stop, proposal: None }),
+        ..NewOutgoing::default()
+    };
+    let whom = if chat == session.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };
+    Deeds { changes: vec![Change::Send(message)], ..Deeds::noted(vec![format!("Told{whom}: {text}")]) }
+}

@@ -1,0 +1,82 @@
+//! The effects of a button under a nudge, by rule: a task is finished, or nudges are turned off. Each is a commit of its own, so that it
+//! can be undone.
+
+use serde_json::json;
+
+use reveille_base::types::NudgeAnswer;
+use reveille_git::Repo;
+use reveille_memory as memory;
+use reveille_memory::{preferences, tasks::TaskList};
+use reveille_store::{Change, NewCycle, NewOutgoing, OpenNudge};
+use reveille_tools::{Documents, Registry};
+
+use crate::run::{begin::prepare, record::effects::Deeds};
+use crate::{
+    context::WakeError,
+    decide::{lineup::ModelState, verify::Account},
+    session::Session,
+};
+
+/// Computes the effects of an answer.
+pub(crate) fn deeds(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    (cycle, lineup): (&NewCycle, &ModelState),
+    nudge: &OpenNudge,
+) -> Result<Deeds, WakeError> {
+    let mut deeds = match (nudge.answer, &nudge.task) {
+        (NudgeAnswer::Done, Some(title)) => finish_task(session, repo, (cycle, lineup), nudge, title)?,
+        (NudgeAnswer::NoMore, _) => turn_off(repo)?,
+        (NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack, _) => Deeds::default(),
+    };
+    deeds.changes.push(Change::NudgeDone { outgoing_id: nudge.outgoing_id });
+    Ok(deeds)
+}
+
+/// Finishes the task as the model's tool would, among the tasks that the chat may see.
+fn finish_task(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    (cycle, lineup): (&NewCycle, &ModelState),
+    nudge: &OpenNudge,
+    title: &str,
+) -> Result<Deeds, WakeError> {
+    let of_chat = NewCycle { chat: Some(nudge.chat), thread_id: nudge.thread_id, ..cycle.clone() };
+    let world = prepare::world(session, repo, &of_chat, lineup, (&[], &[]), &mut Account::default())?;
+    // Quotation marks mean the whole title.
+    let input = json!({"task": format!("“{title}”")}).to_string();
+    let done = Registry::offline().call("task_done", &input, &world);
+    crate::context::check_readable(&world.documents)?;
+    let why = match done {
+        Ok(done) if !done.is_failure => {
+            return Ok(Deeds {
+                changes: done.changes,
+                receipts: done.receipt.into_iter().collect(),
+                ..Deeds::default()
+            });
+        }
+        Ok(done) => done.content,
+        Err(refusal) => refusal.0,
+    };
+    let is_there = [memory::ACTIVE, memory::BACKLOG]
+        .iter()
+        .any(|list| TaskList::parse(&world.documents.text(list)).0.tasks().iter().any(|task| task.title == title));
+    let why = if is_there { why.trim_end_matches('.') } else { "there is no such task any more" };
+    let text = format!("I couldn't finish “{title}”: {why}. Nothing was changed.");
+    let text = session.context.redactor.redact(&text);
+    let notice = NewOutgoing { thread_id: nudge.thread_id, ..NewOutgoing::notice(nudge.chat, text) };
+    let told = format!("Told chat {} that a task couldn't be finished that a button was to finish", nudge.chat);
+    Ok(Deeds { changes: vec![Change::Send(notice)], ..Deeds::noted(vec![told]) })
+}
+
+/// Turns nudges off in the person's context.
+fn turn_off(repo: &Repo) -> Result<Deeds, WakeError> {
+    let documents = Documents::new(repo.root(), Vec::new());
+    let context = documents.text(memory::CONTEXT);
+    crate::context::check_readable(&documents)?;
+    let Some(without) = preferences::without_nudges(&context) else {
+        return Ok(Deeds::noted(vec!["Nudges were off already".to_owned()]));
+    };
+    let changes = vec![documents.stage(memory::CONTEXT, without)];
+    Ok(Deeds { changes, ..Deeds::noted(vec!["Turned nudges off, as a button said".to_owned()]) })
+}

@@ -1,0 +1,224 @@
+//! Recording the results of calls, and messages, as journal entries together with their changes.
+
+pub(crate) mod effects;
+pub(crate) mod lasting;
+pub(crate) mod recordings;
+
+use std::path::PathBuf;
+
+use tracing::{Instrument as _, field::Empty};
+
+use reveille_base::clock::rfc3339;
+use reveille_memory::outside;
+use reveille_store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile};
+use reveille_tools::{Assignment, Done, Outcome, Refusal, Registry};
+
+use crate::{
+    context::{Reply, WakeError},
+    decide::{machine::ToolRequest, taint},
+    run::ask::proposal,
+    session::{Halt, Live, Session, TAINTED_WRITE},
+    stop,
+};
+
+/// Runs a journalled call, and journals its result.
+pub(crate) async fn carry_out(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<(), Halt> {
+    note_tainted_write(session, live, registry, request)?;
+    let Live { state, world, exec, .. } = live;
+    world.now = session.context.clock.now();
+    world.open_messages.clone_from(&state.open);
+    world.replies = state.replies;
+    world.taint = taint::origin(&state.taints);
+    if world.taint.is_some() {
+        let said = session.store.inbox().said_by_people(SpokenRows::These(&state.messages))?;
+        world.own_words = said.into_iter().filter(|said| said.taint.is_none()).map(|said| said.text).collect();
+    }
+    exec.see_untrusted(world.taint.is_some());
+    if let Some(Assignment::Step(hand)) = &mut world.assignment {
+        hand.done = state.receipts.iter().map(|receipt| receipt.tool.clone()).collect();
+    }
+    live.work.start();
+    // An unknown name is a model's word, so it isn't logged.
+    let tool = registry.get(&request.name).map_or("unknown", |tool| &*tool.name);
+    let span = tracing::info_span!("call", tool, failed = Empty);
+    let call = registry.run(&request.name, &request.input, world, exec);
+    let outcome = stop::unless_interrupted(session, call).instrument(span.clone()).await?;
+    span.record("failed", outcome.as_ref().map_or(true, |done| done.is_failure));
+    drop(span);
+    crate::context::check_readable(&live.world.documents)?;
+    let outcome = match outcome.and_then(|done| without_secrets(session, done)) {
+        Ok(done) => proposal::as_agreed(session, &live.cycle.id, request, done)?,
+        refused => refused,
+    };
+    Ok(settle(session, live, request, outcome)?)
+}
+
+/// Records, before a call runs, that it writes to granted folders in a tainted cycle. Permanent rules for commands in those folders no
+/// longer count then.
+fn note_tainted_write(
+    session: &mut Session<'_>,
+    live: &Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<(), WakeError> {
+    if live.state.taints.is_empty() {
+        return Ok(());
+    }
+    // fault: misled-cycle-writes-isnt
+    let folders = registry.writes_to(&request.name, &request.input, &live.world);
+    let at = rfc3339(session.now());
+    let noted =
+        |folder: PathBuf| Change::Handled { key: format!("{TAINTED_WRITE}{}", folder.display()), value: at.clone() };
+    let changes: Vec<Change> = folders.into_iter().map(noted).collect();
+    Ok(session.store.journal_mut().change(&live.cycle.id, &changes)?)
+}
+
+/// Refuses to write a secret into the memory, even as a document's name, because the file could never be committed again.
+fn without_secrets(session: &Session<'_>, done: Done) -> Outcome {
+    let redactor = session.context.redactor;
+    let is_new_in = |file: &StagedFile| match file.base.as_deref() {
+        Some(base) => redactor.contains_secret(&file.content) && !redactor.contains_secret(base),
+        // fault: wake-names-document-secret
+        None => redactor.contains_secret(&file.content) || redactor.contains_secret(&file.path),
+    };
+    let writes_secret = |change: &Change| matches!(change, Change::File(file) if is_new_in(file));
+    // fault: call-writes-secret-into
+    if done.changes.iter().any(writes_secret) {
+        return Err(Refusal("This holds a key or token, which is not written down. Nothing was done.".to_owned()));
+    }
+    Ok(done)
+}
+
+/// Journals a call's result, together with its changes.
+pub(crate) fn settle(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    request: &ToolRequest,
+    outcome: Outcome,
+) -> Result<(), WakeError> {
+    settle_with(session, live, request, Vec::new(), outcome)
+}
+
+/// Journals a call's result after `entries`.
+pub(crate) fn settle_with(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    request: &ToolRequest,
+    mut entries: Vec<Entry>,
+    outcome: Outcome,
+) -> Result<(), WakeError> {
+    let redactor = session.context.redactor;
+    let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
+    let mut done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
+    // A refusal is in our own words, except for text added by an outside error.
+    if let Some(outside) = is_error.then(|| outside::origins_in(&done.content)).flatten() {
+        done.taint = taint::joined(done.taint.into_iter().chain([outside]));
+        done.content = outside::unmarked(&done.content).into_owned();
+    }
+    let changes = fit_to_leave(session, done.changes);
+    let receipt = done.receipt.map(|what| redactor.redact(&what));
+    let entry = Entry::Outcome {
+        call: request.id.clone(),
+        name: request.name.clone(),
+        content: redactor.redact(&done.content),
+        is_error,
+        receipt: receipt.clone(),
+        closed: closed(&changes),
+        taint: done.taint.map(|origin| redactor.redact(&origin)),
+        image: done.image,
+    };
+    entries.push(entry);
+    entries.extend(live.work.stop());
+    record_all(session, live, &entries, &changes)?;
+    let written = match &live.state.plan {
+        _ if is_error => Ok(()),
+        Some(plan) if request.name == "plan" => live.plan_file.plan(plan, redactor),
+        _ => live.plan_file.progress(session.now(), receipt.as_deref().unwrap_or(&request.name)),
+    };
+    if let Err(error) = written {
+        tracing::warn!(%error, "the plan file could not be written");
+    }
+    Ok(())
+}
+
+/// Journals an entry with its changes, and updates the state and the world.
+pub(crate) fn record(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    entry: &Entry,
+    changes: &[Change],
+) -> Result<(), WakeError> {
+    record_all(session, live, std::slice::from_ref(entry), changes)
+}
+
+/// Journals entries with their changes in one transaction.
+pub(crate) fn record_all(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    entries: &[Entry],
+    changes: &[Change],
+) -> Result<(), WakeError> {
+    // fault: couldnt-journalled-taken-done
+    session.store.journal_mut().record_all(&live.cycle.id, entries, changes)?;
+    entries.iter().for_each(|entry| live.state.apply(entry));
+    for change in changes {
+        match change {
+            Change::File(file) => live.world.documents.apply(file),
+            Change::Send(message) => {
+                live.world.told_keys.extend(message.key.clone());
+                live.world.told_today += u32::from(message.kind == OutgoingKind::Tell);
+                session.report.replies.push(Reply { chat: message.chat, text: message.text.clone() });
+            }
+            Change::AddReminder(_) | Change::EndReminder { .. } => {
+                // Reflection adds a reminder only to ask a question after quiet hours.
+                live.world.told_today += u32::from(live.world.reflecting().is_some());
+                live.world.reminders = session.store.reminders().reminders()?;
+            }
+            Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),
+            Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
+            Change::Done { .. }
+            | Change::Hold { .. }
+            | Change::Handled { .. }
+            | Change::Fire(_)
+            | Change::TakeUpJob { .. }
+            | Change::EndJob(_)
+            | Change::Agree { .. }
+            | Change::ToldOfProposal { .. }
+            | Change::NudgeDone { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// Masks live secrets in everything written or sent. The outbox decides about links.
+pub(crate) fn fit_to_leave(session: &Session<'_>, changes: Vec<Change>) -> Vec<Change> {
+    let redactor = session.context.redactor;
+    let fit = |change| match change {
+        Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),
+        Change::AddReminder(reminder) => {
+            Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
+        }
+        Change::ShowTasks { chat, tasks } => {
+            let fit = |task: ShownTask| ShownTask { title: redactor.redact(&task.title), ..task };
+            Change::ShowTasks { chat, tasks: tasks.into_iter().map(fit).collect() }
+        }
+        other => other,
+    };
+    changes.into_iter().map(fit).collect()
+}
+
+/// Lists the messages that changes answer or put aside.
+pub(crate) fn closed(changes: &[Change]) -> Vec<i64> {
+    changes
+        .iter()
+        .flat_map(|change| match change {
+            Change::Done { messages, .. } | Change::Hold { messages, .. } => messages.clone(),
+            _ => Vec::new(),
+        })
+        .collect()
+}

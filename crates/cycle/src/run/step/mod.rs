@@ -1,0 +1,296 @@
+//! Decide and act: the I/O around the state machine. This asks the model (`turn`), runs calls, records results, and looks for new messages;
+//! the machine always chooses the next step.
+
+pub(crate) mod fallback;
+pub(crate) mod fold;
+pub(crate) mod token_rate;
+pub(crate) mod turn;
+
+use chrono::{DateTime, Utc};
+
+use reveille_base::{words, zone::Tz};
+use reveille_config::OFFLINE_MODEL;
+use reveille_store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing};
+use reveille_tools::{Refusal, Registry, answer};
+
+use crate::run::begin::attached::Allowance;
+use crate::{
+    background,
+    context::WakeError,
+    decide::{
+        brief::{self, File},
+        interrupt::Interrupt,
+        limits::{Limits, is_reserved},
+        machine::{self, Step, ToolRequest},
+        orient::{self, last_channel_id},
+        taint,
+        uptake::OUTSIDE,
+        verify,
+    },
+    look::observe,
+    run::{
+        ask::approve::{self, Judged, called},
+        begin::{attached, prepare},
+        record,
+        step::turn::AskEnd,
+    },
+    session::{Halt, Live, Session},
+};
+
+/// The end of driving a cycle.
+pub(crate) enum Driven {
+    /// The cycle is complete.
+    Complete,
+    /// A person is asked about a call, or about continuing.
+    Parked,
+    /// A background job lets a message go first.
+    GivesWay,
+    /// Another model has taken over, with its own tools and limits.
+    Handed,
+}
+
+/// Runs the machine until it is finished or interrupted.
+pub(crate) async fn drive(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
+    let driven = loop {
+        match step(session, live).await {
+            Ok(Driven::Handed) => {}
+            driven => break driven,
+        }
+    };
+    // In any case the model now releases whatever it keeps between turns.
+    // fault: run-claude-code-goes
+    session.context.model.rest();
+    driven
+}
+
+async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
+    let tooling = session.tooling();
+    let registry = &tooling.registry;
+    let limits = if session.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
+    loop {
+        // A server may report its model's window with its first answer.
+        let limits = limits.within(session.context.model.context_window());
+        if let Some(interrupt) = session.is_to_end()? {
+            return Err(interrupt.into());
+        }
+        let step = match live.state.next(&limits) {
+            Step::Call(call) if registry.acts(&call.name) => {
+                live.state.before_call(&call, &limits).unwrap_or(Step::Call(call))
+            }
+            step => step,
+        };
+        match step {
+            // The client has taken the only turn.
+            Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
+            Step::Ask if background::run::is_over(session, live)? => return Ok(Driven::Complete),
+            Step::Ask if gives_way(session, live)? => return Ok(Driven::GivesWay),
+            Step::Ask if live.cycle.model != session.context.model.name() || fallback::is_outgrown(session, live)? => {
+                fallback::begin_anew(session, live)?;
+                return Ok(Driven::Handed);
+            }
+            Step::Ask => {
+                if let AskEnd::TooLong(why) = turn::ask(session, live).await?
+                    && !fold::shorten(session, live)?
+                {
+                    return Err(Interrupt::TooLong(why).into());
+                }
+            }
+            Step::Call(request) => match approve::judge(session, live, registry, &request)? {
+                Judged::Allowed(entries) => run_call(session, live, registry, &request, entries).await?,
+                Judged::Refused(entries, why) => approve::refuse(session, live, &request, entries, why)?,
+                Judged::Asked => {
+                    approve::ask_ahead(session, live, registry)?;
+                    return Ok(Driven::Parked);
+                }
+            },
+            // Such work gets no more than its limit.
+            Step::Limit(_) if live.world.asks_nobody() => return Ok(Driven::Complete),
+            Step::Limit(request) => {
+                approve::ask_to_go_on(session, live, &limits, &request)?;
+                return Ok(Driven::Parked);
+            }
+            Step::Await(request) if is_reserved(&request.id) => {
+                if !approve::is_go_on_decided(session, live, &request)? {
+                    return Ok(Driven::Parked);
+                }
+            }
+            Step::Await(request) => match approve::decided(session, live, &request)? {
+                Some(decided) => record::record(session, live, &decided, &[])?,
+                None => return Ok(Driven::Parked),
+            },
+            Step::Allowed(request) => approve::call_approved(session, live, registry, &request).await?,
+            Step::Again { call, was_allowed } => {
+                let effect = registry.get(&call.name).map(|tool| tool.effect);
+                let doubt = machine::doubt(effect, was_allowed && registry.acts(&call.name));
+                match (doubt, approve::forbidden(session, live, registry, &call)) {
+                    (None, Some((judged, why))) => approve::refuse(session, live, &call, vec![judged], why)?,
+                    (None, None) => run_call(session, live, registry, &call, Vec::new()).await?,
+                    (Some(why), _) => record::settle(session, live, &call, Err(Refusal(why.to_owned())))?,
+                }
+            }
+            Step::Reject { call, why } => record::settle(session, live, &call, Err(Refusal(why)))?,
+            Step::Say(raw) => {
+                record::record(
+                    session,
+                    live,
+                    &Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None },
+                    &[],
+                )?;
+            }
+            Step::Tell(results) => tell(session, live, &limits, results)?,
+            Step::Fold(summary) => {
+                if !fold::begin_anew(session, live, &summary)? {
+                    return Err(Interrupt::TooLong("it leaves my AI model no room for an answer".to_owned()).into());
+                }
+            }
+            Step::Fail(why) => return Err(Interrupt::Rejected(why).into()),
+            Step::Answer { text, outcome } => close(session, live, text, outcome)?,
+            Step::Join => {
+                if let Some(missing) = background::run::is_missing(live) {
+                    let raw = machine::user_text(missing);
+                    let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
+                    record::record(session, live, &said, &[])?;
+                } else if !join(session, live)? {
+                    return Ok(Driven::Complete);
+                }
+            }
+            Step::Finish => return Ok(Driven::Complete),
+        }
+    }
+}
+
+/// Returns `true` if a background job should let messages and due reminders go first.
+fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
+    if !orient::is_own_work(&live.cycle) {
+        return Ok(false);
+    }
+    let now = session.now();
+    if session.store.reminders().reminders()?.iter().any(|reminder| reminder.what.next_at <= now) {
+        return Ok(true);
+    }
+    let model = observe::model_state_of(&session.store, session.context)?;
+    let (queued, open_cycles) = (session.store.inbox().queued()?, session.store.cycles().open_cycles()?);
+    Ok(orient::is_any_due(&queued, &open_cycles, &model, now))
+}
+
+/// Runs one call: journalled before with its permission, and afterwards with outcome and changes in one transaction. An interrupted call
+/// has no outcome; the resumed cycle decides whether to repeat it.
+async fn run_call(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    registry: &Registry,
+    request: &ToolRequest,
+    mut entries: Vec<Entry>,
+) -> Result<(), Halt> {
+    entries.push(called(live, registry, request));
+    record::record_all(session, live, &entries, &[])?;
+    record::carry_out(session, live, registry, request).await
+}
+
+/// Sends a text as the answer to the open messages.
+fn close(session: &mut Session<'_>, live: &mut Live, text: String, outcome: MessageOutcome) -> Result<(), WakeError> {
+    live.world.open_messages.clone_from(&live.state.open);
+    let changes = match live.world.chat {
+        Some(_) => answer(&live.world, text, outcome),
+        None if live.world.asks_nobody() => Vec::new(),
+        // Nobody asked for this work, so the owner is told why it ended.
+        None => vec![Change::Send(NewOutgoing {
+            key: Some(format!("ended/{}", live.cycle.id)),
+            ..NewOutgoing::notice(live.world.owner_chat, text)
+        })],
+    };
+    let changes = record::fit_to_leave(session, changes);
+    let messages = record::closed(&changes);
+    let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
+    let receipt = match messages.len() {
+        0 if live.world.asks_nobody() => "Ended without a word".to_owned(),
+        0 => "Told why the work ended".to_owned(),
+        n => format!("{verb} {}", words::count(n, "message")),
+    };
+    record::record(session, live, &Entry::Answered { messages, receipt }, &changes)
+}
+
+/// Adds new messages of this chat to the conversation.
+fn join(session: &mut Session<'_>, live: &mut Live) -> Result<bool, WakeError> {
+    say_with_news(session, live, |new, files, now, tz| Some(brief::joined(new, files, now, tz)))
+}
+
+/// Gives the model the results of its calls together with new messages of the person, who may no longer want the current work. The offline
+/// model takes no time, so it handles messages in batches instead.
+///
+/// A long conversation also gets the folding request, unless there are new messages.
+fn tell(session: &mut Session<'_>, live: &mut Live, limits: &Limits, results: String) -> Result<(), WakeError> {
+    let with_news =
+        |new: &[&Incoming], files: &[File], now, tz| brief::results_and_joined(&results, new, files, now, tz);
+    let hears_news = session.context.model.name() != OFFLINE_MODEL && live.cycle.model != OUTSIDE;
+    if hears_news && say_with_news(session, live, with_news)? {
+        return Ok(());
+    }
+    let (raw, asked) = fold::with_ask(live, limits, results);
+    let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
+    record::record_all(session, live, &[vec![said], asked].concat(), &[])
+}
+
+/// Journals a user message that `say` builds from new messages of this chat. `false` if there are none.
+fn say_with_news(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    say: impl Fn(&[&Incoming], &[File], DateTime<Utc>, Tz) -> Option<String>,
+) -> Result<bool, WakeError> {
+    let model = observe::model_state_of(&session.store, session.context)?;
+    let (queued, open_cycles) = (session.store.inbox().queued()?, session.store.cycles().open_cycles()?);
+    let now = session.now();
+    let terminal = session.store.terminals().session_of(&live.cycle.id)?;
+    let (terminal, knows) = (terminal.as_deref(), &live.state.messages);
+    let mut new = orient::joining(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
+    // A message after `/new` gets a cycle of its own, because this conversation belongs to the time before.
+    if let Some(chat) = live.cycle.chat.filter(|_| !new.is_empty())
+        && let Some(start) = session.store.inbox().fresh_start(chat, live.cycle.thread_id)?
+        && live.state.messages.iter().any(|id| *id <= start.incoming_id)
+    {
+        new.retain(|message| message.id <= start.incoming_id);
+    }
+    if new.is_empty() {
+        return Ok(false);
+    }
+    let allowance = Allowance::left_by(&live.state.conversation.messages, session.context.config.images_max);
+    let files = attached::files_of(session, &new, allowance)?;
+    let Some(raw) = say(&new, &files, now, live.world.tz) else {
+        return Ok(false);
+    };
+    let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
+    let reply_to = last_channel_id(&queued, &ids);
+    let raw = brief::with_images(session.context.redactor.redact_json(&raw), &files);
+    let taint = taint::of(&new, &files);
+    let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
+    // A message edited just now joins with the next turn, or gets a cycle of its own.
+    if !session.store.cycles_mut().join(&live.cycle.id, &said, &new)? {
+        return Ok(false);
+    }
+    live.state.apply(&said);
+    if let Some(chat) = &mut live.world.chat {
+        chat.reply_to = reply_to.or(chat.reply_to);
+    }
+    live.world.attachments = prepare::attachments(session, &live.cycle)?;
+    Ok(true)
+}
+
+/// Compares the plan with the receipts, and records and reports the missing steps.
+pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<String>, WakeError> {
+    let Some(plan) = &live.state.plan else {
+        return Ok(Vec::new());
+    };
+    let not_done = verify::not_done(plan, &live.state.receipts);
+    let world = &live.world;
+    let (chat, thread_id) = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
+    let notice = verify::notice(&not_done).filter(|_| !live.world.asks_nobody()).map(|text| {
+        Change::Send(NewOutgoing {
+            key: Some(format!("not-done/{}", live.cycle.id)),
+            thread_id,
+            ..NewOutgoing::notice(chat, text)
+        })
+    });
+    let changes = record::fit_to_leave(session, notice.into_iter().collect());
+    record::record(session, live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
+    Ok(not_done)
+}

@@ -19,7 +19,7 @@ fn each_command_of_wake_and_each_feature_is_a_doors() {
     let manifest = include_str!("../../../Cargo.toml");
     let default = manifest.lines().find_map(|line| line.strip_prefix("default = ")).unwrap();
     let features: BTreeSet<String> = default.split('"').skip(1).step_by(2).map(str::to_owned).collect();
-    let rows = read("Doors");
+    let rows = read("Ways in and out");
     let named = |column: &str| -> BTreeSet<String> { rows.iter().flat_map(|row| row.named(column)).collect() };
     let mut differences = Vec::new();
     for (column, product) in [("`wake …`", commands), ("feature", features)] {
@@ -33,7 +33,7 @@ fn each_command_of_wake_and_each_feature_is_a_doors() {
 #[test]
 fn each_door_names_stories_that_are_there() {
     let here = include_str!("../main.rs");
-    for row in read("Doors") {
+    for row in read("Ways in and out") {
         let stories = row.named("stories");
         assert!(!stories.is_empty(), "{} names no stories", row.name);
         for story in stories {

@@ -35,7 +35,7 @@ use How::{Document, File, History, Rows};
 const PLANTS: [(&str, How); 42] = [
     ("facts", Document("memory/agent-memory/semantic-memory.md", "\n## WORD\n- The WORD is blue\n")),
     ("the log", Document("memory/agent-memory/episodic-memory.md", "\n## 2026-11-20\n- 10:00 Saw the WORD.\n")),
-    ("days looked back at", Document("memory/agent-memory/days/2026-11.md", "## 2026-11-19\n- The WORD came up.\n")),
+    ("summaries of days", Document("memory/agent-memory/days/2026-11.md", "## 2026-11-19\n- The WORD came up.\n")),
     ("archive", Document("memory/agent-memory/archive/2025-11.md", "## 2025-11-19\n- 10:00 The WORD came up.\n")),
     ("notes", Document("memory/agent-memory/working-memory.md", "\nThe WORD is on my mind.\n")),
     ("context", Document("memory/project-memory/context.md", "\nThey care for the WORD.\n")),
@@ -57,7 +57,7 @@ const PLANTS: [(&str, How); 42] = [
         Document("skills/tea/SKILL.md", "---\nname: tea\ndescription: How to make WORD\n---\nBoil it.\n"),
     ),
     ("a guest's own memory", Document("memory/chats/5555/working-memory.md", "Bob likes WORD.\n")),
-    ("what was imported", Document("memory/imported/notes.md", "# Notes\n\nThe WORD is old.\n")),
+    ("imported documents", Document("memory/imported/notes.md", "# Notes\n\nThe WORD is old.\n")),
     ("other documents", Document("memory/people/anna.md", "# Anna\n\nShe has a WORD.\n")),
     ("the index", Document("memory/agent-memory/semantic-memory.md", "- A second WORD\n")),
     ("history of the memory", History),
@@ -69,7 +69,7 @@ const PLANTS: [(&str, How); 42] = [
         ),
     ),
     (
-        "messages that wait",
+        "waiting messages",
         Rows(
             "INSERT INTO incoming_messages (chat_id, message_text, received_at, sender_name, held_for)
              VALUES (77, 'and the WORD?', 'AT', 'Ann', 'claude-sonnet-5-5')",
@@ -137,7 +137,7 @@ const PLANTS: [(&str, How); 42] = [
         ),
     ),
     (
-        "reminders that are over",
+        "past reminders",
         Rows(
             "INSERT INTO reminders (chat_id, text, zone, slot, next_at, state, created_at)
              VALUES (CHAT, 'Feed the WORD', 'Europe/Berlin', '2025-11-21T09:00:00', '2025-11-21T08:00:00Z', 'done', 'AT')",
@@ -167,7 +167,7 @@ const PLANTS: [(&str, How); 42] = [
         ),
     ),
     (
-        "keys of what was done once",
+        "keys of work done once",
         Rows("INSERT INTO handled (key, at) VALUES ('decay/Paint the WORD/2026-11-10/nudge', 'AT')"),
     ),
     ("files of messages", File("files/note.txt", "WORD")),
@@ -180,10 +180,10 @@ const PLANTS: [(&str, How); 42] = [
         File("copies/20261121T130000Z-9/1/before.json", "{\"taken_at\":\"AT\",\"bytes\":9,\"roots\":[],\"of\":\"WORD\"}"),
     ),
     ("scratch", File("scratch/outputs/planted.txt", "WORD")),
-    ("lines typed at a terminal", File("chat-history", "WORD")),
+    ("lines typed in a terminal", File("chat-history", "WORD")),
     ("the database's copies", File("messages.db.before-upgrade", "WORD")),
-    ("what a receiver leaves", File("inbox/planted.json", "WORD")),
-    ("what a purge took out", File("purged/20261121T130000Z-planted", "WORD")),
+    ("a receiver's inbox", File("inbox/planted.json", "WORD")),
+    ("purged content", File("purged/20261121T130000Z-planted", "WORD")),
 ];
 
 /// The stores that a word is planted in.

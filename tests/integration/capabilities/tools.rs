@@ -153,7 +153,7 @@ fn own_work_with(tool: &str) -> String {
     let step = StepInHand { plan: "p".to_owned(), step: 1, done: BTreeSet::new() };
     let all = [
         ("step", Assignment::Step(step)),
-        ("look", Assignment::Initiative { slot: "2026-11-21T09:00".to_owned() }),
+        ("initiative", Assignment::Initiative { slot: "2026-11-21T09:00".to_owned() }),
         ("reflection", Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default())),
     ];
     if Registry::thinking().get(tool).is_none() {
@@ -191,7 +191,7 @@ fn the_policy_decides_on_each_call_as_its_row_says() {
         assert!(call.is_empty() || serde_json::from_str::<Value>(&call).is_ok(), "{call} of {}", row.name);
         let mut expected = vec![("models", models_with(&row.name))];
         expected.extend(KINDS.iter().map(|(kind, name)| (*name, bench.judged(*kind, &row.name, &call).to_owned())));
-        expected.push(("other own work", own_work_with(&row.name)));
+        expected.push(("other background jobs", own_work_with(&row.name)));
         for (column, cell) in expected {
             if row.cell(column) != cell {
                 differences.push(format!("{} {call}: {column} is {cell:?}, not {:?}", row.name, row.cell(column)));
